@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from bot.jobserver.leaks.forms import SHORTEST, OwnSecrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.runtime.secrets.assignments import secret_word
 from bot.runtime.secrets.masking import find
-from bot.runtime.secrets.names import secret_word
 from bot.runtime.secrets.plausibility import is_code, reads_as_placeholder
 
 _READ_AGAIN_S = 30.0

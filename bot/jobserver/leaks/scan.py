@@ -13,7 +13,7 @@ from bot.jobserver.repository.allowed_paths import matches
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.git_reader import GitReader
 from bot.jobserver.repository.mirror import Mirror
-from bot.runtime.secrets.kinds import SecretKind
+from bot.runtime.secrets import SecretKind
 from bot.runtime.secrets.masking import find
 
 TIME_LIMIT_S = 60.0

@@ -1,20 +1,21 @@
-"""Finds secrets by the name that they are assigned to: `db_password: …`, `"apiKey": "…"`, `--token …`,
-`<secret>…</secret>`.
+"""Finds secrets by the name that they are assigned to: `db_password: …`, `--token …`, `<secret>…</secret>`.
 
-Neither part is enough alone: the name has to denote a secret, and the value has to look random, or like a password.
+Neither part is enough alone: the name has to denote a secret, as `clientSecret` does and `password_file` and
+`primaryKey` do not (some of these words are from gitleaks' list of exceptions), and the value has to look random, or
+like a password.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from string import digits
 
-from bot.runtime.secrets.kinds import FoundSecret, SecretKind, occurrences
-from bot.runtime.secrets.names import KEYWORDS, names_password, secret_word
+from bot.runtime.secrets import FoundSecret, SecretKind, occurrences, words
+from bot.runtime.secrets.patterns import compiled
 from bot.runtime.secrets.plausibility import (
     decoded_text,
-    has_drawn_characters,
     is_code,
+    is_drawn,
     is_hex,
     is_name,
     is_placeholder,
@@ -22,9 +23,36 @@ from bot.runtime.secrets.plausibility import (
     reads_as_words,
 )
 
+_FOREIGN = words(
+    "passwort kennwort passe contraseña contrasena clave senha пароль парол 密码 密碼 口令 パスワード hasło "
+    "wachtwoord lösenord şifre parola accesso 비밀번호 heslo salasana adgangskode kodeord jelszó"
+)
+KEYWORDS = sorted(words("pass pwd pw secret token key cred auth sess") | {word[1:] for word in _FOREIGN})
+"""A name that denotes a secret contains one of them, in lower case; a foreign one's capital may not be ASCII."""
+_PASSWORDS = words("password passwd passphrase pwd pw pass passcode") | _FOREIGN
+_SECRETS = words("auth cred credential credentials creds secrets session sessionid tokens") | _PASSWORDS
+_OF_KEYS = words(
+    "access account admin api app application auth client deploy encrypt encryption hmac jwt licence license live "
+    "management master priv private secret secure service session shared sign signing ssh storage stream subscription "
+    "webhook wpa"
+)
+_ENDINGS = ("password", "passwd", "passphrase", "secret", "token", *(f"{word}key" for word in _OF_KEYS))
+_NO_SECRET = words(
+    "alg algorithm alias arn chars class code column count description digest dir down duration email endpoint error "
+    "expiration expires expiry field file filename fingerprint format frame hash header headers help hint host id ids "
+    "index kid label left len length lifetime limit max mesh meshing message method min mode name names pair path "
+    "pattern placeholder policy prefix press pressed provider ref regex right ring schema selector signature size "
+    "source stone store storetype str tab table text title ttl type types up uri url user username vault version word "
+    "words"
+)
+_PUBLIC = words("csrf example pub public publishable sample xsrf")
+_NO_KEYS = words(
+    "blind bucket cache foreign hash hot i18n idx issuer natural object partition primary schema sequence sort "
+    "translation"
+)
+_SPLIT = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME = re.compile(r"[\w.\-]+")
 _NAME_BACKWARDS = re.compile(r"[\w.\-]{0,50}+(?: [A-Za-z]{2,20})?")
-_PROSE = re.compile(r"[ \t]{1,3}[^\W\d_]")
 _LONGEST_BEFORE, _LONGEST_NAME = 70, 100
 
 _TYPE = r"(?:[ \t]{0,3}:?[ \t]{1,3}(?:str|string|String|text|&str|char\*?))?"
@@ -35,8 +63,7 @@ _BARE = r"(?:[A-Za-z0-9_.~+/!@#$%^*?\-]|&(?!\w{1,30}=))"
 _PARTS = rf"(?=[^\s:=]{{0,5}}[:=]|\S{{6}}){_BARE}{{0,100}}+(?:[:=](?=[\w\-]){_BARE}{{1,100}}+){{1,3}}+"
 _VALUE = r"(?P<secret>[^\s\"'`\\]{6,400}+)"
 _QUOTED = rf"(?P<quote>\\?[\"'`]){_VALUE}(?P=quote)"
-_ALONE = r"(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\]{8,400}+)(?P=quote)"
-_WORD = r"(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\|,;()<>\[\]]{10,200}+)(?P=quote)"
+_WORD = r"(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\|,;()<>\[\]]{8,400}+)(?P=quote)"
 
 
 @dataclass(frozen=True)
@@ -45,14 +72,8 @@ class Shape:
 
     name: str
     expression: str
-    option: bool = False
-    """Whether the name is an option of a command."""
     loose: bool = False
     """Whether a name and a word can stand like this by chance, so that the value has to look random."""
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        return re.compile(self.expression)
 
 
 SHAPES = (
@@ -63,14 +84,14 @@ SHAPES = (
     Shape("element", r"[\"']?>\s{0,20}(?P<secret>[^\s<>\"'`]{6,400}+)\s{0,20}<"),
     Shape("value",
         rf"[\"']?,?\s{{1,40}}[\"']?value[\"']?\s{{0,3}}[:=]\s{{0,3}}(?P<quote>[\"']?){_VALUE}(?P=quote)"),
-    Shape("option", rf"[ \t]{{1,4}}{_ALONE}(?=\s|\Z)", option=True),
-    Shape("statement", rf"(?: for \w{{2,20}})?[ \t]{{1,2}}(?:is|ist|est|es|é):?[ \t]{{1,2}}{_ALONE}", loose=True),
-    Shape("cell", rf"[*_`]{{0,2}}[ \t]{{0,20}}\|[ \t]{{0,20}}{_ALONE}[ \t]{{0,20}}\|", loose=True),
+    Shape("cell", rf"[*_`]{{0,2}}[ \t]{{0,20}}\|[ \t]{{0,20}}{_WORD}[ \t]{{0,20}}\|", loose=True),
     Shape("next-line",
-        rf"{_CLOSED}[:\uff1a]?[*_]{{0,2}}[ \t]{{0,8}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}{_ALONE}[ \t]{{0,8}}(?=\r?\n|\Z)",
+        rf"{_CLOSED}[:\uff1a]?[*_]{{0,2}}[ \t]{{0,8}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}{_WORD}[ \t]{{0,8}}(?=\r?\n|\Z)",
         loose=True),
-    Shape("word", rf"[ \t]{{1,4}}{_WORD}(?=\s|\Z)", loose=True),
+    Shape("statement", rf"(?: for \w{{2,20}})?(?:[ \t]{{1,2}}(?:is|ist|est|es|é):?)?[ \t]{{1,4}}{_WORD}(?=[\s,;]|\Z)",
+        loose=True),
 )  # fmt: skip
+"""A value in `statement` can also be an option's: `--password …`."""
 
 
 def assigned_secrets(text: str, lower: str) -> Iterator[FoundSecret]:
@@ -93,71 +114,55 @@ def assigned_secrets(text: str, lower: str) -> Iterator[FoundSecret]:
 def _assigned(text: str, at: int, end: int) -> FoundSecret | None:
     if end - at > _LONGEST_NAME:
         return None
-    name = ""
-    for shape in SHAPES:
-        match = shape.pattern.match(text, end)
-        if match is None:
-            continue
-        name = name or _name_before(text, at) + text[at:end]
-        if shape.option and not name.rpartition(" ")[2].startswith("-"):
-            continue
-        if match["secret"].isalpha() and _PROSE.match(text, match.end()):
-            continue
-        if _is_named_secret(name, match["secret"], loose=shape.loose):
+    before = _NAME_BACKWARDS.match(text[max(at - _LONGEST_BEFORE, 0) : at][::-1])
+    name = (before[0][::-1] if before else "") + text[at:end]
+    word = secret_word(name)
+    is_option = name.rpartition(" ")[2].startswith("-")
+    for shape in SHAPES if word else ():
+        match = compiled(shape.expression).match(text, end)
+        if match is not None and _is_secret(match["secret"], word, loose=shape.loose and not is_option):
             return FoundSecret(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
     return None
 
 
-def _name_before(text: str, at: int) -> str:
-    """Returns the part of the name before its keyword, with the preceding word."""
-    match = _NAME_BACKWARDS.match(text[max(at - _LONGEST_BEFORE, 0) : at][::-1])
-    return match[0][::-1] if match else ""
+def secret_word(name: str) -> str:
+    """Returns the word of a name that shows that its value is secret; empty if there is none."""
+    parts = [word.lower() for each in _SPLIT.split(name) if (word := each.rstrip(digits))]
+    if _NO_SECRET.intersection(parts[-1:]) or _PUBLIC.intersection(parts):
+        return ""
+    for at in reversed(range(len(parts))):
+        before, after = parts[at - 1] if at else "", parts[at + 1 : at + 2]
+        telling = before in _OF_KEYS or (before and name.isupper())
+        if before in _NO_KEYS or _NO_SECRET.intersection(after):
+            continue
+        if parts[at] in _SECRETS or parts[at].endswith(_ENDINGS) or (parts[at] in {"key", "keys"} and telling):
+            return parts[at]
+    return ""
 
 
-def _is_named_secret(name: str, given: str, *, loose: bool) -> bool:
-    word = secret_word(name)
-    if not word or (loose and not given.isascii()):
-        return False
+_SHORTEST_KEY, _LONG_LETTERS, _LONG_NUMBER, _MOST_DIGITS, _MANY_CLASSES, _LOOSE_CHANGES = 8, 10, 14, 2, 3, 0.2
+_CLASSES = (str.islower, str.isupper, str.isdigit, lambda character: not (character.isalnum() or character in "_-./"))
+
+
+def _is_secret(given: str, word: str, *, loose: bool) -> bool:
+    """Returns whether a value, or what it is in base64, can be a secret behind such a word. People choose passwords."""
     value = decoded_text(given) or given
-    plausible = not any(_is_word(each) or _is_name_of_secret(each) for each in (given, value))
-    return plausible and _is_secret(value, password=names_password(word), loose=loose)
-
-
-_LONG_LETTERS, _MOST_DIGITS = 10, 2
+    if _is_word(given) or _is_word(value) or is_placeholder(value) or is_code(value):
+        return False
+    if value.isalpha() or value.isdigit():
+        return not loose and (value.isalpha() or len(value) >= _LONG_NUMBER)
+    if word.endswith(tuple(_PASSWORDS)):
+        classes = sum(any(map(belongs, value)) for belongs in _CLASSES)
+        mixed = classes >= _MANY_CLASSES and not ("/" in value and is_name(value))
+        return (mixed or is_drawn(value)) and (not loose or any(map(str.isdigit, value)))
+    if len(value) < _SHORTEST_KEY or not is_drawn(value):
+        return False
+    return not loose or is_hex(value) or is_random(value, _LOOSE_CHANGES)
 
 
 def _is_word(value: str) -> bool:
-    """Returns whether a value has only letters, and they are too few, or follow each other as in words."""
-    bare = value.rstrip("=")
+    """Returns whether a value is an ordinary word, or itself the name of a secret in code: `confirmPassword2`."""
+    bare = value.strip("&*=")
+    if _NAME.fullmatch(bare) and sum(map(str.isdigit, bare)) <= _MOST_DIGITS and secret_word(bare):
+        return True
     return bare.isalpha() and (len(bare) < _LONG_LETTERS or reads_as_words(bare) or not bare.isascii())
-
-
-def _is_name_of_secret(value: str) -> bool:
-    """Returns whether a value is itself the name of a secret in code: `confirmPassword2`, `corev1.Secret`."""
-    name = _NAME.fullmatch(value.lstrip("&*"))
-    return name is not None and sum(map(str.isdigit, value)) <= _MOST_DIGITS and bool(secret_word(value))
-
-
-_SHORTEST_PASSWORD, _SHORTEST_DRAWN, _LONG_NUMBER, _FEWEST_SIGNS, _LOOSE_CHANGES = 6, 8, 14, 5, 0.2
-_CLASSES = (str.islower, str.isupper, str.isdigit, lambda character: not (character.isalnum() or character in "_-./"))
-_MANY_CLASSES = 3
-
-
-def _is_secret(value: str, *, password: bool, loose: bool) -> bool:
-    if is_placeholder(value) or is_code(value):
-        return False
-    if password and _is_password(value):
-        return not loose or has_drawn_characters(value)
-    if value.isalpha() or value.isdigit():
-        return not loose and (value.isalpha() or len(value) >= _LONG_NUMBER)
-    if len(value) < _SHORTEST_DRAWN or not has_drawn_characters(value) or is_name(value):
-        return False
-    return is_hex(value) or is_random(value, _LOOSE_CHANGES) if loose else len(set(value)) >= _FEWEST_SIGNS
-
-
-def _is_password(value: str) -> bool:
-    """Returns whether a value looks like a chosen password: it mixes three classes of characters, or is not a name."""
-    if len(value) < _SHORTEST_PASSWORD or value.isalpha() or ("/" in value and is_name(value)):
-        return False
-    classes = sum(any(map(belongs, value)) for belongs in _CLASSES)
-    return classes >= _MANY_CLASSES or (classes > 1 and has_drawn_characters(value) and not is_name(value))

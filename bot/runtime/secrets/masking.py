@@ -2,17 +2,18 @@
 
 import re
 import string
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
+from bot.runtime.secrets import FoundSecret, SecretKind, occurrences
 from bot.runtime.secrets.assignments import SHAPES, assigned_secrets
-from bot.runtime.secrets.kinds import FoundSecret, SecretKind, occurrences
-from bot.runtime.secrets.places import PLACES, placed_secrets
+from bot.runtime.secrets.patterns import PATTERNS, PRIVATE_KEY, secrets_by_pattern
 from bot.runtime.secrets.plausibility import is_common_word
-from bot.runtime.secrets.private_keys import private_keys
-from bot.runtime.secrets.tokens import PREFIXES, TOKEN_RULES, formatted_tokens, random_tokens
+from bot.runtime.secrets.tokens import PREFIXES, TOKEN_RULES, secrets_in_words
 
-RULE_NAMES = TOKEN_RULES.union((each.name for each in (*PLACES, *SHAPES)), ("private-key",))
+RULE_NAMES = TOKEN_RULES.union((each.name for each in (*PATTERNS, *SHAPES)), (PRIVATE_KEY,))
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN (?![A-Z0-9 ]{0,40}PRIVATE KEY)[A-Z0-9 ]{1,40}-----[A-Za-z0-9+/=\\\s]{0,40000}-----END"
@@ -29,20 +30,15 @@ _SEPARATOR = "\n\n"
 
 @dataclass(frozen=True)
 class Masked:
-    """A masked text, the kinds of its secrets (each once, in SecretKind's order), and the rules that found them."""
-
-    text: str
-    kinds: tuple[SecretKind, ...] = ()
-    rules: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class MaskedParts:
-    """Several texts that were masked as if they were one."""
+    """Masked texts, and the kinds of their secrets, each once and in SecretKind's order."""
 
     texts: tuple[str, ...]
     kinds: tuple[SecretKind, ...] = ()
-    rules: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The only one."""
+        return self.texts[0]
 
 
 @dataclass(frozen=True)
@@ -55,22 +51,22 @@ class SecretMasker:
 
     def mask(self, text: str) -> Masked:
         """Returns the text with secrets replaced by `[masked: AWS key]` and the like."""
-        masked = self.mask_together((text,))
-        return Masked(masked.texts[0], masked.kinds, masked.rules)
+        return self.mask_together((text,))
 
     def mask_own(self, text: str) -> str:
         """Returns the text with only Pagehand's own configured secrets masked."""
-        return _masked(text, 0, _merge_overlaps(list(_own(text, self.own))))
+        return _masked(text, _merge_overlaps(list(_own(text, self.own))), 0, len(text))
 
-    def mask_together(self, texts: Sequence[str]) -> MaskedParts:
+    def mask_together(self, texts: Sequence[str]) -> Masked:
         """Masks texts that are sent one after the other. A secret that spans several is masked in each of them."""
-        findings = find(_SEPARATOR.join(texts), self.own)
+        joined = _SEPARATOR.join(texts)
+        findings = find(joined, self.own)
         kinds = {finding.kind for finding in findings}
-        return MaskedParts(
-            tuple(_masked_parts(texts, findings)),
-            tuple(kind for kind in SecretKind if kind in kinds),
-            tuple(dict.fromkeys(finding.rule for finding in findings)),
-        )
+        masked, at = [], 0
+        for text in texts:
+            masked.append(_masked(joined, findings, at, at + len(text)))
+            at += len(text) + len(_SEPARATOR)
+        return Masked(tuple(masked), tuple(kind for kind in SecretKind if kind in kinds))
 
 
 def find(text: str, own: Iterable[str] = ()) -> list[FoundSecret]:
@@ -97,12 +93,10 @@ def _by_rules(text: str, layers: int) -> list[FoundSecret]:
     def inside(decoded: str) -> list[FoundSecret]:
         return _by_rules(decoded, layers - 1) if layers else []
 
-    words = list(random_tokens(text, inside))
+    words = list(secrets_in_words(text, inside))
     return [
-        *(FoundSecret(*span, SecretKind.PRIVATE_KEY, "private-key") for span in private_keys(text)),
-        *formatted_tokens(text, lower),
         *(word for word in words if word.rule in PREFIXES),
-        *placed_secrets(text, lower),
+        *secrets_by_pattern(text, lower),
         *assigned_secrets(text, lower),
         *words,
     ]
@@ -129,21 +123,12 @@ def _merge_overlaps(found: list[FoundSecret]) -> list[FoundSecret]:
     return [each for _, each in merged]
 
 
-def _masked_parts(texts: Sequence[str], findings: Sequence[FoundSecret]) -> Iterator[str]:
-    offset, at = 0, 0
-    for text in texts:
-        while at < len(findings) and findings[at].end <= offset:
-            at += 1
-        yield _masked(text, offset, findings[at:])
-        offset += len(text) + len(_SEPARATOR)
-
-
-def _masked(text: str, offset: int, findings: Sequence[FoundSecret]) -> str:
-    parts, end = [], 0
-    for finding in findings:
-        start = max(finding.start - offset, 0)
-        if start >= len(text):
+def _masked(text: str, findings: Sequence[FoundSecret], start: int, end: int) -> str:
+    """Returns a part of a text with what was found in it masked."""
+    parts = []
+    for finding in findings[bisect_right(findings, start, key=attrgetter("end")) :]:
+        if finding.start >= end:
             break
-        parts += [text[end:start], f"[masked: {finding.kind}]"]
-        end = min(finding.end - offset, len(text))
-    return "".join((*parts, text[end:]))
+        parts += [text[start : finding.start], f"[masked: {finding.kind}]"]
+        start = min(finding.end, end)
+    return "".join((*parts, text[start:end]))

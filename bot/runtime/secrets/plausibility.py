@@ -1,12 +1,11 @@
 """Decides whether a value can be a secret, or is a placeholder, a name or code. Each check is linear in its length."""
 
 import base64
-import binascii
 import itertools
 import re
 import string
 
-from bot.runtime.secrets.kinds import words
+from bot.runtime.secrets import words
 
 _WORDS = words(
     "abc123 abc123xyz admin changeit changeme default demo disabled dummy empty enabled example false foo foobar "
@@ -14,43 +13,34 @@ _WORDS = words(
     "passphrase passw0rd passwd password password1 password123 postgres pwd required root s3cr3t sample secret "
     "secret123 string test test123 testing testpass testtest tiger token true undefined user username value yes"
 )
-_SAMPLES = (
-    "4eC39HqLyjWDarjtT1zdp7dc",  # Stripe
-    "BQokikJOvBiI2HlWgH4olfQ2",
-    "16C7e42F292c6912E7710c838347Ae178B4a",  # GitHub
-    "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lI",  # jwt.io
-    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq",  # Azure's storage emulator
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw",  # Azure's Cosmos DB emulator
-    "SyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe",  # Google
-    "3ax6xnjp29jd6fds4gc373sgvjxteol0",  # Mailgun
-    "192b9bdd22ab9ed4d12e236c78afcb9a393ec15f71bbf5dc987d54727823bcbf",  # Flask
-    "09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7",  # FastAPI
-    "QWxhZGRpbjpvcGVuIHNlc2FtZQ",  # RFC 7617
-    "QWxhZGRpbjpPcGVuU2VzYW1l",  # RFC 2617, MDN
-    "czZCaGRSa3F0Mzpn",  # RFC 6749
-    "2YotnFZFEjr1zCsicMWpAA",
-    "tGzv3JOkF0XG5Qx2TlKWIA",
-    "mF_9.B5f-4.1JqM",  # RFC 6750
+_SAMPLES = words(
+    "4eC39HqLyjWDarjtT1zdp7dc BQokikJOvBiI2HlWgH4olfQ2 16C7e42F292c6912E7710c838347Ae178B4a "
+    "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lI Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq "
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw "
+    "SyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe 3ax6xnjp29jd6fds4gc373sgvjxteol0 "
+    "192b9bdd22ab9ed4d12e236c78afcb9a393ec15f71bbf5dc987d54727823bcbf "
+    "09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7 "
+    "QWxhZGRpbjpvcGVuIHNlc2FtZQ QWxhZGRpbjpPcGVuU2VzYW1l czZCaGRSa3F0Mzpn 2YotnFZFEjr1zCsicMWpAA "
+    "tGzv3JOkF0XG5Qx2TlKWIA mF_9.B5f-4.1JqM"
 )
-"""Credentials in their issuers' documentation, and in standards; `_INSIDE` has those with "example" in them."""
+"""Credentials in the documentation of Stripe, GitHub, jwt.io, Azure, Google, Mailgun, Flask, FastAPI and MDN, and in
+RFC 2617, 6749, 6750 and 7617; `_INSIDE` has those with "example" in them.
+"""
 _BEGINNING = re.compile(
-    r"[$%{<\[(]|@\w{1,60}@|(?:your|my|the|some|an?|any|insert|replace|put|enter|fake|dummy)[_\- ]"
-    r"|your[A-Z]|\.\.\.|\*\*\*|process\.env|os\.environ|env\.|secrets\.|vars\.|var\.|data\.|local\.|module\.|\\\(",
-    re.IGNORECASE,
+    r"(?i)[$%{<\[(]|@\w{1,60}@|(?:your|my|the|some|an?|any|insert|replace|put|enter|fake|dummy)[_\- ]|your[A-Z]"
 )
 _INSIDE = re.compile(
-    r"example|placeholder|redacted|secret1234|blahblah|change_?-?me|your[_\-]"
-    r"|(?:[_\- ]|key|password|secret|string|token)here\b|x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{",
-    re.IGNORECASE,
+    r"(?i)example|placeholder|redacted|secret1234|blahblah|change_?-?me|your[_\-]"
+    r"|(?:[_\- ]|key|password|secret|string|token)here\b|x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{"
 )
 _CODE_PATH = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_][\w]{0,60})+(?:\(\))?[!;?]{0,2}")
-_FILE = re.compile(
-    r"(?i)[\w./\-]{1,200}\.(?:ce?rt?|conf|env|go|html?|ini|java|js|json|jks|key|md|p12|pem|pfx|pub|py|rb|sh|toml|ts|txt|xml|ya?ml)"
+_PIECE = re.compile(
+    r"[0-9]{1,12}|[A-Za-z]|[A-Za-z]{1,3}[0-9]{1,4}(?:(?:alpha|beta)[0-9])?|[A-Za-z][a-z]{1,30}[0-9]{0,4}|[A-Z]{2,30}[0-9]{0,4}"
 )
-_PIECE = re.compile(r"[0-9]{1,12}|[A-Za-z]|[A-Za-z]{1,3}[0-9]{1,4}|[A-Za-z][a-z]{1,30}[0-9]{0,4}|[A-Z]{2,30}[0-9]{0,4}")
 _PIECES = re.compile(r"[_\-./:@+]|(?<=[a-z])(?=[A-Z])")
 _LONGEST_NAME, _SHORT_PIECE = 120, 2.5
 """Characters. A random value is split into short pieces, because upper and lower case alternate."""
+_REGULAR, _LONGEST_REGULAR = 0.7, 50
 
 
 def is_common_word(value: str) -> bool:
@@ -76,15 +66,13 @@ def _is_regular(value: str) -> bool:
     return max(steps.count(0), steps.count(1)) > _REGULAR * len(beginning)
 
 
-_REGULAR, _LONGEST_REGULAR = 0.7, 50
+def is_drawn(value: str) -> bool:
+    """Returns whether a value mixes letters and digits, and is neither a name nor code."""
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return mixed and not (is_code(value) or is_name(value))
 
 
-def has_drawn_characters(value: str) -> bool:
-    """Returns whether a value mixes letters and digits, as random values do and names seldom do."""
-    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-
-
-_HEX = re.compile(r"(?:[0-9a-f]{2,}|[0-9A-F]{2,})")
+_HEX = re.compile(r"[0-9a-f_.\-]{2,}|[0-9A-F_.\-]{2,}")
 _NOT_CORE = re.compile(r"[^A-Za-z0-9]+")
 _CLASSES = str.maketrans(string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10)
 _CHANGE = re.compile(r"a(?=[A0])|A(?=[a0])|0(?=[aA])")
@@ -101,13 +89,8 @@ _FEWEST_CHANGES = 0.4
 
 
 def is_hex(value: str) -> bool:
-    """Returns whether a value consists of hexadecimal digits in one case."""
+    """Returns whether a value consists of hexadecimal digits in one case, perhaps in groups."""
     return _HEX.fullmatch(value) is not None
-
-
-def core_length(value: str) -> int:
-    """Returns how many letters and digits a value has."""
-    return len(_NOT_CORE.sub("", value))
 
 
 def is_random(value: str, changes: float = _FEWEST_CHANGES) -> bool:
@@ -128,7 +111,7 @@ def is_code(value: str) -> bool:
     """Returns whether a value is an expression of code, a file's path, or a URL rather than a secret."""
     if "://" in value or value.startswith(("/", "./", "../", "~/", "#", "--", "urn:", "arn:")) or value.endswith("("):
         return True
-    return _CODE_PATH.fullmatch(value) is not None or _FILE.fullmatch(value) is not None
+    return _CODE_PATH.fullmatch(value) is not None
 
 
 def is_name(value: str) -> bool:
@@ -140,22 +123,25 @@ def is_name(value: str) -> bool:
     return mean > _SHORT_PIECE and all(map(_PIECE.fullmatch, pieces))
 
 
+_HEX_TEXT = re.compile(r"(?:[2-7][0-9a-fA-F]|0[9adAD])+")
 _LONGEST, _LONG = 4_096, 20
 """Characters: no more are decoded, and if as many as the latter are text, then not by chance."""
 
 
-def decoded_base64(value: str) -> str:
-    """Returns decoded base64, one character per byte; empty if it is not base64."""
-    whole = value[:_LONGEST].rstrip("=")
-    whole = whole[: len(whole) - (len(whole) % 4 == 1)]
-    try:
-        return base64.b64decode(whole + "=" * (-len(whole) % 4), altchars=b"-_", validate=True).decode("latin-1")
-    except (binascii.Error, ValueError):
-        return ""
-
-
 def decoded_text(value: str) -> str:
     """Returns decoded base64 if it is ASCII text; otherwise an empty text. A short value has to be complete."""
-    whole = len(value) % 4 == 0 or len(value) > _LONG
-    decoded = decoded_base64(value).strip("\r\n") if whole else ""
-    return decoded if decoded.isascii() and re.sub(r"[\r\n\t]", "", decoded).isprintable() else ""
+    whole = value[:_LONGEST].rstrip("=")
+    if len(value) % 4 and len(value) <= _LONG:
+        return ""
+    whole = whole[: len(whole) - (len(whole) % 4 == 1)]
+    try:
+        text = base64.b64decode(whole + "=" * (-len(whole) % 4), altchars=b"-_", validate=True).decode("ascii")
+    except ValueError:
+        return ""
+    return text.strip("\r\n") if re.sub(r"[\r\n\t]", "", text).isprintable() else ""
+
+
+def decoded(word: str) -> str:
+    """Returns the text that a word holds in base64 or hexadecimal digits; empty if it holds none."""
+    is_text = len(word) % 2 == 0 and _HEX_TEXT.fullmatch(word)
+    return bytes.fromhex(word).decode("ascii") if is_text else decoded_text(word)

@@ -11,7 +11,7 @@ from support.fakes.slack_reading import FakeSlackReading
 from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
 from bot.domain.context.slack_files import ForwardedMessage, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import Attachments, Request, RequestKind
-from bot.runtime.secrets.masking import MaskedParts, SecretMasker
+from bot.runtime.secrets.masking import Masked, SecretMasker
 from bot.runtime.text import LONG
 from bot.scheduler.preparing.context import ContextComposer
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
@@ -27,7 +27,7 @@ class WatchedMasker(SecretMasker):
 
     in_loop: list[bool] = field(default_factory=list)
 
-    def mask_together(self, texts: Sequence[str]) -> MaskedParts:
+    def mask_together(self, texts: Sequence[str]) -> Masked:
         if any(texts):
             self.in_loop.append(threading.current_thread() is threading.main_thread())
         return super().mask_together(texts)

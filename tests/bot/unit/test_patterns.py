@@ -16,8 +16,7 @@ from support.oracles.regex_steps import Counter, TooManySteps, deep, grown, pump
 
 import bot
 from bot.runtime.secrets.assignments import SHAPES
-from bot.runtime.secrets.places import PLACES as SECRET_PLACES
-from bot.runtime.secrets.tokens import FORMATS
+from bot.runtime.secrets.patterns import PATTERNS, compiled
 
 ROOT = Path(bot.__file__).parent
 SIZES = (30, 120)
@@ -29,7 +28,7 @@ WHOLE = "bot.domain.context.message_text:"
 """Its rules are compared with the whole of a reference."""
 AT_KEYWORDS = "bot.secrets:"
 """The rules for secrets are tried at their keywords; test_secret_masking repeats each keyword."""
-IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "places", "private_keys", "tokens")}
+IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "patterns", "tokens")}
 """Their patterns are all in a table, or a constant."""
 OPERATORS_OWN = {
     "bot.app.settings.config",
@@ -50,9 +49,8 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, re.Pattern):
                 yield f"{module.name}.{name}", value
-    yield from ((f"{AT_KEYWORDS}{place.name}:{number}", place.pattern) for number, place in enumerate(SECRET_PLACES))
-    yield from ((f"{AT_KEYWORDS}{name}:{word}", re.compile(form)) for name, _, word, _, form in FORMATS)
-    yield from ((f"{AT_KEYWORDS}{shape.name}", shape.pattern) for shape in SHAPES)
+    yield from ((f"{AT_KEYWORDS}{place.name}:{number}", place.pattern) for number, place in enumerate(PATTERNS))
+    yield from ((f"{AT_KEYWORDS}{shape.name}", compiled(shape.expression)) for shape in SHAPES)
     for file in ROOT.rglob("*.py"):
         module_name = ".".join(("bot", *file.relative_to(ROOT).with_suffix("").parts))
         if module_name not in OPERATORS_OWN | IN_RULES:

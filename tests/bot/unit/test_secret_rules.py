@@ -6,7 +6,7 @@ import random
 import pytest
 from support.oracles.secret_formats import NAMED, PREFIXED, fake
 
-from bot.runtime.secrets.kinds import SecretKind
+from bot.runtime.secrets import SecretKind
 from bot.runtime.secrets.masking import SecretMasker, find
 
 PLACES = (
@@ -14,7 +14,7 @@ PLACES = (
     "it is {}, I think",
     "`{}`",
     "export KEY={}\nrun",
-    "https://x.example/?k={}&b=1",
+    "https://x.example/?key={}&b=1",
     '{{"config": "A={}\\nB=1"}}',
 )
 ASSIGNED = (
@@ -223,7 +223,7 @@ def test_a_configured_secret_is_masked_anywhere() -> None:
     assert "plain" not in repr(masker)
     masked = masker.mask("some plain words, xplain wordsx, postgres and abc")
     assert masked.text == f"some [masked: {SecretKind.OWN}], x[masked: {SecretKind.OWN}]x, postgres and abc"
-    assert (masked.kinds, masked.rules) == ((SecretKind.OWN,), ("configured-value",))
+    assert masked.kinds == (SecretKind.OWN,)
 
 
 def test_findings_have_a_position_and_a_rule() -> None:
@@ -239,4 +239,4 @@ def test_texts_sent_together_are_masked_together() -> None:
     lines = ["-----BEGIN PRIVATE" + " KEY-----", "MIIEv" * 12, "QIBAD" * 12, "-----END PRIVATE" + " KEY-----"]
     masked = SecretMasker().mask_together(("before", "\n".join(lines[:2]), "\n".join(lines[2:]) + " after"))
     assert masked.texts == ("before", "[masked: private key]", "[masked: private key] after")
-    assert masked.rules == ("private-key",)
+    assert masked.kinds == (SecretKind.PRIVATE_KEY,)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.context.thread_context import ContextNotes
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS
-from bot.runtime.secrets.kinds import SecretKind
+from bot.runtime.secrets import SecretKind
 from bot.slack.receiving.payloads.interactions import ViewPayload
 from bot.slack.rendering.modals import (
     CONTEXT_WIDTH,

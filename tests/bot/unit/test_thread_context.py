@@ -23,7 +23,7 @@ from bot.domain.context.slack_files import (
     with_known_names,
 )
 from bot.domain.context.thread_context import ContextLimits, ContextNotes, ContextText, compose
-from bot.runtime.secrets.masking import MaskedParts, SecretMasker
+from bot.runtime.secrets.masking import Masked, SecretMasker
 
 GUIDE = SlackFile("F1", "guide.md", "text/markdown", permalink="https://acme.slack.com/files/guide")
 PHOTO = SlackFile("F2", "photo.png", "image/png", permalink="https://acme.slack.com/files/photo")
@@ -31,8 +31,8 @@ TEXTS = st.text(max_size=80)
 TOKEN = "ghp" + "_" + "a1B2" * 9
 
 
-def as_they_are(texts: Sequence[str]) -> MaskedParts:
-    return MaskedParts(tuple(texts))
+def as_they_are(texts: Sequence[str]) -> Masked:
+    return Masked(tuple(texts))
 
 
 context_text = partial(thread_context.context_text, mask=as_they_are)
