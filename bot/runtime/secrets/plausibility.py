@@ -11,7 +11,8 @@ _WORDS = words(
     "abc123 abc123xyz admin changeit changeme default demo disabled dummy empty enabled example false foo foobar "
     "guest hidden letmein login mypass mypassword mysecret mysql mytoken nil none null optional p@ssw0rd pass "
     "passphrase passw0rd passwd password password1 password123 postgres pwd required root s3cr3t sample secret "
-    "secret123 string test test123 testing testpass testtest tiger token true undefined user username value yes"
+    "secret123 string supersecret test test123 testing testpass testtest tiger token true undefined user username "
+    "value yes"
 )
 _SAMPLES = words(
     "4eC39HqLyjWDarjtT1zdp7dc BQokikJOvBiI2HlWgH4olfQ2 16C7e42F292c6912E7710c838347Ae178B4a "
@@ -37,7 +38,7 @@ _CODE_PATH = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_][\w]
 _PIECE = re.compile(
     r"[0-9]{1,12}|[A-Za-z]|[A-Za-z]{1,3}[0-9]{1,4}(?:(?:alpha|beta)[0-9])?|[A-Za-z][a-z]{1,30}[0-9]{0,4}|[A-Z]{2,30}[0-9]{0,4}"
 )
-_PIECES = re.compile(r"[_\-./:@+]|(?<=[a-z])(?=[A-Z])")
+_PIECES = re.compile(r"[_\-./:@+=]|(?<=[a-z])(?=[A-Z])")
 _LONGEST_NAME, _SHORT_PIECE = 120, 2.5
 """Characters. A random value is split into short pieces, because upper and lower case alternate."""
 _REGULAR, _LONGEST_REGULAR = 0.7, 50
@@ -85,7 +86,6 @@ _COMMON_PAIRS = words(
 )
 """They are three quarters of the neighbours in words of English documents and names, and a fifth of random ones."""
 _MOST_COMMON = 0.5
-_FEWEST_CHANGES = 0.4
 
 
 def is_hex(value: str) -> bool:
@@ -93,7 +93,7 @@ def is_hex(value: str) -> bool:
     return _HEX.fullmatch(value) is not None
 
 
-def is_random(value: str, changes: float = _FEWEST_CHANGES) -> bool:
+def is_random(value: str, changes: float) -> bool:
     """Returns whether capitals, small letters and digits alternate at this share of a value's steps (random ones do at
     three of five), and its letters do not follow each other as in words.
     """
@@ -130,9 +130,9 @@ _LONGEST, _LONG = 4_096, 20
 
 def decoded_text(value: str) -> str:
     """Returns decoded base64 if it is ASCII text; otherwise an empty text. A short value has to be complete."""
-    whole = value[:_LONGEST].rstrip("=")
     if len(value) % 4 and len(value) <= _LONG:
         return ""
+    whole = value[:_LONGEST].rstrip("=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]
     try:
         text = base64.b64decode(whole + "=" * (-len(whole) % 4), altchars=b"-_", validate=True).decode("ascii")

@@ -26,12 +26,12 @@ PREFIXES = {
     "pypi-token": (_K.PYPI, "pypi-"),
     "age-key": (_K.PRIVATE_KEY, "AGE-SECRET-KEY-1"),
     "service-token": (_K.SERVICE, (
-        "access-development- access-production- access-sandbox- API- ATATT3 bkua_ CLOJARS_ dapi dnkey- doo_v1_ "
-        "dop_v1_ dor_v1_ dp.pt. dt0c01. EAAM EZAK EZTK fio-u- FLWPUBK_TEST- FLWSECK- FLWSECK_TEST- fm1a_ fm1r_ fm2_ "
-        "glc_ hcaik_ key- key_ live_ lsv2_pt_ lsv2_sk_ LTAI napi_ NRAK- NRII- NRJS- ops_eyJ oy2 p8e- pat pat-eu1- "
-        "pat-na1- PMAK- prod_ pscale_oauth_ pscale_pw_ pscale_tkn_ pul- rubygems_ s-s4t2af- s-s4t2ud- sat. sbp_ sc_ "
-        "secret_ SG. sgp_ shippo_ shpat_ shpca_ shppa_ shpss_ signkey- SK sk-lf- sm_aat_ sm_pat_ sm_sat_ sntrys_ "
-        "sntryu_ sqa_ sqp_ squ_ test_ token_")),
+        "access-development- access-production- access-sandbox- API- api_org_ ATATT3 bkua_ CLOJARS_ dapi dnkey- "
+        "doo_v1_ dop_v1_ dor_v1_ dp.pt. dt0c01. EAAM EZAK EZTK fio-u- FLWPUBK_TEST- FLWSECK- FLWSECK_TEST- fm1a_ "
+        "fm1r_ fm2_ glc_ hcaik_ hf_ key- live_ lsv2_pt_ lsv2_sk_ LTAI napi_ NRAK- NRII- NRJS- ops_eyJ oy2 p8e- pat "
+        "pat-eu1- pat-na1- PMAK- pscale_oauth_ pscale_pw_ pscale_tkn_ pul- rubygems_ s-s4t2af- s-s4t2ud- sat. sbp_ "
+        "sc_ SG. sgp_ shippo_ shpat_ shpca_ shppa_ shpss_ signkey- SK sk-lf- sm_aat_ sm_pat_ sm_sat_ sntrys_ sntryu_ "
+        "sqa_ sqp_ squ_ test_")),
 }  # fmt: skip
 """Rules by their names: what they find, and the prefixes of its values. Tokens that look random need no prefix here."""
 _RULE_OF = {prefix: rule for rule, (_, prefixes) in PREFIXES.items() for prefix in prefixes.split()}
@@ -43,6 +43,8 @@ _BODY = re.compile(r"[\w\-+/=]+(?:[.~]+(?=[a-z\-=]{0,20}[A-Z0-9_])[\w\-+/=]+)*",
 _SHORTEST_BODY, _SHORTEST_AFTER_LETTERS, _SHORTEST_UNKNOWN, _SHORTEST_BARE, _SHORTEST_SEGMENT = 12, 24, 18, 32, 8
 _MOST_PREFIXES, _LONGEST_CHECKED, _LONGEST_BARE, _LONG_LINE, _URL_LENGTH = 8, 1_000, 180, 60, 400
 _ANY_PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9]{0,15}[_.\-]){1,4}")
+_TELLING = re.compile(r"(?i)(?:^|[_.\-])(?:live|test|prod|key|token|secret|sk|pat|api|tok|tkn)[_.\-]")
+_BLOCK = re.compile(r"(?<![\w+/])[\w+/]{48,}+=?\r?\n[ \t>#*]{0,12}\Z")
 _BLOCK_GOES_ON = re.compile(r"\r?\n[ \t>#*]{0,12}[\w+/=]{4,}={0,2}(?:\s|\Z)")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PUBLIC = re.compile(
@@ -67,11 +69,9 @@ def secrets_in_words(text: str, find: Callable[[str], list[FoundSecret]]) -> Ite
         word = match[0].rstrip("./-+~")
         hidden = decoded(word)
         rule = _free(word) if not hidden else "encoded-secret" if find(hidden) else ""
-        if rule and not _is_public(
-            text, start, start + len(word), in_query=rule == "prefixed-token" and word[0].islower()
-        ):
-            kind = _K.SERVICE if rule == "prefixed-token" else _K.ASSIGNMENT
-            yield FoundSecret(start, start + len(word), kind, rule)
+        is_token = rule == "prefixed-token"
+        if rule and not _is_public(text, start, start + len(word)):
+            yield FoundSecret(start, start + len(word), _K.SERVICE if is_token else _K.ASSIGNMENT, rule)
 
 
 def _prefixed(text: str, start: int, end: int) -> FoundSecret | None:
@@ -89,7 +89,7 @@ def _prefixed(text: str, start: int, end: int) -> FoundSecret | None:
 def _is_body(value: str, prefix: str) -> bool:
     separated = prefix[-1] in "_-.=~"
     shortest = _SHORTEST_BODY if separated or prefix.isupper() else _SHORTEST_AFTER_LETTERS
-    if len(value) < shortest or is_placeholder(prefix + value) or is_name(value.partition("=")[0]):
+    if len(value) < shortest or is_placeholder(prefix + value) or is_name(value):
         return False
     return is_random(value, 0.2) or (is_drawn(value) and (separated or value.replace(".", "").isalnum()))
 
@@ -101,8 +101,10 @@ def _free(word: str) -> str:
         return ""
     if is_placeholder(word) or is_name(word) or ("/" in word and not _is_base64(word)):
         return ""
-    body = word[prefix.end() :] if prefix else ""
-    if len(body) >= _SHORTEST_UNKNOWN and not is_hex(body) and is_random(body, 0.3):
+    beginning = prefix[0] if prefix else word
+    body = word[len(beginning) :]
+    drawn = is_drawn(body) and _TELLING.search(beginning) if is_hex(body) else is_random(body, 0.3)
+    if drawn and len(body) >= _SHORTEST_UNKNOWN:
         return "prefixed-token"
     bare = word.rstrip("=")
     fits = _SHORTEST_BARE <= len(bare) <= _LONGEST_BARE and not is_hex(bare)
@@ -114,14 +116,12 @@ def _is_base64(word: str) -> bool:
     return bool(segments[0]) and not re.search("[_.~-]", word) and max(map(len, segments)) >= _SHORTEST_SEGMENT
 
 
-def _is_public(text: str, start: int, end: int, *, in_query: bool) -> bool:
-    """Returns whether a random word is a digest, a public key, a line of a longer block, or part of a URL. With
-    `in_query`, a parameter of a URL counts as secret.
-    """
+def _is_public(text: str, start: int, end: int) -> bool:
+    """Returns whether a random word is a digest, a public key, part of a URL, or a line of a longer block."""
     before = text[max(start - _URL_LENGTH, 0) : start]
     _, address, path = before.rpartition("://")
-    if address and not re.search(r"[\s\"'`<>()]", path) and not (in_query and path.endswith("=")):
+    if (address and not re.search(r"[\s\"'`<>()]", path)) or before.endswith(("base64,", "/")):
         return True
-    if before.endswith(("base64,", "/")) or _PUBLIC.match(text, start, end) or _DIGEST.search(before[-60:]):
+    if _PUBLIC.match(text, start, end) or _DIGEST.search(before[-60:]) or _BLOCK.search(before[-140:]):
         return True
     return end - start >= _LONG_LINE and _BLOCK_GOES_ON.match(text, end) is not None
