@@ -112,15 +112,15 @@ def assigned_secrets(text: str, lower: str) -> Iterator[FoundSecret]:
 
 
 def _assigned(text: str, at: int, end: int) -> FoundSecret | None:
-    if end - at > _LONGEST_NAME:
+    matches = [(shape, match) for shape in SHAPES if (match := compiled(shape.expression).match(text, end))]
+    if not matches or end - at > _LONGEST_NAME:
         return None
     before = _NAME_BACKWARDS.match(text[max(at - _LONGEST_BEFORE, 0) : at][::-1])
     name = (before[0][::-1] if before else "") + text[at:end]
     word = secret_word(name)
     is_option = name.rpartition(" ")[2].startswith("-")
-    for shape in SHAPES if word else ():
-        match = compiled(shape.expression).match(text, end)
-        if match is not None and _is_secret(match["secret"], word, loose=shape.loose and not is_option):
+    for shape, match in matches if word else ():
+        if _is_secret(match["secret"], word, loose=shape.loose and not is_option):
             return FoundSecret(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
     return None
 
