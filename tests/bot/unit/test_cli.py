@@ -106,8 +106,8 @@ def test_the_bot_needs_no_extra() -> None:
 def test_the_extras_match_the_package(extra: Extra) -> None:
     """`typos` is a program, and some packages have another import name."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    imported = {"agent-client-protocol": "acp"}
-    named = [re.split(r"[\[>=]", requirement)[0] for requirement in extras["jobserver"]]
+    imported = {"agent-client-protocol": "acp", "pyjwt": "jwt"}
+    named = [re.split(r"[\[<>=]", requirement)[0] for requirement in extras["jobserver"]]
     modules = [imported.get(name, name.replace("-", "_")) for name in named if name != "typos"]
     assert sorted(modules) == sorted(MODULES[extra])
     assert extras["demo"] == ["pagehand[jobserver]"]

@@ -31,7 +31,7 @@ class GitHubClient(GitHubCore[UnauthAuthStrategy]):
             base_url=api_url,
             user_agent="Pagehand",
             follow_redirects=False,  # they would get the token
-            async_transport=_Connections(session),
+            async_transport=_AiohttpConnections(session),
             http_cache=False,
             auto_retry=False,
         )
@@ -63,7 +63,7 @@ def _parsed(response: Response[Any]) -> Any:
         return None
 
 
-class _Connections(httpx.AsyncBaseTransport):
+class _AiohttpConnections(httpx.AsyncBaseTransport):
     """aiohttp as a transport of httpx, with limits of time and size."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
