@@ -34,6 +34,9 @@ PREFIXES = {
         "sqa_ sqp_ squ_ test_")),
 }  # fmt: skip
 """Rules by their names: what they find, and the prefixes of its values. Tokens that look random need no prefix here."""
+_IN_BASE64 = frozenset(
+    ("1//0", "ABSK", "bedrock-api-key-", "fm1a_", "fm1r_", "fm2_", "glc_", "ops_eyJ", "sc_", "sntrys_", "whsec_")
+)
 _RULE_OF = {prefix: rule for rule, (_, prefixes) in PREFIXES.items() for prefix in prefixes.split()}
 TOKEN_RULES = frozenset((*PREFIXES, "prefixed-token", "random-word", "encoded-secret"))
 
@@ -80,6 +83,8 @@ def _prefixed(text: str, start: int, end: int) -> FoundSecret | None:
         prefix = match[0]
         body = _BODY.match(text, match.end())
         value = body[0].rstrip("/") if body else ""
+        if prefix not in _IN_BASE64:
+            value = value.partition("/")[0]  # the rest is a path
         if _is_body(value[:_LONGEST_CHECKED], prefix):
             rule = _RULE_OF[prefix]
             return FoundSecret(match.start(), match.end() + len(value), PREFIXES[rule][0], rule)
