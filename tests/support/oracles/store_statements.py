@@ -201,6 +201,7 @@ async def _record(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey("a")))
     await store.transact(lambda tx: tx.notices.drop_held("t1"))
     await store.transact(lambda tx: tx.notices.try_again("t1", NoticeKey("a")))
+    await store.transact(lambda tx: tx.notices.move(NoticeKey("a"), "t1", "t1"))
 
 
 async def _reply_early(store: Store, clock: FakeClock) -> None:
