@@ -75,7 +75,7 @@ async def test_a_resumed_session_without_options_continues(tmp_path: Path, answe
 async def findings(tmp_path: Path, **given: Any) -> list[tuple[str, bool | None, str]]:
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
-        egress="open", agent=shlex.join(scripted(tmp_path, LISTS).command), **given,
+        egress="open", allow_root=True, agent=shlex.join(scripted(tmp_path, LISTS).command), **given,
     )  # fmt: skip
     return [(one.name, one.is_ok, one.message) async for one in check_editor(settings, os.environ)]
 

@@ -287,7 +287,7 @@ async def test_an_instruction_pushed_before_a_crash_is_not_repeated(tmp_path: Pa
         assert without_checks(await world.ended(job["id"])) == without_checks(before)
         assert world.show(f"pagehand/{job['id']}", "notes.md") == "one\ntwo\n"
         assert await page_of_changes(world) == page
-        assert (await world.client.get("/pulls/2")).status_code == 404
+        assert (await world.client.get("/pulls/2", auth=ADA)).status_code == 404
 
 
 async def page_of_changes(world: JobServerWorld) -> str:
