@@ -34,9 +34,7 @@ NOT_PROSE = re.compile(f"{_FRONT_MATTER}|{_CODE}|{_MARKUP}", re.MULTILINE | re.D
 UNREAD = re.compile(f"{_FRONT_MATTER}|{_CODE}", re.MULTILINE | re.DOTALL)
 """Front matter, code and comments."""
 _TITLE_KEY = re.compile(r"^[ \t]*\"?title\"?[ \t]*[:=][ \t]*(?P<title>[^\n]+)$", re.MULTILINE)
-_HEADING = re.compile(
-    r"^(?:[#=][ ]+(?P<title>[^\n]+?)[ \t\r#]*|(?P<underlined>[^\s=#][^\n]*)\n={3,}[ \t\r]*)$", re.MULTILINE
-)
+_HEADING = re.compile(r"^(?:[#=][ ]+(?P<title>[^\n]+)|(?P<underlined>[^\s=#][^\n]*)\n={3,}[ \t\r]*)$", re.MULTILINE)
 _LOOKED_AT = 20_000
 
 
@@ -67,4 +65,6 @@ def title_of(text: str) -> str | None:
     if front_matter and (found := _TITLE_KEY.search(front_matter[0])):
         return found["title"].strip().rstrip(",").strip("\"' ") or None
     heading = _HEADING.search(UNREAD.sub("", text))
-    return (heading["title"] or heading["underlined"]).strip() if heading else None
+    if heading is None:
+        return None
+    return (heading["title"] or heading["underlined"]).strip().rstrip("# \t") or None

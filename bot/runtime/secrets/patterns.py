@@ -100,7 +100,7 @@ _PART_OF_KEY = re.compile(r"[A-Za-z0-9+/]{24,}")
 """Without one, the two lines enclose a placeholder for a key (RFC 7468; for OpenPGP, RFC 9580)."""
 
 PATTERNS = (
-    Rule("jwt", _K.JWT, ("eyj",), r"eyJ[\w\-]{10,8000}+\.ey[\w\-]{2,8000}+(?:\.[\w\-]{0,8000}+)?"),
+    Rule("jwt", _K.JWT, ("eyj",), r"eyJ[\w\-]{10,2000}+\.ey[\w\-]{2,8000}+(?:\.[\w\-]{0,8000}+)?"),
     Rule("slack-webhook", _K.SLACK_WEBHOOK, ("hooks.slack",), r"hooks\.slack(?:-gov)?\.com/[a-z]{8,9}/[\w/+\-]{20,}+"),
     Rule("teams-webhook", _K.WEBHOOK, ("webhookb2/",), r"webhookb2/[\w@\-]{30,100}/IncomingWebhook/[\w/\-]{30,120}"),
     Rule("discord-webhook", _K.WEBHOOK, ("webhooks/",), r"webhooks/[0-9]{15,20}/[\w\-]{50,90}"),
