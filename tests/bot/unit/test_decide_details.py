@@ -27,7 +27,7 @@ from bot.domain.jobs.job import Job
 from bot.domain.jobs.observe import JobObserved, decide, open_round
 from bot.domain.jobs.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
 from bot.domain.notices.messages import NewNotice, NoticeMessage
-from bot.domain.notices.posts import JobFailed, JobFinished, PullRequestFound, QuestionAsked
+from bot.domain.notices.posts import JobActiveAgain, JobFailed, JobFinished, PullRequestFound, QuestionAsked
 from bot.domain.threads.thread import ThreadState
 
 POLLING = Polling()
@@ -298,7 +298,8 @@ looks = st.lists(
 def test_with_any_details_ends_and_open_questions_are_announced_once(
     history: list[tuple[bool, Job, float]],
 ) -> None:
-    play, ends, last_question = Play(), [], ""
+    """An end is announced again only after another word about the job's status."""
+    play, said, last_question = Play(), list[tuple[int, str]](), ""
     for follow_up, seen, passed in history:
         if follow_up and play.state.job:
             play.follow_up()
@@ -308,14 +309,15 @@ def test_with_any_details_ends_and_open_questions_are_announced_once(
         play.state = decision.state
         question = seen.details.question if seen.details else ""
         for message in (notice.message for notice in decision.notices):
+            if isinstance(message, JobFinished | JobFailed | JobActiveAgain):
+                said.append((play.state.round, message.kind))
             if isinstance(message, JobFinished | JobFailed):
-                ends.append((play.state.round, message.kind))
                 assert message.report is None or seen.details is not None, "claimed without details"
             asked = _asked(message)
             assert not asked or (asked == question and asked != last_question), "asked twice"
         last_question = question
         assert play.state.job is None or play.state.job.details is None, "texts by agents are not kept"
-    assert len(ends) == len(set(ends))
+    assert all(earlier != later for earlier, later in itertools.pairwise(said))
 
 
 def _asked(message: NoticeMessage) -> str:
