@@ -195,3 +195,18 @@ async def test_a_new_page_looks_like_its_neighbours(job: Job) -> None:
     await job.done('Add a page called Über "uns" with the text: Yes.')
     await job.done("Add a page called Über uns with the text: Yes.")
     assert (job.copy / "docs/über-uns.mdx").read_text() == '---\ntitle: "Über uns"\n---\n\nYes.\n'
+
+
+async def test_nothing_is_written_through_a_link(job: Job, tmp_path: Path) -> None:
+    """Neither a link that leads nowhere yet nor a folder that became one."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (job.copy / "docs" / "faq.md").symlink_to(outside / "faq.md")
+    assert "already" in (await job.done("Add a page called FAQ with the text: x")).reason
+    await job.done("Add a page called Terms with the text: x")
+    shutil.copytree(job.copy / "docs", outside / "docs", symlinks=True)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    shutil.rmtree(job.copy / "docs")
+    (job.copy / "docs").symlink_to(outside / "docs")
+    assert "nothing to undo" in (await job.done("Undo")).reason
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before

@@ -96,7 +96,7 @@ def _replace(pages: Pages, journal: Journal, words: Mapping[str, str], done: str
 def _add(pages: Pages, journal: Journal, deed: AddPage) -> EditResult:
     name = _NOT_IN_NAMES.sub("-", deed.title.casefold()).strip("-")[:60].strip("-")
     path = pages.place_for(name or "page")
-    if (pages.root / path).exists():
+    if not pages.is_free(path):
         return EditResult(reason=f"There is a page `{printable(str(path))}` already.")
     has_settings = any(text.startswith("---\n") and title_of(text) for _, text in pages.texts())
     title = json.dumps(deed.title, ensure_ascii=False)
@@ -138,7 +138,7 @@ def _examples(pages: Pages, typos: Mapping[str, Sequence[str]], *, can_undo: boo
     if (sure := _sure(typos)) and any(replaced(text, sure)[1] for text in texts):
         yield _FIX_TYPOS
     for title, text in _NEW_PAGES:
-        if not (pages.root / pages.place_for(title.lower())).exists():
+        if pages.is_free(pages.place_for(title.lower())):
             yield f"Add a page called {title} with the text: {text}"
             break
     if can_undo:

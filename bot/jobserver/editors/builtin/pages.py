@@ -80,11 +80,20 @@ class Pages:
                 yield path, text
 
     def text(self, path: PurePosixPath) -> str | None:
-        """Returns a page's text with its line ends; None if there is none, it is not UTF-8, or too large."""
+        """Returns a page's text with its line ends; None if there is none, a link leads to it, it is not UTF-8, or too
+        large.
+        """
         file = self.root / path
-        if not file.is_file() or file.stat().st_size > _LARGEST:
+        if self._is_linked(path) or not file.is_file() or file.stat().st_size > _LARGEST:
             return None
         return decoded(file.read_bytes())
+
+    def is_free(self, path: PurePosixPath) -> bool:
+        """Returns whether a page can be added here: not where something is, nor where a link leads elsewhere."""
+        return not (self._is_linked(path) or (self.root / path).exists())
+
+    def _is_linked(self, path: PurePosixPath) -> bool:
+        return (self.root / path).resolve() != self.root.resolve() / path
 
     def write(self, texts: Mapping[PurePosixPath, str | None]) -> None:
         """Writes pages; None removes one."""
