@@ -61,7 +61,6 @@ async def test_nothing_is_lost_or_repeated_over_kills(
         results = [task.result() for task in tasks]
     for result in results:
         _check(result, seed)
-    assert sum(result.world.workspace.faults.kept_nothing for result in results) or maybe_postgres is None
     assert sum(len(result.world.process_pool.kills) for result in results) >= kills
 
 

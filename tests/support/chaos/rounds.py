@@ -126,7 +126,8 @@ async def _pause_repeatedly(world: ProcessWorld, over: asyncio.Event) -> None:
 @dataclass(frozen=True)
 class Round:
     """A world and what is done to it, until the given number of kills is reached or the time has passed, but not before
-    the given numbers of kills at named points and of downtimes; or until the given number of pauses.
+    the given numbers of kills at named points and of downtimes in which somebody wrote; or until the given number of
+    pauses.
 
     `pace` is the number of seconds between scenarios. `database` is the URL of one with empty tables. With `http`,
     Slack calls the only process. `slack_pace` and `without`: see `world`.
@@ -167,7 +168,8 @@ async def play_round(process_group: ProcessGroup, directory: Path, wanted: Round
             if len(pool.pauses) >= wanted.pauses:
                 return True
             enough_kills = len(pool.kills) >= wanted.kills or asyncio.get_running_loop().time() > end
-            return enough_kills and pool.at_points >= wanted.at_points and pool.downtimes >= wanted.downtimes
+            missed = min(pool.downtimes, made.workspace.faults.kept_nothing)
+            return enough_kills and pool.at_points >= wanted.at_points and missed >= wanted.downtimes
 
         result = await play(made, wanted.disruption, enough=enough, pace=wanted.pace)
     result.verdict.logged += await asyncio.to_thread(_logged, directory, made)
