@@ -31,7 +31,6 @@ from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, Operator, PastMessages, SlackReading
-from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.current_messages import SlackCurrentMessages
 from bot.slack.receiving.modals.opener import ModalEdges
@@ -50,6 +49,7 @@ from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, new_client, new_session
+from bot.store.transaction import Store
 
 
 @dataclass(frozen=True)

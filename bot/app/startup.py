@@ -11,13 +11,13 @@ from bot.app.checks.slack import SCOPES, scope_findings
 from bot.domain.findings import FindingStatus
 from bot.domain.slack_limits import Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
-from bot.ports.transaction import Store
 from bot.runtime.backoff import Backoff
 from bot.slack.sending.api_errors import BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.scopes import HOW_TO_GRANT, MissingScopes
 from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
 from bot.store.store import Committed, open_store
+from bot.store.transaction import Store
 
 logger = logging.getLogger(__name__)
 

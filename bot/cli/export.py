@@ -15,9 +15,9 @@ import click
 from bot.app.settings.config import passwords_in
 from bot.cli.forget import existing_database
 from bot.domain.requests.audit import RecordedEntry
-from bot.ports.transaction import Store
 from bot.runtime.logging import configure_logging
 from bot.store.store import open_store
+from bot.store.transaction import Store
 
 PAGE_SIZE = 1_000
 """Entries that one transaction reads; no more are in memory at a time."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from bot.app.settings.config import database_url, passwords_in
-from bot.ports.transaction import Store, Transaction, UpkeepTransaction
-from bot.ports.upkeep_store import Deleted, Step
 from bot.runtime.logging import configure_logging
 from bot.store.database.backup import clear_traces
 from bot.store.database.url import existing_file
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction, UpkeepTransaction
+from bot.store.upkeep.quotations import Step
+from bot.store.upkeep.retention import Deleted
 
 logger = logging.getLogger(__name__)
 

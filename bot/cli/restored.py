@@ -12,11 +12,11 @@ from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Uncertain, settle
 from bot.errors import StoreUnavailable, UnreadableRow
-from bot.ports.transaction import Store, Transaction
 from bot.service.settle import record_result
 from bot.store.database.in_use import is_in_use
 from bot.store.database.url import existing_file
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 
 BATCH_SIZE = 2_000
 """Notices that one transaction examines."""

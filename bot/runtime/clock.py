@@ -1,9 +1,20 @@
 """A wall clock that is not affected when the machine's clock is changed."""
 
 import time
+from typing import Protocol
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """CLOCK_BOOTTIME, where it exists, also counts the time while a laptop sleeps."""
+
+
+class Clock(Protocol):
+    """Time: `now` is in seconds since the epoch and never jumps; `monotonic` is for measuring."""
+
+    def now(self) -> float:
+        """Returns seconds since the epoch. A jump of the machine's clock while the process runs does not show."""
+
+    def monotonic(self) -> float:
+        """Returns seconds since some fixed point; it advances while the process is paused."""
 
 
 class SteadyClock:

@@ -5,9 +5,9 @@ import logging
 
 from bot.domain.last_times import LastTime
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.transaction import Store, Transaction
-from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.outages import RecordingHealth
+from bot.store.transaction import Store, Transaction
+from bot.store.upkeep.database_check import LongOpenJobs
 
 logger = logging.getLogger(__name__)
 

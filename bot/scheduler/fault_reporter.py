@@ -5,10 +5,10 @@ import logging
 from collections.abc import Sequence
 
 from bot.errors import ChatError, ChatRejected, ChatUnreachable
-from bot.ports.operator_store import ClaimedFault
 from bot.ports.slack import Operator
-from bot.ports.transaction import Store
 from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
+from bot.store.transaction import Store
+from bot.store.upkeep.faults import ClaimedFault
 
 logger = logging.getLogger(__name__)
 

@@ -25,14 +25,14 @@ from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
 from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
-from bot.ports.store import ClaimedFile
-from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.log_context import LogContext
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
 from bot.scheduler.worker import WorkerSettings, about
 from bot.service.settle import record_result, show_state
+from bot.store.request_parts import ClaimedFile
+from bot.store.transaction import RequestTransaction, Store
 
 READ_SECONDS = 30.0
 """Seconds for reading one file from Slack."""

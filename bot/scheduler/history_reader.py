@@ -25,12 +25,12 @@ from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import HistoryUnread
 from bot.domain.notices.questions import StopAsked
 from bot.errors import ChatError, ChatNotInChannel, ChatOverBudget, ChatRejected, ChatUnreachable, NotRecorded
-from bot.ports.gaps_store import ClaimedGap
 from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
-from bot.ports.transaction import Store, Transaction
 from bot.runtime.log_context import LogContext
 from bot.scheduler.slack_worker import SlackWorker
 from bot.scheduler.worker import NOTHING, DueWork, WorkerSettings
+from bot.store.transaction import Store, Transaction
+from bot.store.upkeep.gaps import ClaimedGap
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

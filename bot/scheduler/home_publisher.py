@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_for_person
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain, ChatUnreachable
-from bot.ports.people_store import ClaimedHome
 from bot.ports.slack import HomeViews, Members
-from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.slack_worker import SlackWorker
 from bot.scheduler.worker import NOTHING, WorkerSettings
+from bot.store.people import ClaimedHome
+from bot.store.transaction import RequestTransaction, Store
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from typing import TypeVar
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable, NotTheJobApi
-from bot.ports.transaction import Store
 from bot.runtime.health.outages import Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import Worker, WorkerSettings
+from bot.store.transaction import Store
 
 
 def unavailable(error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailable:

@@ -30,12 +30,12 @@ from bot.errors import (
     StoreUnavailable,
 )
 from bot.ports.job_api import JobReader, SeenJob
-from bot.ports.polling import ClaimedPoll, KnownPoll, PollResult, Polls, UnchangedPoll
-from bot.ports.transaction import Store
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable
 from bot.scheduler.worker import DueWork, WorkerSettings, about, about_job
+from bot.store.polls import ClaimedPoll, KnownPoll, PollResult, Polls, UnchangedPoll
+from bot.store.transaction import Store
 
 # The last polls without consequences: the same result again needs neither the thread nor a decision. They are kept in
 # the memory of one process, and may be forgotten at any time, which costs a decision and changes nothing.

@@ -56,12 +56,12 @@ from bot.errors import (
 )
 from bot.ports.job_api import JobApi
 from bot.ports.slack import ChannelReader, Chat
-from bot.ports.store import ClaimedNotice
-from bot.ports.transaction import OutboxTransaction, Store
 from bot.runtime.log_context import LogContext
 from bot.scheduler.slack_worker import SlackWorker
 from bot.scheduler.worker import WorkerSettings, about, left_by_delivering
 from bot.service.delivery import card_posted, give_up
+from bot.store.notice_queue import ClaimedNotice
+from bot.store.transaction import OutboxTransaction, Store
 
 BLOCKS_REFUSED = frozenset(
     {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}

@@ -23,8 +23,6 @@ from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
-from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import RequestTransaction, Store, Transaction
 from bot.runtime.log_context import LogContext
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
@@ -54,6 +52,8 @@ from bot.service.actions import carry_out, writer_of
 from bot.service.end_start import stop_unsent
 from bot.service.follow_up import SETTLING
 from bot.service.withdraw import withdraw_unsent
+from bot.store.request_queue import ClaimedRequest
+from bot.store.transaction import RequestTransaction, Store, Transaction
 
 AWAITING_START = 1.0
 """Seconds until a word in a thread is tried again while another job is about to follow there."""

@@ -38,8 +38,6 @@ from bot.errors import (
 )
 from bot.ports.job_api import JobApi, PromptCall, Requesters
 from bot.ports.slack import DisplayNames
-from bot.ports.store import AheadOfCards, ClaimedRequest
-from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.log_context import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker, job_words
@@ -48,6 +46,8 @@ from bot.scheduler.preparing.slack_reading import LookupFailed, retry_delay
 from bot.scheduler.request_text import RequestText
 from bot.scheduler.worker import NOTHING, WorkerSettings, about, left_by_sending
 from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
+from bot.store.request_queue import AheadOfCards, ClaimedRequest
+from bot.store.transaction import RequestTransaction, Store
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from bot.domain.requests.request import Request, RequestContext, Requester
 from bot.domain.threads.thread import Thread
 from bot.ports.job_api import JobApi, PromptCall, Requesters
 from bot.ports.slack import DisplayNames
-from bot.ports.store import ClaimedRequest
+from bot.store.request_queue import ClaimedRequest
 
 KeepText = Callable[[str, str], Awaitable[None]]
 """Records a request's final text, by its id."""

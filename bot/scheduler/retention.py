@@ -9,8 +9,8 @@ from functools import partial
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.errors import StoreError
-from bot.ports.transaction import Store, UpkeepTransaction
-from bot.ports.upkeep_store import OldRows
+from bot.store.transaction import Store, UpkeepTransaction
+from bot.store.upkeep.retention import OldRows
 
 logger = logging.getLogger(__name__)
 

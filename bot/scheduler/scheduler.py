@@ -12,8 +12,7 @@ from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, Operator, PastMessages, SlackReading
-from bot.ports.transaction import Clock, Store
-from bot.runtime.clock import SteadyClock
+from bot.runtime.clock import Clock, SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS, OutageLogs
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
@@ -32,6 +31,7 @@ from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import RetentionSweeper
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 from bot.service import Service
+from bot.store.transaction import Store
 
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""

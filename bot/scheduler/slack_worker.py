@@ -2,9 +2,9 @@
 
 from typing import TypeVar
 
-from bot.ports.transaction import Store
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import Worker, WorkerSettings
+from bot.store.transaction import Store
 
 Item = TypeVar("Item")
 

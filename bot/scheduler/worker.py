@@ -14,12 +14,13 @@ from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import log_id
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.store import ClaimedNotice
-from bot.ports.transaction import Clock, Store, Transaction
+from bot.runtime.clock import Clock
 from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage, OutageLogs
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
+from bot.store.notice_queue import ClaimedNotice
+from bot.store.transaction import Store, Transaction
 
 # The work that a commit leaves. Only the workers for it are woken, because an empty claim is a transaction, too.
 # Anything else is found within the claim interval.

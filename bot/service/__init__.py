@@ -15,7 +15,6 @@ from bot.domain.requests.request import Action, Arrival, MessageVersion, Reply, 
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.errors import NotRecorded, StoreError, UnreadableRow
-from bot.ports.transaction import RecordingTransaction, Store, Transaction
 from bot.runtime.log_context import LogContext, log_context
 from bot.service.channel_changes import is_first_answer, is_newest, is_outdated, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
@@ -24,6 +23,7 @@ from bot.service.following_jobs import alive
 from bot.service.introductions import record_introduction
 from bot.service.reply import record_mention, record_reply, thread_of
 from bot.service.start import new_request, record_start, request_id, source_key_of
+from bot.store.transaction import RecordingTransaction, Store, Transaction
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -33,7 +33,6 @@ from bot.domain.requests.request import (
 )
 from bot.domain.threads.direct_messages import lines_with, may_be_job
 from bot.domain.threads.thread import Thread, owes_question, surface_of
-from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import ActionTerms, keep_polling, note_steering
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
 from bot.service.edit import catch_up
@@ -43,6 +42,7 @@ from bot.service.following_jobs import alive, choose_project
 from bot.service.held import ask_again
 from bot.service.start import new_request, once_more, reaction_notice, record_start
 from bot.service.withdraw import was_stopped_since
+from bot.store.transaction import RequestTransaction
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,

@@ -26,12 +26,12 @@ from bot.domain.notices.questions import ToPerson
 from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_ask
 from bot.domain.threads.thread import Thread
-from bot.ports.store import ClaimedNotice
-from bot.ports.transaction import OutboxTransaction, RecordingTransaction
 from bot.service.end_start import call_off, restore_followed
 from bot.service.following_jobs import replace_followed
 from bot.service.reply import help_for, record_mention, record_reply, thread_of
 from bot.service.start import source_key_of
+from bot.store.notice_queue import ClaimedNotice
+from bot.store.transaction import OutboxTransaction, RecordingTransaction
 
 logger = logging.getLogger(__name__)
 

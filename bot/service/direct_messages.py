@@ -10,9 +10,9 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
 from bot.domain.threads.thread import Thread, ThreadOrigin
-from bot.ports.transaction import RecordingTransaction
 from bot.service.held import hold
 from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
+from bot.store.transaction import RecordingTransaction
 
 MOST_LOOKED_AT = 10
 """How many of the newest jobs are searched for the last active one."""

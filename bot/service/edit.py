@@ -36,13 +36,13 @@ from bot.domain.requests.request import (
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, meaning
 from bot.domain.threads.thread import Thread
-from bot.ports.transaction import RecordingTransaction
 from bot.service.direct_messages import ask_about_lines, begin_job
 from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.follow_up import checked, explain, release, tell_that_muted
 from bot.service.following_jobs import alive
 from bot.service.held import ask, hold, hold_again
 from bot.service.start import asked_in, job_of_reply, reaction_notice, request_id, source_key_of
+from bot.store.transaction import RecordingTransaction
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})

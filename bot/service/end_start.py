@@ -14,9 +14,9 @@ from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.requests.settle import rejection, summary
 from bot.domain.threads.thread import Thread, surface_of
-from bot.ports.transaction import RecordingTransaction, RequestTransaction
 from bot.service.action_terms import NOT_SENT
 from bot.service.start import new_request, reaction_notice
+from bot.store.transaction import RecordingTransaction, RequestTransaction
 
 _WITH_A_CARD = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.AWAITING_PERSON})
 """A start in one of these states has a card, or one is on its way, unless its person is asked first."""

@@ -21,9 +21,9 @@ from bot.domain.requests.request import (
 )
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.thread import Thread
-from bot.ports.store import Requests
-from bot.ports.transaction import RecordingTransaction
 from bot.service.start import new_request, reaction_notice, request_id
+from bot.store.requests import Requests
+from bot.store.transaction import RecordingTransaction
 
 SETTLING = 1.0
 """Seconds that a follow-up waits before it is sent, so that an earlier one that Slack delivers late still precedes it.

@@ -19,11 +19,11 @@ from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.new_jobs import may_replace, moving_along
 from bot.domain.requests.request import RejectionReason, Request, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
-from bot.ports.store import Threads
-from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling
 from bot.service.end_start import StartEnding, end_start, replaced_by, stop_automatically
 from bot.service.start import once_more, record_start
+from bot.store.threads import Threads
+from bot.store.transaction import RequestTransaction
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}

@@ -8,7 +8,7 @@ from bot.domain.requests.held import question_about
 from bot.domain.requests.request import HeldBecause, Request, RequestState
 from bot.domain.threads.direct_messages import to_ask_about
 from bot.domain.threads.thread import Surface, Thread
-from bot.ports.transaction import RecordingTransaction
+from bot.store.transaction import RecordingTransaction
 
 MOST_ASKED = 5
 """How many of the newest replies one question covers."""

@@ -10,8 +10,8 @@ from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import Introduction
 from bot.domain.threads.thread import Thread
-from bot.ports.transaction import RecordingTransaction
 from bot.service.start import request_id
+from bot.store.transaction import RecordingTransaction
 
 
 async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id: str, workflow_id: str) -> None:

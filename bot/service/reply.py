@@ -21,7 +21,6 @@ from bot.domain.threads.reply_rules import (
     never_began,
 )
 from bot.domain.threads.thread import Thread
-from bot.ports.transaction import RecordingTransaction
 from bot.service.direct_messages import record_line
 from bot.service.edit import revise
 from bot.service.follow_up import checked, explain, tell_that_muted
@@ -35,6 +34,7 @@ from bot.service.start import (
     request_id,
     source_key_of,
 )
+from bot.store.transaction import RecordingTransaction
 
 
 async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:

@@ -20,13 +20,13 @@ from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Settlement
 from bot.domain.threads.reading import continues
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import RequestTransaction
 from bot.service.edit import catch_up
 from bot.service.end_start import refuse_follow_ups, start_settled
 from bot.service.following_jobs import alive
 from bot.service.start import reaction_notice
 from bot.service.withdraw import withdraw_if_stopped
+from bot.store.request_queue import ClaimedRequest
+from bot.store.transaction import RequestTransaction
 
 
 @dataclass(frozen=True)

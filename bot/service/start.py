@@ -10,9 +10,9 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Arrival, HeldBecause, Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
-from bot.ports.store import Threads
-from bot.ports.transaction import RecordingTransaction
 from bot.service.held import ask
+from bot.store.threads import Threads
+from bot.store.transaction import RecordingTransaction
 
 _FROM_WITHIN_THE_THREAD = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Requests made in one of these ways are made in view of the thread, and mean another job even if there is one."""

@@ -11,9 +11,9 @@ from bot.domain.requests.edits import certainly_unsent
 from bot.domain.requests.held import is_withdrawn_by, was_stopped_after
 from bot.domain.requests.request import NOT_SENT_YET, HeldBecause, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
-from bot.ports.transaction import RecordingTransaction, RequestTransaction
 from bot.service.held import hold_again
 from bot.service.start import reaction_notice
+from bot.store.transaction import RecordingTransaction, RequestTransaction
 
 
 async def withdraw_unsent(tx: RecordingTransaction, thread: Thread, stop: Request) -> bool:

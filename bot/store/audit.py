@@ -24,8 +24,8 @@ _READ = (
 )
 
 
-class SqlAudit:
-    """ports.Audit."""
+class Audit:
+    """Who did what, and when."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -37,12 +37,16 @@ class SqlAudit:
         return tuple(self._added)
 
     async def add(self, entry: AuditEntry) -> None:
+        """Records an entry at the transaction's time."""
         values = {name: getattr(entry, name) for name in AuditEntry.__dataclass_fields__ if name != "person"}
         values |= {"person_id": entry.person.id, "team_id": entry.person.team_id, "at": self._session.now}
         await self._session.execute(_ADD, values)
         self._added.append(entry)
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
+        """Returns entries from `since` until `until`, oldest first. Of those at exactly `since`, only the ones with a
+        number above `after` (0 for the first page). The next page begins with the last entry's time and number.
+        """
         rows = await self._session.rows(_READ, since=since, until=until, after=after, most=limit)
         return [_recorded(row) for row in rows]
 

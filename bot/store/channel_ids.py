@@ -34,13 +34,14 @@ def _keep_newest(into: InsertInto) -> Executable:
 _KEEP = for_each_dialect(_keep_newest)
 
 
-class SqlChannelIds:
-    """ports.ChannelIds."""
+class ChannelIds:
+    """The ids of channels whose id Slack changed."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def changed(self, old: str, new: str, at: float) -> None:
+        """Records that a channel has another id since a time; in any order, and any number of times."""
         session = self._session
         if session.dialect == "postgresql":  # a transaction in SQLite has the whole database to itself
             await session.execute(_LOCK)
@@ -52,6 +53,7 @@ class SqlChannelIds:
         await self._keep(new, first, at)
 
     async def all_of(self, channel_id: str) -> Sequence[str]:
+        """Returns all ids of a channel, given any: first the one that rows use, last the newest."""
         rows = await self._session.rows(_ALL, channel=channel_id)
         if not rows:
             return (channel_id,)

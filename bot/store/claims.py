@@ -166,13 +166,16 @@ def read_each(
     return readable, unreadable
 
 
-class SqlClaims:
-    """ports.Claims."""
+class Claims:
+    """Claims of every kind."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def release(self, owner: str) -> None:
+        """Frees everything that `owner` holds. Polls keep their due times; notices and requests become due at once,
+        as uncertain (use `settle` and `postpone` before for those that were not begun).
+        """
         session = self._session
         await session.execute(update(polls).where(_held_by(polls, owner)).values(**FREE))
         for table in (homes, request_files, faults, gaps):

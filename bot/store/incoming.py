@@ -56,13 +56,18 @@ def _keep_newest(into: InsertInto) -> Executable:
 _KEEP = for_each_dialect(_keep_newest)
 
 
-class SqlEarlyReplies:
-    """ports.EarlyReplies."""
+class EarlyReplies:
+    """Replies whose thread is unknown while a card is being posted to their channel: people can answer a card in Slack
+    before we know its `ts`.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def keep(self, reply: Reply) -> bool:
+        """Stores a reply; False if no card that begins a thread is being posted. Of several versions of a reply, the
+        newest is kept, whatever their order; one that does not name its thread only changes a stored one.
+        """
         session = self._session
         expected = await session.rows(_LOCKED_CARDS_ON_THEIR_WAY, channel=reply.channel_id)
         if not reply.thread_ts:
@@ -74,9 +79,13 @@ class SqlEarlyReplies:
         return True
 
     async def are_expected(self, channel_id: str, thread_ts: str) -> bool:
+        """Returns whether a message may be a card that is being posted."""
         return _may_be_one_of(await self._session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id), thread_ts)
 
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
+        """Removes and returns the replies stored for this thread, in the order they were written. Replies stored for
+        other threads are returned, too, once no other card that begins a thread is being posted to the channel.
+        """
         session = self._session
         kept = await session.rows(_OF_CHANNEL, channel=channel_id)
         if kept and session.dialect == "postgresql":  # else each of two cards leaves replies to the other
@@ -126,17 +135,25 @@ _ANSWER = for_each_dialect(_answer_newest)
 _NOTE = for_each_dialect(_keep_newest_version)
 
 
-class SqlMessageVersions:
-    """ports.MessageVersions."""
+class MessageVersions:
+    """Recently seen versions of messages. Slack delivers unacknowledged messages again, so an edit or a deletion can
+    come before the message itself.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def note(self, version: MessageVersion) -> bool:
+        """Records that a version came; False if a newer one came before. Other versions of the message wait for the end
+        of this transaction. Call it before anything else is locked.
+        """
         newest = await self._session.execute(_NOTE[self._session.dialect], self._values(version))
         return bool(newest.scalar_one() == version.edited_at)
 
     async def answer(self, version: MessageVersion) -> bool:
+        """Records that the writer of a version gets a private answer; False if they got one for this version or a newer
+        one.
+        """
         values = self._values(version) | {"answered": version.edited_at}
         return (await self._session.execute(_ANSWER[self._session.dialect], values)).rowcount == 1
 

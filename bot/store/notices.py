@@ -1,21 +1,16 @@
-"""The notices to be delivered to threads: recording them, and the outbox, which is the queue of open ones. A result
-counts only while its owner holds the claim.
-"""
+"""The notices to be delivered to threads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
     Double,
     Executable,
-    Update,
     and_,
     bindparam,
     case,
     delete,
     exists,
-    func,
     literal_column,
     not_,
     null,
@@ -25,23 +20,12 @@ from sqlalchemy import (
 )
 
 from bot.domain.notices.content import Delivery
-from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.keys import NoticeKey, in_database
-from bot.domain.notices.messages import NewNotice, Notice
+from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.notification import overtakes_held
-from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.ports.store import ClaimedNotice
-from bot.store.claims import FREE
-from bot.store.notice_claims import NoticeClaims, comes_into_doubt
-from bot.store.schema.column_types import CleanText
-from bot.store.schema.rows import (
-    LASTING,
-    notice_values,
-    reactions_text,
-)
+from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
-from bot.store.slack_calls import SqlSlackCalls
 
 _BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
 _OPEN_BY_KEY = _BY_KEY.where(notices.c.due_at.is_not(None))
@@ -59,7 +43,7 @@ _CALLED_OFF = and_(
     ),
 )
 """The card of a job that was created before it, and is stopped because it cannot be posted."""
-_SENDING = notices.c.state == NoticeState.SENDING
+SENDING = notices.c.state == NoticeState.SENDING
 
 
 def _add_or_reopen(into: InsertInto) -> Executable:
@@ -73,14 +57,14 @@ def _add_or_reopen(into: InsertInto) -> Executable:
             "message": new.message,
             "person_id": new.person_id,
             "revision": notices.c.revision + 1,
-            "state": case((_SENDING, notices.c.state), else_=NoticeState.WAITING),
-            "due_at": case((_SENDING, notices.c.due_at), else_=new.due_at),
-            "attempts": case((_SENDING, notices.c.attempts), else_=0),
+            "state": case((SENDING, notices.c.state), else_=NoticeState.WAITING),
+            "due_at": case((SENDING, notices.c.due_at), else_=new.due_at),
+            "attempts": case((SENDING, notices.c.attempts), else_=0),
             "without_blocks": False,
             # Whether a card's post arrived is uncertain until its ts is known; everything else can safely be repeated.
             "uncertain": case((_CARD_NOT_POSTED, notices.c.uncertain), else_=False),
             # While a reaction is being sent or uncertain, only its sender knows which ones are shown.
-            "reactions_shown": case((or_(_SENDING, notices.c.uncertain), null()), else_=notices.c.reactions_shown),
+            "reactions_shown": case((or_(SENDING, notices.c.uncertain), null()), else_=notices.c.reactions_shown),
             "reaction_added": new.reaction_added,
             "only_progress": and_(new.only_progress, or_(notices.c.only_progress, notices.c.due_at.is_(None))),
             "problem": "",
@@ -98,80 +82,24 @@ _DROP_HELD = delete(notices).where(
     notices.c.attempts == 0,
 )
 """Posts that were never attempted and are not due yet, so nobody has seen them or is about to."""
-
 _TRY_AGAIN = (
     update(notices)
     .where(notices.c.key == bindparam("of_key"), notices.c.state == NoticeState.GIVEN_UP)
     .values(state=NoticeState.WAITING, due_at=bindparam("now", type_=Double), attempts=0, uncertain=True, problem="")
 )
 
-_CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
-_NEWEST = notices.c.revision == bindparam("claimed_revision")
-_DONE_WITH_NEWEST = and_(_NEWEST, bindparam("done", type_=Boolean))
 
+class Notices:
+    """The notices to be delivered to threads."""
 
-def _ending(state: NoticeState, **values: Any) -> Update:
-    """Ends the revision that was claimed; a newer one is due at once."""
-    return (
-        update(notices)
-        .where(_CLAIMED)
-        .values(
-            state=case((_NEWEST, state), else_=NoticeState.WAITING),
-            due_at=case((_NEWEST, null()), else_=bindparam("now", type_=Double)),
-            attempts=case((_NEWEST, notices.c.attempts), else_=0),
-            **values,
-            **FREE,
-        )
-    )
-
-
-_DELIVERED = _ending(
-    NoticeState.DONE,
-    posted_ts=func.coalesce(bindparam("posted", type_=CleanText), notices.c.posted_ts),
-    uncertain=False,
-    problem="",
-)
-_REACTED = (
-    update(notices)
-    .where(_CLAIMED)
-    .values(
-        state=case((_DONE_WITH_NEWEST, NoticeState.DONE), else_=NoticeState.WAITING),
-        due_at=case((_DONE_WITH_NEWEST, null()), else_=bindparam("now", type_=Double)),
-        attempts=case((_DONE_WITH_NEWEST, notices.c.attempts), else_=0),
-        reactions_shown=bindparam("shown"),
-        reaction_added=or_(_NEWEST, notices.c.reaction_added),
-        uncertain=False,
-        problem="",
-        **FREE,
-    )
-)
-_GIVE_UP = _ending(NoticeState.GIVEN_UP, problem=bindparam("why"))
-_MAY_HAVE_ARRIVED = bindparam("may_have_arrived", type_=Boolean)
-_POSTPONE = (
-    update(notices)
-    .where(_CLAIMED)
-    .values(
-        state=NoticeState.WAITING,
-        due_at=bindparam("next_at", type_=Double),
-        uncertain=or_(notices.c.uncertain, _MAY_HAVE_ARRIVED),
-        attempts=case((comes_into_doubt(_MAY_HAVE_ARRIVED), 0), else_=notices.c.attempts),
-        without_blocks=or_(notices.c.without_blocks, and_(_NEWEST, bindparam("refused_blocks", type_=Boolean))),
-        # The earlier reaction is still on the reply unless this attempt may have changed it.
-        reactions_shown=case((_MAY_HAVE_ARRIVED, notices.c.reactions_shown), else_=bindparam("shown")),
-        problem=bindparam("why"),
-        **FREE,
-    )
-)
-
-
-class SqlNotices:
-    """ports.NoticeQueue."""
-
-    def __init__(self, session: Session, slack_calls: SqlSlackCalls) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._claims = NoticeClaims(session, slack_calls)
 
     async def add(self, thread_id: str, notice: NewNotice) -> None:
+        """Records a notice. One with a key known in the thread is ignored, except that a CARD or REACTION gets the new
+        message and a higher revision, and is reopened, unless it is the card of a job that was given up before it was
+        posted. An end deletes the posts that are held back.
+        """
         await self._session.lock_thread(thread_id)
         await self.insert([(thread_id, notice)])
 
@@ -190,68 +118,26 @@ class SqlNotices:
         if lasting:
             await session.execute(_ADD_OR_REOPEN[session.dialect], lasting)
 
-    async def try_again(self, thread_id: str, key: NoticeKey) -> None:
-        await self._session.lock_thread(thread_id)
-        await self._session.execute(_TRY_AGAIN, {"of_key": in_database(thread_id, key), "now": self._session.now})
-
-    async def drop_held(self, thread_id: str) -> None:
-        await self._session.execute(_DROP_HELD, {"thread": thread_id, "now": self._session.now})
-
-    async def has(self, thread_id: str, key: NoticeKey) -> bool:
-        return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))
-
-    async def is_open(self, thread_id: str, key: NoticeKey) -> bool:
-        return bool(await self._session.rows(_OPEN_BY_KEY, key=in_database(thread_id, key)))
-
     async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
+        """Moves the notice about a message, if there is one, to another thread; both are locked."""
         values = {"key": in_database(to_thread, key), "thread_id": to_thread}
         await self._session.execute(
             update(notices).where(notices.c.key == in_database(from_thread, key)).values(values)
         )
 
-    async def claim(
-        self,
-        owner: str,
-        *,
-        lease: float,
-        limit: int,
-        limits: SlackLimits = SLACK_LIMITS,
-        max_reactions: int | None = None,
-    ) -> Sequence[ClaimedNotice]:
-        most = limit if max_reactions is None else max_reactions
-        return await self._claims.claim(owner, lease=lease, limit=limit, limits=limits, max_reactions=most)
+    async def try_again(self, thread_id: str, key: NoticeKey) -> None:
+        """Makes a notice due again that was given up. It is looked for first, since it may have arrived."""
+        await self._session.lock_thread(thread_id)
+        await self._session.execute(_TRY_AGAIN, {"of_key": in_database(thread_id, key), "now": self._session.now})
 
-    async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
-        return await self._result(_DELIVERED, notice, owner, now=self._session.now, posted=ts)
+    async def drop_held(self, thread_id: str) -> None:
+        """Deletes the posts that are held back in the thread, which is locked: those that are not due yet."""
+        await self._session.execute(_DROP_HELD, {"thread": thread_id, "now": self._session.now})
 
-    async def reacted(self, notice: Notice, owner: str, progress: ReactionProgress) -> bool:
-        shown = reactions_text(progress.shown)
-        return await self._result(_REACTED, notice, owner, now=self._session.now, shown=shown, done=progress.done)
+    async def has(self, thread_id: str, key: NoticeKey) -> bool:
+        """Returns whether a notice with this key was recorded in the thread, which is locked."""
+        return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))
 
-    async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
-        return await self._result(_GIVE_UP, notice, owner, now=self._session.now, why=problem)
-
-    async def postpone(
-        self,
-        notice: Notice,
-        owner: str,
-        *,
-        due_in: float,
-        uncertain: bool = False,
-        without_blocks: bool = False,
-        problem: str = "",
-    ) -> bool:
-        shown = None if notice.uncertain else notice.reactions_shown
-        values = {
-            "next_at": self._session.now + due_in,
-            "may_have_arrived": uncertain,
-            "refused_blocks": without_blocks,
-            "why": problem,
-            "shown": None if shown is None else reactions_text(shown),
-        }
-        return await self._result(_POSTPONE, notice, owner, **values)
-
-    async def _result(self, statement: Update, notice: Notice, owner: str, **values: Any) -> bool:
-        held = {"notice": notice.id, "owner": owner, "claimed_revision": notice.revision}
-        result = await self._session.execute(statement, held | values)
-        return result.rowcount == 1
+    async def is_open(self, thread_id: str, key: NoticeKey) -> bool:
+        """Returns whether a notice with this key is still to be delivered in the thread, which is locked."""
+        return bool(await self._session.rows(_OPEN_BY_KEY, key=in_database(thread_id, key)))

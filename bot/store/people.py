@@ -1,14 +1,23 @@
 """People's preferences, drafts and Homes, and their requests that count towards a limit."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Double, Executable, bindparam, case, delete, func, or_, select, update
 
 from bot.domain.people.members import Preference
-from bot.ports.people_store import ClaimedHome
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.people_tables import counted_requests, drafts, homes, preferences
 from bot.store.session import InsertInto, Session, for_each_dialect
+
+
+@dataclass(frozen=True)
+class ClaimedHome:
+    """A Home to publish, with the page of jobs that its person sees."""
+
+    person_id: str
+    page: int
+
 
 _DRAFT = select(drafts.c.text).where(drafts.c.person_id == bindparam("person"), drafts.c.place == bindparam("at"))
 _DELETE_DRAFT = delete(drafts).where(drafts.c.person_id == bindparam("person"), drafts.c.place == bindparam("at"))
@@ -62,36 +71,41 @@ _SAVE_DRAFT, _SAVE_PREFERENCE = for_each_dialect(_save_draft), for_each_dialect(
 _HOME_OPENED = for_each_dialect(_home_opened)
 
 
-class SqlDrafts:
-    """ports.Drafts."""
+class Drafts:
+    """Text typed into a modal that was not submitted. `place`: where the modal was opened."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def get(self, person_id: str, place: str) -> str:
+        """Returns the text; empty if there is none."""
         rows = await self._session.rows(_DRAFT, person=person_id, at=place)
         return str(rows[0]["text"]) if rows else ""
 
     async def save(self, person_id: str, place: str, text: str) -> None:
+        """Replaces the text."""
         session = self._session
         values = {"person_id": person_id, "place": place, "text": text, "updated_at": session.now}
         await session.execute(_SAVE_DRAFT[session.dialect], values)
 
     async def delete(self, person_id: str, place: str) -> None:
+        """Deletes the text."""
         await self._session.execute(_DELETE_DRAFT, {"person": person_id, "at": place})
 
 
-class SqlPreferences:
-    """ports.Preferences."""
+class Preferences:
+    """People's preferences."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def get(self, person_id: str) -> Preference:
+        """Returns a person's preference, with defaults for what they never set."""
         rows = await self._session.rows(_PREFERENCE, person=person_id)
         return Preference(rows[0]["project"], rows[0]["quiet"]) if rows else Preference()
 
     async def save(self, person_id: str, preference: Preference) -> None:
+        """Saves a preference."""
         session = self._session
         values = {"person_id": person_id, "project": preference.project, "quiet": preference.quiet}
         await session.execute(_SAVE_PREFERENCE[session.dialect], values)
@@ -106,21 +120,24 @@ async def home_changed(session: Session, person_id: str, *, due_in: float = HOME
     await session.execute(_HOME_CHANGED, {"person": person_id, "next_at": session.now + due_in})
 
 
-class SqlHomes:
-    """ports.Homes."""
+class Homes:
+    """The App Homes of people who have opened theirs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def opened(self, person_id: str, *, page: int = 0) -> None:
+        """Records which page of their Home somebody sees, and makes the Home due at once."""
         session = self._session
         values = {"person_id": person_id, "page": page, "opened_at": session.now, "due_at": session.now}
         await session.execute(_HOME_OPENED[session.dialect], values)
 
     async def changed(self, person_id: str, *, due_in: float) -> None:
+        """Makes somebody's Home due in this many seconds, if they ever opened it."""
         await home_changed(self._session, person_id, due_in=due_in)
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedHome]:
+        """Claims Homes that are due and unclaimed."""
         session = self._session
         found = await session.rows(_DUE_HOMES, now=session.now, limit=limit)
         if found:
@@ -129,6 +146,9 @@ class SqlHomes:
         return [ClaimedHome(row["person_id"], row["page"]) for row in found]
 
     async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
+        """Frees a Home that `owner` holds; it is due again in this many seconds (None: when something changes). If
+        others may have claimed it by now, it is due at once: what was published late may have replaced something newer.
+        """
         next_at = None if again_in is None else self._session.now + again_in
         held = await self._session.execute(_PUBLISHED, {"person": person_id, "owner": owner, "next_at": next_at})
         if not held.rowcount:  # another process may have shown something newer before
@@ -151,13 +171,17 @@ _NTH_NEWEST = (
 _COUNT = for_each_dialect(lambda into: into(counted_requests).on_conflict_do_nothing())
 
 
-class SqlLimits:
-    """ports.Limits."""
+class Limits:
+    """The number of requests that people have made recently."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def free_at(self, person_id: str, request_id: str, *, limit: int, within: float) -> float | None:
+        """Returns when somebody who has made `limit` requests within `seconds` may make another; None if they may now,
+        as they always may if there is no limit (0) or the request is already counted. Other transactions about
+        this person wait until this one ends; lock all threads first.
+        """
         session = self._session
         if limit < 1:
             return None
@@ -169,6 +193,7 @@ class SqlLimits:
         return float(rows[0][counted_requests.c.at]) + within if rows else None
 
     async def count(self, person_id: str, request_id: str) -> bool:
+        """Counts an allowed request. False if it was counted before, because it is being prepared again."""
         values = {"request_id": request_id, "person_id": person_id, "at": self._session.now}
         counted = await self._session.execute(_COUNT[self._session.dialect], values)
         return counted.rowcount == 1

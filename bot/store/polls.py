@@ -1,6 +1,7 @@
 """When each job is polled next and by whom, and the results of polls."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Double, Select, bindparam, select, update
@@ -8,15 +9,70 @@ from sqlalchemy import Double, Select, bindparam, select, update
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, CARD_PROGRESSED, NewNotice
 from bot.domain.notices.posts import RecordDamaged
-from bot.domain.threads.thread import Thread, shows_another_state
+from bot.domain.threads.thread import Thread, ThreadState, shows_another_state
 from bot.errors import UnreadableRow
-from bot.ports.polling import NOTHING_KNOWN, ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due, read_each
-from bot.store.notices import SqlNotices
+from bot.store.notices import Notices
 from bot.store.schema.rows import thread_from
 from bot.store.schema.tables import polls, threads
 from bot.store.session import Session
 from bot.store.threads import SAVE_STATE, saved_state
+
+NOTHING_KNOWN: Container[tuple[str, int]] = ()
+
+
+@dataclass(frozen=True)
+class ClaimedPoll:
+    """A job to poll, with its thread at the time of the claim."""
+
+    thread: Thread
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPoll:
+    """A job to poll whose thread still has the revision that its poller knows."""
+
+    thread_id: str
+    revision: int
+    project: str
+    job_id: str
+
+
+@dataclass(frozen=True)
+class PollResult:
+    """The result of one poll: the thread at the time of the claim, its state now, and the resulting notices."""
+
+    thread: Thread
+    state: ThreadState
+    notices: Sequence[NewNotice]
+    card_changed: bool
+    next_poll_in: float | None
+    """Seconds until the next poll; None ends polling."""
+
+    @property
+    def thread_id(self) -> str:
+        """The thread's id."""
+        return self.thread.id
+
+    @property
+    def revision(self) -> int:
+        """The thread's revision when it was claimed."""
+        return self.thread.revision
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything besides the next due time is new."""
+        return self.card_changed or bool(self.notices) or self.state != self.thread.state
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedPoll:
+    """The result of a poll without news: only the next due time is new."""
+
+    thread_id: str
+    revision: int
+    next_poll_in: float | None
+
 
 _CANDIDATES = (
     select(threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id, polls.c.claimed_by)
@@ -48,10 +104,10 @@ _NEXT = (
 _FREE = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**FREE)
 
 
-class SqlPolls:
-    """ports.Polls."""
+class Polls:
+    """When each job is polled next, and by whom."""
 
-    def __init__(self, session: Session, notices: SqlNotices) -> None:
+    def __init__(self, session: Session, notices: Notices) -> None:
         self._session = session
         self._notices = notices
 
@@ -64,6 +120,9 @@ class SqlPolls:
         known: Container[tuple[str, int]] = NOTHING_KNOWN,
         most_read: int | None = None,
     ) -> Sequence[ClaimedPoll | KnownPoll]:
+        """Claims polls that are due and unclaimed, the most overdue first. Threads that are `known`, by id and
+        revision, are not read; of the others at most `most_read`, if given, are claimed.
+        """
         session = self._session
         rows: Any = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
         if not rows:
@@ -86,10 +145,16 @@ class SqlPolls:
         return read_each(((row[threads.c.id], row) for row in rows), lambda row: ClaimedPoll(thread_from(row)))
 
     async def thread(self, poll: KnownPoll) -> Thread | None:
+        """Returns the thread of a claimed poll; None if its revision has changed, or if its row is unreadable."""
         read, _ = await self._read([poll.thread_id])
         return next((each.thread for each in read if each.thread.revision == poll.revision), None)
 
     async def save(self, results: Sequence[PollResult | UnchangedPoll], owner: str) -> int:
+        """Saves the results of polls whose claim `owner` still holds and whose thread still has the revision it was
+        claimed with: the state, the notices, the card if it changed, the next due time. Frees the claims. Other results
+        are dropped; a claim that `owner` still holds is freed, and the poll keeps the due time that the change of
+        the thread set. Returns how many were saved. An unchanged one costs one row update.
+        """
         changed = [result for result in results if isinstance(result, PollResult) and result.changes]
         held = await self._held_revisions(results, changed, owner)
         valid = {result.thread_id: result for result in results if held.get(result.thread_id) == result.revision}

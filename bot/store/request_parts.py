@@ -1,6 +1,7 @@
-"""The context of requests: fetched parts, and files to upload; see `bot.ports.store`."""
+"""The context of requests: fetched parts, and files to upload."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -21,12 +22,24 @@ from sqlalchemy import (
 from bot.domain.context.fetched_parts import FetchedParts, FileOutcome, SettledFile
 from bot.domain.context.slack_files import FileProblem, SlackFile
 from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
+from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
-from bot.ports.store import ClaimedFile
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.rows import context_json, json_text, thread_from
 from bot.store.schema.tables import request_files, requests, threads
 from bot.store.session import Session, for_each_dialect
+
+
+@dataclass(frozen=True)
+class ClaimedFile:
+    """A file to upload for a request, with the thread as it was when claimed. `attempts` includes this try."""
+
+    request_id: str
+    position: int
+    file: SlackFile
+    thread: Thread
+    attempts: int
+
 
 _PARTS = TypeAdapter(FetchedParts)
 _FILE = TypeAdapter(SlackFile)
@@ -80,13 +93,14 @@ def files_are_settled(row: FromClause) -> ColumnElement[bool]:
 FILES_ARE_SETTLED = files_are_settled(requests)
 
 
-class SqlRequestParts:
-    """ports.RequestParts."""
+class RequestParts:
+    """The context of requests: fetched parts, and files to upload."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def fetched(self, request_id: str) -> FetchedParts:
+        """Returns the parts stored for a request that is being prepared."""
         rows = await self._session.rows(_FETCHED, request=request_id)
         text = rows[0]["fetched"] if rows else None
         try:
@@ -95,10 +109,12 @@ class SqlRequestParts:
             return FetchedParts()  # the parts are fetched again
 
     async def keep_fetched(self, request_id: str, parts: FetchedParts) -> None:
+        """Stores fetched parts until the request changes its state."""
         kept = json_text(_PARTS.dump_python(parts, mode="json"))
         await self._session.execute(update(requests).where(requests.c.id == request_id).values(fetched=kept))
 
     async def to_upload(self, request_id: str, files: Sequence[SlackFile]) -> None:
+        """Makes a waiting request, which is held, wait for the upload of exactly these files."""
         session = self._session
         await session.execute(_CLEAR, {"request": request_id})
         rows = [
@@ -115,6 +131,9 @@ class SqlRequestParts:
             await session.execute(_ADD[session.dialect], rows)
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFile]:
+        """Claims due files of waiting requests, and counts the attempt. Files of requests that no longer wait are
+        dropped; those of a request that was returned are due again with it.
+        """
         session, claimed = self._session, []
         for row in await session.rows(_CANDIDATES, now=session.now, limit=limit):
             (of,) = await session.rows(_REQUEST_OF, request=row[request_files.c.request_id])
@@ -126,31 +145,38 @@ class SqlRequestParts:
         return claimed
 
     async def is_claimed_by(self, claimed: ClaimedFile, owner: str) -> bool:
+        """Returns whether `owner` still has the claim. Locks the file."""
         rows = await self._session.rows(_CLAIMED_BY, **_key(claimed), owner=owner)
         return bool(rows) and _file_from(rows[0]["file"]) == claimed.file
 
     async def postpone(self, claimed: ClaimedFile, *, due_in: float) -> None:
+        """Makes a claimed file due again in this many seconds."""
         await self._session.execute(_POSTPONE, {**_key(claimed), "next_at": self._session.now + due_in})
 
     async def fails(self, claimed: ClaimedFile) -> float:
+        """Records that Slack does not return a claimed file; returns since when (on the store's clock)."""
         result = await self._session.execute(_FAILS, {**_key(claimed), "now": self._session.now})
         return float(result.scalar_one())
 
     async def settle(self, claimed: ClaimedFile, outcome: FileOutcome) -> None:
+        """Records the outcome of a claimed file."""
         became = json_text(_OUTCOME.dump_python(outcome, mode="json"))
         await self._session.execute(_SETTLE, {**_key(claimed), "became": became})
 
     async def settled(self, request_id: str) -> Sequence[SettledFile] | None:
+        """Returns all files of a request in order; None until all are uploaded or given up."""
         rows = await self._session.rows(_ALL, request=request_id)
         if any(row["outcome"] is None for row in rows):
             return None
         return [SettledFile(_file_from(row["file"]), _outcome_from(row["outcome"])) for row in rows]
 
     async def tried(self, request_id: str) -> None:
+        """Records that sending a request began (with its first file), unless that was recorded before."""
         first = func.coalesce(requests.c.first_tried_at, self._session.now)
         await self._session.execute(update(requests).where(requests.c.id == request_id).values(first_tried_at=first))
 
     async def complete(self, request_id: str, context: RequestContext) -> None:
+        """Releases a request whose files are settled, with this context."""
         values = {"context": context_json(context)}
         await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
         await self._session.execute(_CLEAR, {"request": request_id})

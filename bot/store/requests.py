@@ -1,65 +1,75 @@
-"""What people asked for: recording, reading and changing it, and the queue of requests to send."""
+"""What people asked for: recording, reading and changing it."""
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from sqlalchemy import (
     Boolean,
     Double,
     RowMapping,
-    Update,
-    and_,
     bindparam,
     case,
     delete,
     func,
-    literal_column,
     not_,
     or_,
     select,
     update,
 )
 
-from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, RequestKind, RequestState
-from bot.domain.threads.thread import Thread
-from bot.ports.store import NOT_AHEAD, AheadOfCards, ClaimedRequest
-from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds, read_each
-from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
-from bot.store.notices import SqlNotices
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import RequestRejected, RequestSummary
+from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
+from bot.store.claims import FREE, read_each
+from bot.store.notices import Notices
 from bot.store.people import home_changed
-from bot.store.request_parts import FILES_ARE_SETTLED, due_again
-from bot.store.schema.rows import (
-    attachments_json,
-    context_json,
-    request_from,
-    request_values,
-    requester_json,
-    thread_from,
-    thread_to_speak_in,
-)
+from bot.store.request_parts import due_again
+from bot.store.schema.rows import attachments_json, request_from, request_values
 from bot.store.schema.tables import requests, threads
 from bot.store.session import Session, for_each_dialect
-from bot.store.turns import (
-    RECEIVED,
-    RECEIVED_OF,
-    WAITING,
-    Share,
-    find_shares,
-    first_open_of,
-    in_turn,
-    to_be_prepared,
-    to_be_sent,
-    under_way,
-)
+from bot.store.turns import WRITTEN
 
 logger = logging.getLogger(__name__)
 
-KNOWN_KINDS = frozenset(RequestKind)
-_ANY_NUMBER = 2_147_483_647
-_MOST_THREADS = 100
-"""The threads of each person that are searched for requests to prepare; some requests may be in progress or not due."""
+THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
+WAITING_FOLLOW_UPS = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.state.in_(NOT_SENT_YET),
+    )
+    .order_by(*WRITTEN)
+)
+_SEVERAL_WAIT = (
+    select(requests.c.id)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.due_at.is_not(None),
+        requests.c.kind == RequestKind.FOLLOW_UP,
+        requests.c.state.in_(NOT_SENT_YET),
+    )
+    .limit(2)
+)
+_STOPS = (
+    select(requests)
+    .where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.STOP)
+    .order_by(requests.c.recorded_at, requests.c.id)
+)
+_MOVED_KINDS = [kind for kind in RequestKind if kind not in {RequestKind.START, RequestKind.CHOOSE_PROJECT}]
+_UNSENT = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.kind.in_(_MOVED_KINDS),
+        requests.c.state.in_((*NOT_SENT_YET, RequestState.AWAITING_PERSON)),
+        not_(requests.c.uncertain),
+    )
+    .order_by(*WRITTEN)
+    .with_for_update()
+)
 _ADD = for_each_dialect(lambda into: into(requests).on_conflict_do_nothing())
 _BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
 _START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
@@ -74,16 +84,6 @@ _HELD = (
     .order_by(*WRITTEN)
     .with_for_update()
 )
-_WAITING_FOR = (
-    select(requests, threads)
-    .join(threads, threads.c.id == requests.c.thread_id)
-    .where(
-        requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'"),
-        requests.c.person_id == bindparam("person"),
-    )
-    .order_by(requests.c.recorded_at)
-    .limit(bindparam("limit"))
-)
 _BY_REPLY = (
     select(requests)
     .where(
@@ -94,16 +94,7 @@ _BY_REPLY = (
     .order_by(requests.c.recorded_at, requests.c.id)
     .with_for_update()
 )
-_CLAIMED_BY = (
-    select(requests.c.id)
-    .where(
-        requests.c.id == bindparam("request"),
-        requests.c.claimed_by == bindparam("owner"),
-        requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
-    )
-    .with_for_update()
-)
-_SETTLE = (
+SETTLE = (
     update(requests)
     .where(requests.c.id == bindparam("request"))
     .values(
@@ -115,13 +106,11 @@ _SETTLE = (
         **FREE,
     )
 )
-_SETTLE_AFRESH = _SETTLE.values(
+_SETTLE_AFRESH = SETTLE.values(
     first_tried_at=None,
     # Attempts to prepare it are counted separately.
     attempts=case((bindparam("state_now") == RequestState.RECEIVED, 0), else_=requests.c.attempts),
 )
-_NOT_TRIED = _SETTLE.values(attempts=requests.c.attempts - 1)
-
 _REMOVE = delete(requests).where(
     requests.c.id == bindparam("request"), requests.c.state == RequestState.AWAITING_PERSON
 )
@@ -130,35 +119,14 @@ _SHOW_PROMPT = (
     .where(threads.c.id == bindparam("thread"), threads.c.prompt != bindparam("words"))
     .values(prompt=bindparam("words"))
 )
-_LOCKED = (
-    select(requests, threads)
-    .join(threads, threads.c.id == requests.c.thread_id)
-    .where(requests.c.id.in_(bindparam("ids", expanding=True)))
-    .with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
-)
-_CLAIM_RECEIVED = claiming(requests, to_be_prepared(requests), state=RequestState.PREPARING)
-_FIRST = and_(
-    requests.c.id == first_open_of(requests.c.thread_id),
-    ~under_way(requests.c.thread_id),
-    to_be_sent(requests),
-    FILES_ARE_SETTLED,
-    requests.c.merged_into == "",
-    or_(requests.c.kind != RequestKind.FOLLOW_UP, not_(start_is_pending(requests.c.thread_id))),
-)
-_CLAIM = claiming(
-    requests,
-    _FIRST,
-    state=RequestState.SENDING,
-    first_tried_at=func.coalesce(requests.c.first_tried_at, NOW),
-    uncertain=or_(requests.c.uncertain, requests.c.state == RequestState.SENDING),
-)
 
 
-class SqlRequests(MergedRequests):
-    """ports.RequestQueue."""
+class Requests:
+    """The requests of people."""
 
-    def __init__(self, session: Session, notices: SqlNotices) -> None:
-        super().__init__(session, notices)
+    def __init__(self, session: Session, notices: Notices) -> None:
+        self._session = session
+        self._notices = notices
         self._added: list[Request] = []
 
     @property
@@ -167,6 +135,9 @@ class SqlRequests(MergedRequests):
         return tuple(self._added)
 
     async def add(self, request: Request, *, due_in: float = 0.0) -> bool:
+        """Records a request, due in this many seconds; False, with nothing recorded, if its `source_key` is known
+        already.
+        """
         session, waits = self._session, request.state in NOT_SENT_YET
         values = request_values(request) | {"due_at": session.now + due_in if waits else None}
         added = await session.execute(_ADD[session.dialect], values)
@@ -177,20 +148,48 @@ class SqlRequests(MergedRequests):
         return added.rowcount == 1
 
     async def get(self, request_id: str) -> Request | None:
+        """Returns a request, locked after its thread."""
         for row in await self._session.rows(THREAD_OF, request=request_id):
             await self._session.lock_thread(row[requests.c.thread_id])
         rows = await self._session.rows(_BY_ID, request=request_id)
         return request_from(rows[0]) if rows else None
 
     async def find_start(self, thread_id: str) -> Request | None:
+        """Returns the request that started the thread."""
         rows = await self._session.rows(_START, thread=thread_id)
         return request_from(rows[0]) if rows else None
 
+    async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
+        """Returns somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
+        rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
+        return [request_from(row) for row in rows]
+
+    async def stops(self, thread_id: str) -> Sequence[Request]:
+        """Returns all stops of the thread's job."""
+        rows = await self._session.rows(_STOPS, thread=thread_id)
+        return read_each(((row[requests.c.id], row) for row in rows), request_from)[0]
+
     async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
+        """Returns the requests made from one reply and its edits, locked (lock the thread first), oldest first."""
         rows = await self._session.rows(_BY_REPLY, thread=thread_id, written=message_ts)
         return [request_from(row) for row in rows]
 
+    async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
+        """Returns the thread's follow-ups that wait to be sent, in the order they were written."""
+        rows = await self._session.rows(WAITING_FOLLOW_UPS, thread=thread_id)
+        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
+        await self._session.end_unreadable(requests, unreadable)
+        return readable
+
+    async def several_wait(self, thread_id: str) -> bool:
+        """Returns whether more than one follow-up of the thread waits to be sent."""
+        return len(await self._session.rows(_SEVERAL_WAIT, thread=thread_id)) > 1
+
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
+        """Saves a request's texts, attachments, times, state and problem. A waiting request keeps its due time, or is
+        due in this many seconds if it had none; a claim for preparing or sending stays. A start's text becomes its
+        thread's prompt, unless it was withdrawn.
+        """
         names = ("text", "latest_text", "edited_at", "recorded_at", "state", "problem")
         values: dict[str, Any] = {name: getattr(request, name) for name in names}
         values["attachments"] = attachments_json(request.attachments)
@@ -205,13 +204,6 @@ class SqlRequests(MergedRequests):
         if request.kind is RequestKind.START and request.state is not RequestState.WITHDRAWN:
             await self._session.execute(_SHOW_PROMPT, {"thread": request.thread_id, "words": request.text})
 
-    async def set_text(self, request_id: str, text: str) -> None:
-        await self._session.execute(update(requests).where(requests.c.id == request_id).values(text=text))
-
-    async def set_requester(self, request_id: str, requester: Requester) -> None:
-        values = {"requester": requester_json(requester)}
-        await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
-
     async def settle(
         self,
         request_id: str,
@@ -222,95 +214,58 @@ class SqlRequests(MergedRequests):
         afresh: bool = False,
         uncertain: bool = False,
     ) -> None:
+        """Ends a request, or (WAITING) makes it due again in this many seconds; frees its claim. `afresh`: it counts as
+        not tried before. `uncertain`: it may have arrived, which is never unset.
+        """
         next_at = self._session.now + due_in if state in NOT_SENT_YET else None
-        values = _settled(request_id, state, problem=problem, next_at=next_at, uncertain=uncertain)
-        await self._session.execute(_SETTLE_AFRESH if afresh else _SETTLE, values)
+        values = settled(request_id, state, problem=problem, next_at=next_at, uncertain=uncertain)
+        await self._session.execute(_SETTLE_AFRESH if afresh else SETTLE, values)
         if afresh:
             await due_again(self._session, request_id)
 
-    async def not_tried(self, request_id: str, *, due_in: float, problem: str) -> None:
-        next_at = self._session.now + due_in
-        await self._session.execute(
-            _NOT_TRIED, _settled(request_id, RequestState.RECEIVED, problem=problem, next_at=next_at)
-        )
+    async def unsent(self, thread_id: str) -> Sequence[Request]:
+        """Returns the requests about a thread's job that were certainly not sent: follow-ups, held replies, and words
+        for Pagehand; in the order they were written. Lock the thread first.
+        """
+        return await self._readable(await self._session.rows(_UNSENT, thread=thread_id))
+
+    async def move(self, unsent: Sequence[Request], thread_id: str) -> None:
+        """Moves unsent requests, with the marks on their messages, to another thread, where they are prepared again.
+        Lock both threads first.
+        """
+        for request in unsent:
+            held = request.state is RequestState.AWAITING_PERSON
+            values: dict[str, Any] = {
+                "thread_id": thread_id,
+                "state": request.state if held else RequestState.RECEIVED,
+                "due_at": None if held else self._session.now,
+                "attempts": 0,
+                "first_tried_at": None,
+                "merged_into": "",
+                **FREE,
+            }
+            await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+            await self._notices.move(keys.reaction(request), request.thread_id, thread_id)
 
     async def remove(self, request: Request) -> None:
+        """Removes a request that waits for its person's answer, so that its message can become another one."""
         await self._session.execute(_REMOVE, {"request": request.id})
         await home_changed(self._session, request.person_id)
 
-    async def is_claimed_by(self, request_id: str, owner: str) -> bool:
-        return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
-
-    async def claim_received(
-        self, owner: str, *, lease: float, limit: int, turn: float = 0.0
-    ) -> Sequence[ClaimedRequest]:
-        session = self._session
-        found = await find_shares(session, RECEIVED, turn=turn, limit=2 * limit, most=_MOST_THREADS)
-        ids = list(dict.fromkeys(share.first for share in found))
-        if found and len(ids) < limit:
-            ids = in_turn(
-                [await self._received_of(share, limit) for share in {each.first: each for each in found}.values()]
-            )
-        return await self._claim(ids, _CLAIM_RECEIVED, owner, lease=lease, limit=limit)
-
-    async def _received_of(self, share: Share, limit: int) -> list[str]:
-        values = {"person": share.person_id, "thread": share.thread_id, "limit": limit, "now": self._session.now}
-        return [row["id"] for row in await self._session.rows(RECEIVED_OF, **values)]
-
-    async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
-        values: dict[str, Any] = {
-            "state": request.state,
-            "problem": request.problem,
-            "context": context_json(request.context),
-            "due_at": self._session.now + due_in if request.state in NOT_SENT_YET else None,
-            "attempts": 0,
-            "first_tried_at": None,
-            "fetched": None,
-            **FREE,
-        }
-        await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
-
-    async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
-        rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
-        return [request_from(row) for row in rows]
-
-    async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
-        rows = await self._session.rows(_WAITING_FOR, person=person_id, limit=limit)
-        readable, _ = read_each(((row[requests.c.id], row) for row in rows), _with_thread)
+    async def _readable(self, rows: Sequence[RowMapping]) -> Sequence[Request]:
+        """Returns the requests of these rows; ends unreadable ones and tells their people."""
+        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
+        await self._session.end_unreadable(requests, unreadable)
+        ended = {row_id for row_id, _ in unreadable}
+        told = [(row[requests.c.thread_id], unreadable_notice(row)) for row in rows if row[requests.c.id] in ended]
+        await self._notices.insert(told)
         return readable
 
-    async def claim(
-        self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD
-    ) -> Sequence[ClaimedRequest]:
-        projects = {"ahead": ahead.anywhere, "ahead_in_threads": ahead.in_threads}
-        found = await find_shares(self._session, WAITING, turn=turn, limit=2 * limit, most=_ANY_NUMBER, **projects)
-        ids = list(dict.fromkeys(share.first for share in found))
-        return await self._claim(ids, _CLAIM, owner, lease=lease, limit=limit)
 
-    async def _claim(
-        self, ids: Sequence[str], claiming_: Update, owner: str, *, lease: float, limit: int
-    ) -> Sequence[ClaimedRequest]:
-        """Claims the first of these that nobody else is about to claim; reads twice as many as needed."""
-        if not ids:
-            return []
-        session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
-        locked = await session.rows(_LOCKED, ids=list(place))
-        in_order = sorted(locked, key=lambda row: place[row[requests.c.id]])[:limit]
-        found = await leave_newer_kinds(session, requests, in_order, partial(_unknown_kind, now=session.now))
-        claim = claim_of(session, owner, lease)
-        claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
-        await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
-        return claimed
-
-
-def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
-    """The kind of a request that only a newer version knows, and that was recorded lately."""
-    kind, recently = str(row[requests.c.kind]), now - row[requests.c.recorded_at] < PATIENCE
-    return kind if recently and kind not in KNOWN_KINDS else None
-
-
-def _with_thread(row: RowMapping) -> tuple[Request, Thread]:
-    return request_from(row), thread_to_speak_in(row)
+def unreadable_notice(row: RowMapping) -> NewNotice:
+    """Returns the notice that a request was not sent because it, or its thread, cannot be read."""
+    request = RequestSummary(row[requests.c.id], str(row[requests.c.person_id]), kind=None)
+    return NewNotice(keys.request_unreadable(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE))
 
 
 def log_recorded(recorded: Sequence[Request]) -> None:
@@ -321,10 +276,10 @@ def log_recorded(recorded: Sequence[Request]) -> None:
         logger.info("request recorded: %s", request.kind, extra={"fields": about | who})
 
 
-def _settled(
+def settled(
     request_id: str, state: RequestState, *, problem: str, next_at: float | None, uncertain: bool = False
 ) -> dict[str, Any]:
-    """Returns the parameters of _SETTLE."""
+    """Returns the parameters of SETTLE."""
     return {
         "request": request_id,
         "state_now": state,
@@ -332,9 +287,3 @@ def _settled(
         "next_at": next_at,
         "may_have_arrived": uncertain,
     }
-
-
-def _claimed(before: RowMapping, now: RowMapping) -> ClaimedRequest:
-    uncertain = before[requests.c.state] == RequestState.SENDING
-    taken_over = before[requests.c.claimed_by] is not None
-    return ClaimedRequest(request_from(now), thread_from(before), uncertain, taken_over=taken_over)

@@ -67,8 +67,8 @@ def posts_fail(channel_id: ColumnElement[str]) -> ColumnElement[bool]:
 _RECORD = for_each_dialect(_record)
 
 
-class SqlSlackCalls:
-    """ports.SlackCalls."""
+class SlackCalls:
+    """The recent calls to Slack by all processes."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -96,12 +96,14 @@ class SqlSlackCalls:
             await self._session.execute(_RECORD[self._session.dialect], rows)
 
     async def take(self, method: str, wanted: int, limits: SlackLimits, *, yields: bool = False) -> Grant:
+        """Takes up to `wanted` calls of a method that is not called in threads. `yields`: see Budget."""
         budget = await self.budget([method], limits)
         grant = budget.take(method, wanted, yields=yields)
         await self.record(budget)
         return grant
 
     async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
+        """Records a 429: nobody calls the method for this many seconds, in this channel if its limit is per channel."""
         channel_id = channel_id if limits.is_channel_bound(method) else ""
         if method in limits.methods:
             budget = await self.budget([method], limits)
@@ -109,6 +111,7 @@ class SqlSlackCalls:
             await self.record(budget)
 
     async def posted(self, channel_id: str, *, failed: bool) -> None:
+        """Records whether a post in a channel failed, other than by a 429."""
         await self._session.execute(_POSTED, {"at": channel_id, "failed": failed})
 
     async def _in_workspace(self, methods: Collection[str]) -> dict[tuple[str, str], Sequence[float]]:

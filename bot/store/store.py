@@ -9,71 +9,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.requests.audit import AuditEntry
 from bot.domain.requests.request import Request
-from bot.ports.transaction import Clock, Store, Transaction
-from bot.runtime.clock import SteadyClock
+from bot.runtime.clock import Clock, SteadyClock
 from bot.runtime.logging import ThrottledLogger
-from bot.store.audit import SqlAudit, log_entries
-from bot.store.channel_ids import SqlChannelIds
-from bot.store.claims import SqlClaims
+from bot.store.audit import log_entries
 from bot.store.database.engine import engine_for, in_one_thread
 from bot.store.database.errors import RETRY_FOR, retry_transient
 from bot.store.database.postgres_pool import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.database.timings import StoreTimings
-from bot.store.incoming import SqlEarlyReplies, SqlMessageVersions
-from bot.store.notices import SqlNotices
-from bot.store.people import SqlDrafts, SqlHomes, SqlLimits, SqlPreferences
-from bot.store.polls import SqlPolls
-from bot.store.request_parts import SqlRequestParts
-from bot.store.requests import SqlRequests, log_recorded
+from bot.store.requests import log_recorded
 from bot.store.schema.gap_tables import gaps
 from bot.store.schema.migration import require_usable
 from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
-from bot.store.slack_calls import SqlSlackCalls
-from bot.store.threads import SqlThreads
-from bot.store.upkeep.backlog import SqlBacklogs
-from bot.store.upkeep.database_check import SqlDatabaseCheck
-from bot.store.upkeep.faults import SqlFaults
-from bot.store.upkeep.gaps import SqlGaps
-from bot.store.upkeep.last_times import SqlLastTimes
-from bot.store.upkeep.quotations import SqlQuotations
-from bot.store.upkeep.restoration import SqlRestoration
-from bot.store.upkeep.retention import SqlRetention
-
-
-class SqlTransaction:
-    """ports.Transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.now = session.now
-        self.threads = SqlThreads(session)
-        self.slack_calls = SqlSlackCalls(session)
-        self.notices = SqlNotices(session, self.slack_calls)
-        self.requests = SqlRequests(session, self.notices)
-        self.request_parts = SqlRequestParts(session)
-        self.polls = SqlPolls(session, self.notices)
-        self.early_replies = SqlEarlyReplies(session)
-        self.message_versions = SqlMessageVersions(session)
-        self.channel_ids = SqlChannelIds(session)
-        self.gaps = SqlGaps(session)
-        self.claims = SqlClaims(session)
-        self.retention = SqlRetention(session)
-        self.quotations = SqlQuotations(session)
-        self.restoration = SqlRestoration(session)
-        self.audit = SqlAudit(session)
-        self.limits = SqlLimits(session)
-        self.drafts = SqlDrafts(session)
-        self.preferences = SqlPreferences(session)
-        self.homes = SqlHomes(session)
-        self.database_check = SqlDatabaseCheck(session)
-        self.backlogs = SqlBacklogs(session)
-        self.faults = SqlFaults(session)
-        self.last_times = SqlLastTimes(session)
-
+from bot.store.transaction import Store, Transaction
 
 T = TypeVar("T")
 Committed = Callable[[Sequence[AuditEntry], int], None]
@@ -124,7 +75,7 @@ async def open_store(
 
 
 class SqlStore:
-    """ports.Store over one database."""
+    """A `Store` over one database."""
 
     def __init__(
         self,
@@ -165,7 +116,7 @@ class SqlStore:
 
         async def in_transaction(connection: DatabaseConnection) -> T:
             nonlocal recorded, requested, takeovers
-            transaction = SqlTransaction(Session(connection, await self._now(connection), self._rare_log))
+            transaction = Transaction(Session(connection, await self._now(connection), self._rare_log))
             result = await work(transaction)
             # Of the last attempt, which is the one that was committed.
             recorded, requested = transaction.audit.added, transaction.requests.added

@@ -89,13 +89,14 @@ def saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any
     return {"thread": thread_id, "state_now": values["state"], "job_now": values["job_id"], "now": now}
 
 
-class SqlThreads:
-    """ports.Threads."""
+class Threads:
+    """The threads, with the state of their jobs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def add(self, thread: Thread) -> bool:
+        """Records a new thread, which is not polled yet because it has no job; False if its id is known already."""
         session = self._session
         added = await session.execute(_ADD[session.dialect], thread_values(thread) | {"updated_at": session.now})
         if added.rowcount == 1:
@@ -104,38 +105,52 @@ class SqlThreads:
         return added.rowcount == 1
 
     async def get(self, thread_id: str) -> Thread | None:
+        """Returns the thread, locked until the end of the transaction."""
         return await self._locked(_BY_ID, thread=thread_id)
 
     async def find_newest(self, channel_id: str, ts: str) -> Thread | None:
+        """Returns the thread of the newest job in the Slack thread that begins with this `ts`, locked until the end of
+        the transaction.
+        """
         return await self._locked(_NEWEST, channel=channel_id, root=ts)
 
     async def newest_of(self, channel_id: str, *, limit: int) -> Sequence[Thread]:
+        """Returns the threads in a channel, newest first; not locked."""
         rows = await self._session.rows(_NEWEST_OF, channel=channel_id, most=limit)
         return [thread_to_speak_in(row) for row in rows]
 
     async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
+        """Returns the thread whose card has this `ts`, locked until the end of the transaction."""
         return await self._locked(_BY_CARD, channel=channel_id, card=card_ts)
 
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
+        """Records which project a thread's job is for, and why."""
         values = {"thread": thread_id, "name": project, "settled": options_json(options)}
         await self._session.execute(_SET_PROJECT, values)
 
     async def set_origin(self, thread_id: str, origin: ThreadOrigin) -> None:
+        """Records the first message of a job's Slack thread, once it is known."""
         await self._session.execute(_SET_ORIGIN, {"thread": thread_id, "begun_with": origin})
 
     async def attach(self, thread: Thread) -> Thread:
+        """Gives a job its place in the Slack thread that it was asked for in, as the newest there."""
         await self.find_newest(thread.channel_id, thread.root_ts)  # others that attach a job wait here
         row = (await self._session.execute(_ATTACH, {"thread": thread.id})).one()
         return replace(thread, ts=row.ts, number=row.number)
 
     async def detach(self, thread_id: str) -> None:
+        """Detaches a job that will never have a card: replies in the Slack thread no longer count for it."""
         await self._session.execute(_DETACH, {"thread": thread_id})
 
     async def of_person(self, person_id: str, *, offset: int, limit: int) -> Sequence[Thread]:
+        """Returns the threads whose jobs somebody asked for, newest first; not locked."""
         rows = await self._session.rows(_OF_PERSON, person=person_id, most=limit, skipped=offset)
         return [thread_to_speak_in(row) for row in rows]
 
     async def save_state(self, thread_id: str, state: ThreadState, *, poll_in: float | None) -> None:
+        """Saves the state, raises the thread's revision (so that the result of a poll in progress is dropped), and
+        makes the poll due in this many seconds (None: never). A poller keeps its claim until the claim ends.
+        """
         session = self._session
         await session.execute(SAVE_STATE, saved_state(thread_id, state, session.now))
         if poll_in is None:
@@ -144,6 +159,9 @@ class SqlThreads:
             await session.execute(_POLL_AT, {"thread": thread_id, "next_at": session.now + poll_in})
 
     async def set_card(self, thread_id: str, card_ts: str) -> None:
+        """Records where the card was posted, which begins the Slack thread if nothing else does. From now on the
+        thread's requests can be sent.
+        """
         await self._session.execute(_SET_CARD, {"thread": thread_id, "card": card_ts})
 
     async def _locked(self, statement: Select[Any], **values: object) -> Thread | None:

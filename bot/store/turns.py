@@ -21,6 +21,7 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    literal_column,
     not_,
     or_,
     select,
@@ -29,12 +30,36 @@ from sqlalchemy import (
 
 from bot.domain.requests.request import SENT_KINDS, RequestKind, RequestState
 from bot.store.claims import LIMIT, NOW, due
-from bot.store.merged_requests import start_is_pending, written
 from bot.store.request_parts import files_are_settled
 from bot.store.schema.tables import TO_BE_PREPARED, TO_BE_SENT, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import posts_fail
 from bot.store.upkeep.gaps import waits_for_history
+
+
+def written(row: FromClause) -> tuple[ColumnElement[Any], ...]:
+    """Returns the columns by which requests are in the order they were written; no two have the same values."""
+    return (row.c.written_at, row.c.recorded_at, row.c.id)
+
+
+WRITTEN = written(requests)
+
+_followers, _starts = threads.alias("followers"), requests.alias("starts")
+
+
+def start_is_pending(thread_id: ColumnElement[str]) -> ColumnElement[bool]:
+    """Returns the condition that a job that will follow the thread's job has not passed its checks yet."""
+    pending = select(_starts.c.id).where(
+        _followers.c.follows == thread_id,
+        _followers.c.follows != literal_column("''"),  # as in the index
+        _starts.c.thread_id == _followers.c.id,
+        _starts.c.kind == RequestKind.START,
+        _starts.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING)),
+    )
+    # The limit keeps PostgreSQL from collecting all followers of all threads first.
+    pending = pending.limit(literal_column("1")).correlate_except(_followers, _starts)
+    return pending.scalar_subquery().is_not(None)
+
 
 Phase = Callable[[FromClause], ColumnElement[bool]]
 """The requests to consider; an index of (person_id, thread_id, due_at) contains exactly those."""

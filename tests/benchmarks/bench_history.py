@@ -29,11 +29,11 @@ from support.worlds.store_world import JOB, LEASE, a_post, a_thread, add, change
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, RequestState, WayIn
 from bot.domain.threads.thread import ThreadState
-from bot.ports.transaction import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 
 OPEN = 200
 """Watched jobs in each database."""

@@ -30,12 +30,12 @@ from support.worlds.store_world import JOB
 from bot.domain.jobs.poll_pace import Polling
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
-from bot.ports.transaction import Store, Transaction
 from bot.runtime.clock import SteadyClock
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.worker import WorkerSettings
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ async def _until_polled(store: Store, count: int) -> Figures:
 
 
 async def _all_due(tx: Transaction) -> None:
-    connection = tx.session.connection  # type: ignore[attr-defined]
+    connection = tx.session.connection
     await connection.execute(text("UPDATE polls SET due_at = :now"), {"now": tx.now})
 
 
 async def _due(store: Store) -> bool:
     async def work(tx: Transaction) -> bool:
-        connection = tx.session.connection  # type: ignore[attr-defined]
+        connection = tx.session.connection
         found = await connection.execute(text("SELECT 1 FROM polls WHERE due_at <= :now LIMIT 1"), {"now": tx.now})
         return found.first() is not None
 

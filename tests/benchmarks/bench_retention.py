@@ -26,12 +26,12 @@ from support.worlds.finished_jobs import fill, vacuum
 
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, WayIn
-from bot.ports.transaction import Store, Transaction
 from bot.scheduler.retention import RetentionSweeper
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 
 ANA = Person("UANA", "T1")
 
@@ -68,7 +68,7 @@ async def commands(store: Store, options: argparse.Namespace, taken: Taken) -> N
 
 async def old_jobs(store: Store) -> int:
     async def work(tx: Transaction) -> int:
-        connection = tx.session.connection  # type: ignore[attr-defined]
+        connection = tx.session.connection
         found = await connection.execute(text("SELECT count(*) FROM threads WHERE updated_at < 1700000000"))
         return int(found.scalar_one())
 

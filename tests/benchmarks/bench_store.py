@@ -36,15 +36,15 @@ from support.worlds.store_world import (
 
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import Announcements, Thread, ThreadState
-from bot.ports.polling import ClaimedPoll, PollResult
-from bot.ports.transaction import Transaction
-from bot.store import notice_claims, turns
+from bot.store import notice_queue, turns
 from bot.store import polls as poll_queue
 from bot.store.database.engine import engine_for
+from bot.store.polls import ClaimedPoll, PollResult
 from bot.store.schema.migration import migrate
 from bot.store.schema.rows import notice_values, request_values, thread_values
 from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
 from bot.store.store import open_store
+from bot.store.transaction import Transaction
 
 CHANGED_EVERY = 50
 
@@ -149,9 +149,9 @@ async def plans(url: str) -> str:
     store = await open_store(url)
 
     async def work(tx: Transaction) -> None:
-        for statement in (poll_queue._CANDIDATES, turns.WAITING, *notice_claims._CANDIDATES.values()):
+        for statement in (poll_queue._CANDIDATES, turns.WAITING, *notice_queue._CANDIDATES.values()):
             sql = statement.params(values).compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
-            rows = await tx.session.connection.exec_driver_sql(f"{explain} {sql}")  # type: ignore[attr-defined]
+            rows = await tx.session.connection.exec_driver_sql(f"{explain} {sql}")
             lines.extend(str(row[-1]) for row in rows)
             lines.append("")
 

@@ -25,13 +25,13 @@ from support.worlds.store_world import JOB, a_follow_up, a_thread
 
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import ThreadState
-from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import Transaction
 from bot.store.database.engine import engine_for
+from bot.store.request_queue import ClaimedRequest
 from bot.store.schema.migration import migrate
 from bot.store.schema.rows import request_values, thread_values
 from bot.store.schema.tables import requests, threads
 from bot.store.store import open_store
+from bot.store.transaction import Transaction
 
 OTHERS, AT_A_TIME, LIMIT = 20, 5_000, 8
 STATES = (RequestState.RECEIVED, RequestState.WAITING)

@@ -11,9 +11,9 @@ from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import without_secrets
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import StoreError
-from bot.ports.transaction import Store
 from bot.runtime.health.report import ComponentStatus
 from bot.slack.sending.scopes import MissingScopes
+from bot.store.transaction import Store
 
 logger = logging.getLogger(__name__)
 

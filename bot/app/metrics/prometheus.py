@@ -13,7 +13,7 @@ from bot.domain.jobs.job import ACTIVE, TERMINAL
 from bot.domain.requests.audit import AuditEntry
 from bot.domain.slack_limits import SlackLimits
 from bot.errors import StoreError
-from bot.ports.upkeep_store import Backlog
+from bot.store.upkeep.backlog import Backlog
 
 BACKLOG_SECONDS = 10.0
 """For how long what was read from the database is shown again."""

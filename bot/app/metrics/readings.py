@@ -7,11 +7,11 @@ from pathlib import Path
 
 from bot.app.metrics.counts import Counts
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.ports.transaction import Store
-from bot.ports.upkeep_store import Backlog
 from bot.runtime.health.report import ComponentStatus
 from bot.slack.receiving.transports.connection_keeper import SocketHealth
 from bot.store.database.url import sqlite_path
+from bot.store.transaction import Store
+from bot.store.upkeep.backlog import Backlog
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread, surface_of
-from bot.ports.transaction import RequestTransaction
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.scheduler.preparing.slack_reading import MAX_TRIES, LookupDeferred, LookupFailed, retry_delay
@@ -27,6 +26,7 @@ from bot.service.action_terms import ActionTerms, note_steering
 from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.following_jobs import ProjectQuestion, ask_for_project, take_place
 from bot.service.start import reaction_notice
+from bot.store.transaction import RequestTransaction
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Ways to ask that include how the person wants to be notified, so their preference does not apply."""

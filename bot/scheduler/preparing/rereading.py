@@ -15,10 +15,10 @@ from bot.domain.context.fetched_parts import PATIENCE
 from bot.domain.requests.request import Person, Reply, Request
 from bot.domain.threads.thread import Thread
 from bot.ports.slack import CurrentMessages
-from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import Clock
+from bot.runtime.clock import Clock
 from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
 from bot.service.start import is_of_message
+from bot.store.request_queue import ClaimedRequest
 
 logger = logging.getLogger(__name__)
 K = TypeVar("K")

@@ -1,4 +1,4 @@
-"""Posts, updates, reactions and searches in Slack: bot.ports.transaction.Chat over Slack's Web API."""
+"""Posts, updates, reactions and searches in Slack: bot.ports.slack.Chat over Slack's Web API."""
 
 import asyncio
 import contextlib

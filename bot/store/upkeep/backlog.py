@@ -1,6 +1,7 @@
 """What waits in the database, for metrics. Only open rows are read, by partial indexes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import from_json
@@ -8,7 +9,6 @@ from sqlalchemy import BindParameter, ColumnElement, Table, Text, bindparam, cas
 from sqlalchemy.dialects.postgresql import JSONB
 
 from bot.domain.slack_limits import counted
-from bot.ports.upkeep_store import Backlog, QueueLength
 from bot.store.schema.gap_tables import gaps
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import (
@@ -22,6 +22,26 @@ from bot.store.schema.tables import (
     threads,
 )
 from bot.store.session import Session
+
+
+@dataclass(frozen=True)
+class QueueLength:
+    """How many rows of a queue are open, and for how many seconds the oldest has been due."""
+
+    queue: str
+    rows: int
+    overdue: float
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What waits: the queues, the jobs that are polled by status, and how many calls of each Slack method count towards
+    its limit now.
+    """
+
+    queues: Sequence[QueueLength]
+    jobs: Mapping[str, int]
+    slack_calls: Mapping[str, int]
 
 
 def _queue(name: str, table: Table, *conditions: ColumnElement[bool]) -> Any:
@@ -57,13 +77,14 @@ _METHODS: BindParameter[Any] = bindparam("methods", expanding=True)
 _CALLS = select(slack_calls).where(slack_calls.c.method.in_(_METHODS), slack_calls.c.channel_id == "")
 
 
-class SqlBacklogs:
-    """ports.Backlogs."""
+class Backlogs:
+    """What waits in the database."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def read(self, methods: Collection[str]) -> Backlog:
+        """Reads it, with the calls of these Slack methods. The cost depends on what is open, not on what has ended."""
         session = self._session
         queues = [
             QueueLength(row["queue"], row["rows"], max(session.now - (row["due_at"] or session.now), 0.0))

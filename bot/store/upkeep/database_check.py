@@ -1,15 +1,24 @@
 """Checks whether the database accepts writes, and which jobs have been open for long."""
 
+from dataclasses import dataclass
 from uuid import uuid4
 
 from sqlalchemy import Double, bindparam, delete, func, insert, literal, select
 
 from bot.domain.requests.request import Person, Reply
-from bot.ports.upkeep_store import LongOpenJobs
 from bot.store.claims import LIMIT
 from bot.store.schema.rows import early_reply_values
 from bot.store.schema.tables import early_replies, polls, threads
 from bot.store.session import Session
+
+
+@dataclass(frozen=True)
+class LongOpenJobs:
+    """The number of jobs open for long without a change, and the age of the oldest in seconds."""
+
+    count: int
+    oldest: float
+
 
 _FILLING = "x" * 8_000
 """Bytes, as many as a few rows of a request, so SQLite's log needs room for those."""
@@ -35,8 +44,8 @@ _LONG_OPEN = (
 )
 
 
-class SqlDatabaseCheck:
-    """ports.DatabaseCheck."""
+class DatabaseCheck:
+    """Checks whether the database works."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -45,6 +54,9 @@ class SqlDatabaseCheck:
         # On SQLite, the commit writes the changed pages and waits for the disk, even though no row remains. On
         # PostgreSQL that is not enough: a row fits into an existing page long after the disk is full. So a file has to
         # grow as well: a query's temporary file, which is deleted afterwards.
+        """Writes about as much as a person's request and leaves nothing behind, so that it fails if nothing can be
+        recorded: the disk is full, the database is read-only or locked by another program.
+        """
         session = self._session
         if session.dialect == "postgresql":
             await session.execute(_SMALL_MEMORY)
@@ -54,5 +66,8 @@ class SqlDatabaseCheck:
         await session.execute(_TAKE_BACK, {"channel": nobody.channel_id, "written": nobody.message_ts})
 
     async def long_open(self, *, before: float, limit: int) -> LongOpenJobs:
+        """Returns jobs that are still polled and have not changed since `before`, among the `limit` that are polled
+        next.
+        """
         found = (await self._session.execute(_LONG_OPEN, {"before": before, "limit": limit})).mappings().one()
         return LongOpenJobs(int(found["jobs"]), self._session.now - float(found["since"]) if found["jobs"] else 0.0)

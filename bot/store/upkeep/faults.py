@@ -1,17 +1,28 @@
 """Faults of the set-up: recorded as the checks find them, and reported once each."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Double, and_, bindparam, select, update
 
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.last_times import LastTime
-from bot.ports.operator_store import ClaimedFault
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.operator_tables import faults, last_times
 from bot.store.session import Session, for_each_dialect
-from bot.store.upkeep.last_times import SqlLastTimes
+from bot.store.upkeep.last_times import LastTimes
+
+
+@dataclass(frozen=True)
+class ClaimedFault:
+    """A fault to be reported. `found_at` is when it was first seen; `attempts` includes this one."""
+
+    key: str
+    words: str
+    found_at: float
+    attempts: int
+
 
 DAY = 86_400.0
 """Seconds during which a fault that comes and goes is not reported again."""
@@ -58,13 +69,20 @@ _RESULT = (
 _LOOKED_BEFORE = select(last_times.c.kind).where(last_times.c.kind == LastTime.CHECKS)
 
 
-class SqlFaults:
-    """ports.Faults."""
+class Faults:
+    """Faults of the set-up that the checks found, each by the name of its check.
+
+    A fault is reported once, and again if it comes back on another day after it was fixed.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def record(self, findings: Sequence[Finding], *, tell: bool) -> None:
+        """Records the findings of one run. A finding without a fault clears the faults of its name, and of names with
+        one more part. With `tell`, a new fault is due to be reported. It is false in the first run, whose faults are
+        known to the person who set Pagehand up.
+        """
         found = {finding.check: finding.words for finding in findings if finding.is_fault and not finding.passing}
         well = [finding.check for finding in findings if finding.status is FindingStatus.OK]
         for clear in _CLEAR if well else ():
@@ -72,7 +90,7 @@ class SqlFaults:
         looked_before = bool(await self._session.rows(_LOOKED_BEFORE))
         for key, words in sorted(found.items()):
             await self._found(key, words, tell=tell and looked_before)
-        await SqlLastTimes(self._session).note([LastTime.CHECKS])
+        await LastTimes(self._session).note([LastTime.CHECKS])
 
     async def _found(self, key: str, words: str, *, tell: bool) -> None:
         session, now = self._session, self._session.now
@@ -85,6 +103,7 @@ class SqlFaults:
         await session.execute(_ADD[session.dialect], new)
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFault]:
+        """Claims faults that are due to be reported."""
         session = self._session
         rows = await session.rows(_DUE, now=session.now, limit=limit)
         if rows:
@@ -93,8 +112,10 @@ class SqlFaults:
         return [ClaimedFault(row["key"], row["words"], row["found_at"], row["attempts"] + 1) for row in rows]
 
     async def settled(self, key: str, owner: str) -> None:
+        """Records that a fault that the owner holds is reported."""
         await self._session.execute(_RESULT, {"of_key": key, "owner": owner, "next_at": None})
 
     async def postpone(self, key: str, owner: str, *, due_in: float) -> None:
+        """Makes it due again in this many seconds."""
         next_at = self._session.now + due_in
         await self._session.execute(_RESULT, {"of_key": key, "owner": owner, "next_at": next_at})

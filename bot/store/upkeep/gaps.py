@@ -1,6 +1,7 @@
 """Times in which nobody listened to Slack (ports.Gaps)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -27,11 +28,19 @@ from sqlalchemy import (
 
 from bot.domain.gaps.gap import ALL_CHANNELS, BEAT, DAY, WEEK, Gap, Listening, resumed_at
 from bot.domain.requests.request import RequestKind, WayIn
-from bot.ports.gaps_store import ClaimedGap
 from bot.store.claims import CLAIM, FREE, LIMIT, NOW, claim_of, due
 from bot.store.schema.gap_tables import gaps, listening, stops_seen
 from bot.store.schema.tables import polls, requests, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
+
+
+@dataclass(frozen=True)
+class ClaimedGap:
+    """A gap to read, and how often that was tried, this time included."""
+
+    gap: Gap
+    attempts: int
+
 
 _ANYBODY = ""
 _FRESH = 3 * BEAT
@@ -155,13 +164,14 @@ def waits_for_history(request: FromClause) -> ColumnElement[bool]:
     )
 
 
-class SqlGaps:
-    """ports.Gaps."""
+class Gaps:
+    """Who listened until when, and which conversations are still to be read because nobody did."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def listens(self, owner: str, now: Listening) -> bool:
+        """Notes that a process listens. True if that shows a gap, which is then a row."""
         session, now = self._session, now.at(self._session.now)
         rows = {row["owner"]: row for row in await session.rows(_BY_OWNER, owners=[_ANYBODY, owner])}
         known, watermark = _known(rows.get(owner)), rows.get(_ANYBODY)
@@ -181,12 +191,14 @@ class SqlGaps:
         return not others
 
     async def listens_no_more(self, owner: str) -> None:
+        """Forgets a process that is about to end. Until when anybody listened stays known."""
         await self._forget(owner)
 
     async def _forget(self, owner: str) -> None:
         await self._session.execute(_FORGET, {"gone": owner, "before": self._session.now - DAY})
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedGap]:
+        """Claims gaps to read, and drops those over which another process turned out to have listened."""
         session = self._session
         found = await session.rows(_DUE, now=session.now, limit=limit)
         if not found:
@@ -200,10 +212,12 @@ class SqlGaps:
         return [ClaimedGap(_gap(row), row["attempts"] + 1) for row in found]
 
     async def keep(self, gap: Gap, owner: str, *, lease: float) -> float | None:
+        """Extends a claim, and returns the time. None if it is another process's by now."""
         kept = await self._session.execute(_KEEP, _place(gap) | claim_of(self._session, owner, lease))
         return self._session.now if kept.rowcount == 1 else None
 
     async def add(self, gaps: Sequence[Gap], *, newest: float, due_in: float = 0.0) -> None:
+        """Adds gaps; one of the same conversation becomes longer."""
         session = self._session
         rows = [
             {
@@ -220,6 +234,7 @@ class SqlGaps:
             await session.execute(_ADD[session.dialect], rows)
 
     async def spread(self, gap: Gap) -> None:
+        """Adds a gap for each job's thread and direct message that it concerns, and for all channels."""
         session = self._session
         values = {**_about(gap), "now": session.now, "ended_after": gap.since - WEEK}
         for statement in _SPREAD:
@@ -228,15 +243,18 @@ class SqlGaps:
             await self.add([Gap(ALL_CHANNELS, "", gap.since, gap.until, gap.asks)], newest=gap.until)
 
     async def close(self, gap: Gap, owner: str) -> None:
+        """Ends a gap that was read, unless it became longer meanwhile."""
         closed = await self._session.execute(_CLOSE, _place(gap) | {"owner": owner, "read_until": gap.until})
         if not closed.rowcount:
             await self.postpone(gap, owner, due_in=0.0)
 
     async def postpone(self, gap: Gap, owner: str, *, due_in: float) -> None:
+        """Releases a gap that could not be read yet."""
         next_at = self._session.now + due_in
         await self._session.execute(_RELEASE, _place(gap) | {"owner": owner, "next_at": next_at})
 
     async def restored(self) -> None:
+        """Notes that nobody listened since the backup that the database was restored from."""
         session = self._session
         rows = await session.rows(_BY_OWNER, owners=[_ANYBODY])
         await session.execute(_FORGET_ALL)
@@ -247,6 +265,7 @@ class SqlGaps:
             await session.execute(_LISTENS[session.dialect], now)
 
     async def is_new_stop(self, thread_id: str, person_id: str) -> bool:
+        """Notes somebody's reaction for a stop on a job's card. False if it was noted before, or arrived by itself."""
         session = self._session
         seen = await session.execute(_SEEN[session.dialect], {"thread_id": thread_id, "person_id": person_id})
         return seen.rowcount == 1 and not await session.rows(_STOPPED_BEFORE, thread=thread_id, person=person_id)

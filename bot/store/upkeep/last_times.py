@@ -25,13 +25,14 @@ def times_in(rows: Iterable[RowMapping]) -> Mapping[LastTime, float]:
     return {LastTime(row["kind"]): float(row["at"]) for row in rows if row["kind"] in _KNOWN}
 
 
-class SqlLastTimes:
-    """ports.LastTimes."""
+class LastTimes:
+    """When each kind of event last happened."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def note(self, kinds: Collection[LastTime]) -> None:
+        """Records that these happened now."""
         session = self._session
         if kinds:
             rows = [{"kind": kind, "at": session.now} for kind in sorted(kinds)]  # the same order in all processes

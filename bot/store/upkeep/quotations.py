@@ -3,7 +3,7 @@
 Quotations do not record who wrote what, so those of all finished requests are deleted. Each pass goes by ids, in steps.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Select, bindparam, delete, or_, select, update
@@ -11,10 +11,19 @@ from sqlalchemy import Select, bindparam, delete, or_, select, update
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import ThreadState
 from bot.errors import UnreadableRow
-from bot.ports.upkeep_store import Step
 from bot.store.schema.rows import state_values, thread_from
 from bot.store.schema.tables import notices, requests, threads
 from bot.store.session import Session
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a pass through a table: the last id, how many rows it changed, and how many it had to skip."""
+
+    last: str
+    changed: int
+    left: int
+
 
 _OVER = requests.c.state.in_((RequestState.ACCEPTED, RequestState.REJECTED, RequestState.WITHDRAWN))
 _QUOTES = or_(requests.c.context.is_not(None), requests.c.fetched.is_not(None), requests.c.attachments != "")
@@ -42,13 +51,16 @@ _SET_STATE = (
 )
 
 
-class SqlQuotations:
-    """ports.Quotations."""
+class Quotations:
+    """Deletes what other people's requests and threads contain of somebody."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def forget_quoted(self, *, after: str, limit: int) -> Step | None:
+        """Deletes the context of the next `limit` requests after an id, except of unfinished ones. None if there are no
+        more.
+        """
         ids = [row[requests.c.id] for row in await self._session.rows(_REQUESTS, after=after, most=limit)]
         if not ids:
             return None
@@ -56,6 +68,9 @@ class SqlQuotations:
         return Step(ids[-1], cleared, len(await self._session.rows(_UNFINISHED, ids=ids)))
 
     async def forget_repeated(self, *, after: str, limit: int) -> Step | None:
+        """The same, by key, for notices about posts that could not be delivered: they may repeat another person's
+        words.
+        """
         rows = await self._session.rows(_NOTICES, after=after, most=limit)
         if not rows:
             return None
@@ -66,6 +81,7 @@ class SqlQuotations:
         return Step(rows[-1][notices.c.key], len(over), len(found) - len(over))
 
     async def forget_taking_part(self, person_id: str, *, after: str, limit: int) -> Step | None:
+        """The same for somebody's part in threads, except as who muted a job or stopped work that continues."""
         rows = await self._session.rows(_THREADS, after=after, most=limit)
         if not rows:
             return None

@@ -65,30 +65,39 @@ _REACTIONS = (
 )
 
 
-class SqlRestoration:
-    """ports.Restoration."""
+class Restoration:
+    """Marks as uncertain, in a database restored from a backup, what may have been sent since the backup."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def mark_requests_in_doubt(self) -> int:
+        """Marks requests that were on their way to the agent as possibly arrived; returns how many. Those not sent yet
+        count as never tried (`Request.restored`).
+        """
         session = self._session
         await session.execute(_TRIED)
         await session.execute(_UNTRIED)
         return int((await session.execute(_IN_DOUBT)).scalar_one())
 
     async def open_of_kinds(self, kinds: Collection[RequestKind]) -> Sequence[str]:
+        """Returns the ids of all open requests of these kinds, oldest first."""
         rows = await self._session.rows(_OF_KINDS, kinds=list(kinds))
         return [str(row[requests.c.id]) for row in rows]
 
     async def open_threads(self) -> Sequence[str]:
+        """Returns the ids of all threads with a poll, an open request or an open notice."""
         found = [row["thread_id"] for statement in _OPEN_THREADS for row in await self._session.rows(statement)]
         return tuple(dict.fromkeys(found))
 
     async def mark_notices_in_doubt(self) -> int:
+        """Marks open notices to be looked for in Slack before they are posted; returns how many."""
         return (await self._session.execute(_NOTICES)).rowcount
 
     async def mark_reactions_in_doubt(self, *, after: int, limit: int) -> int | None:
+        """Marks the replies of the next `limit` notices after an id as possibly carrying any reaction; returns the last
+        of these ids, None if there are no more.
+        """
         ids = [row[notices.c.id] for row in await self._session.rows(_SOME_NOTICES, after=after, most=limit)]
         if not ids:
             return None

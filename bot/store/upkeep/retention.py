@@ -1,6 +1,8 @@
 """Deletes old, finished data, and the data of people who want to be forgotten."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from enum import Enum
 from typing import Any
 
 from sqlalchemy import (
@@ -21,7 +23,6 @@ from sqlalchemy import (
 )
 
 from bot.domain.requests.request import RequestKind, RequestState
-from bot.ports.upkeep_store import Deleted, HeldRequest, OldRows
 from bot.store.people import home_changed
 from bot.store.schema.gap_tables import stops_seen
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
@@ -36,6 +37,52 @@ from bot.store.schema.tables import (
     threads,
 )
 from bot.store.session import Session
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How much was deleted; falsy if nothing was."""
+
+    jobs: int = 0
+    requests: int = 0
+    notices: int = 0
+    early_replies: int = 0
+    quotations: int = 0
+    """Finished requests of other people whose context was deleted."""
+    others: int = 0
+    """Entries of the audit trail, drafts, preferences, Homes, counted requests, versions of messages."""
+
+    def __add__(self, other: "Deleted") -> "Deleted":
+        return Deleted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+    def __bool__(self) -> bool:
+        return any(astuple(self))
+
+
+@dataclass(frozen=True)
+class HeldRequest:
+    """A request whose person was asked something."""
+
+    thread_id: str
+    person_id: str
+
+
+class OldRows(Enum):
+    """Kinds of rows that are deleted once they are old. Each has a time from which its age counts."""
+
+    AUDIT = "audit"
+    """Entries of the audit trail, since they were made."""
+    COUNTED = "counted"
+    """Requests counted towards somebody's limit, since then."""
+    DRAFTS = "drafts"
+    """Drafts, since they last changed."""
+    HOMES = "homes"
+    """App Homes, since somebody last opened them; opening one creates it again."""
+    MESSAGE_VERSIONS = "message_versions"
+    """Versions of messages, since they were first seen."""
+    SLACK_CALLS = "slack_calls"
+    """Calls to Slack in channels, since they no longer count."""
+
 
 _BEFORE = bindparam("before", type_=Double)
 _OPEN = [
@@ -152,18 +199,22 @@ _DRAFTS = select(drafts.c.person_id, drafts.c.place).where(drafts.c.updated_at >
 _DELETE_DRAFT_AT = delete(drafts).where(drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"))
 
 
-class SqlRetention:
-    """ports.Retention."""
+class Retention:
+    """Deletes data."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def delete_finished(self, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` threads, with everything that belongs to them, that have not changed since `before`
+        and have nothing open: no polling, no request, no notice. Returns how many.
+        """
         ids = await self._ids(_FINISHED, before=before, limit=limit)
         # Their polls, requests and notices are deleted with them.
         return await self._delete(_DELETE_THREADS, ids)
 
     async def delete_old(self, kind: OldRows, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` rows of a kind from before a time, oldest first; returns how many."""
         rows = await self._session.rows(_OLD[kind], before=before, limit=limit)
         if rows:
             values = [{f"the_{name}": value for name, value in row.items()} for row in rows]
@@ -171,6 +222,9 @@ class SqlRetention:
         return len(rows)
 
     async def delete_channel_ids(self, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` channel ids that were recorded before a time and that no job uses any more; returns
+        how many. Those in use count as recorded now.
+        """
         rows = await self._session.rows(_OLD_CHANNEL_IDS, before=before, limit=limit)
         old = {row["channel_id"]: row["known_as"] for row in rows}
         needed = [each for each, known_as in old.items() if await self._has_job(known_as) or await self._has_job(each)]
@@ -182,6 +236,9 @@ class SqlRetention:
         return bool(await self._session.rows(_JOB_IN_CHANNEL, channel=channel_id))
 
     async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
+        """Deletes at most `limit` requests whose person was asked something before a time and never answered. Returns
+        them, with their threads locked.
+        """
         rows = await self._session.rows(_OLD_HELD, before=before, limit=limit)
         for thread_id in sorted({row["thread_id"] for row in rows}):
             await self._session.lock_thread(thread_id)
@@ -194,6 +251,10 @@ class SqlRetention:
         return held
 
     async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
+        """Deletes everything of a person, open or not: threads they began with all that belongs to them, and their
+        requests and notices in other threads, audit entries, preferences and drafts; at most `limit` of each. Call it
+        until nothing is deleted.
+        """
         whole_threads = await self._delete_threads(_THREADS_OF_PERSON, person_id, limit)
         requests_left = await self._ids(_REQUESTS_OF_PERSON, whose=person_id, limit=limit)
         notices_left = await self._ids(_NOTICES_TO_PERSON, whose=person_id, limit=limit)
@@ -206,6 +267,9 @@ class SqlRetention:
         )
 
     async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
+        """Deletes everything of a channel, open or not: at most `limit` threads with all that belongs to them, as many
+        audit entries, early replies and versions of messages. Call it until nothing is deleted.
+        """
         thread_ids = await self._ids(_THREADS_OF_CHANNEL, whose=channel_id, limit=limit)
         drafted = await self._delete_drafts_at(channel_id, {f"thread/{thread_id}" for thread_id in thread_ids})
         whole_threads = await self._delete_threads(_THREADS_OF_CHANNEL, channel_id, limit)

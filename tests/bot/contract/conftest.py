@@ -15,10 +15,10 @@ from support.worlds.doctor_world import note
 from support.worlds.store_world import Opener, Sql
 
 from bot.domain.last_times import LastTime
-from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
 from bot.store.store import open_store
+from bot.store.transaction import Store
 
 
 @pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))

@@ -17,8 +17,8 @@ from support.worlds.finished_jobs import fill_activity
 from bot.cli.export import PAGE_SIZE, Period, entries, line, period
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import Person
-from bot.ports.transaction import Store, Transaction
 from bot.store.database.engine import engine_for
+from bot.store.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

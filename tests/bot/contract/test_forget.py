@@ -25,7 +25,7 @@ from bot.domain.notices.messages import NewNotice, PostNotDelivered
 from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Announcements, Participation, ThreadState, UnexplainedRejection
-from bot.ports.transaction import Store, Transaction
+from bot.store.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

@@ -18,12 +18,12 @@ from bot.domain.requests.request import Request, RequestState
 from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.ports.slack import HomeViews, Members
-from bot.ports.transaction import Store, Transaction
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings
 from bot.service import Service
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
+from bot.store.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

@@ -34,9 +34,9 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.errors import JobApiUncertain, StoreUnavailable
-from bot.ports.transaction import Store, Transaction
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 
 
 class Recording:
@@ -160,7 +160,7 @@ async def requests_in(store: Store, *states: RequestState) -> list[str]:
     async def work(tx: Transaction) -> list[str]:
         listed = ", ".join(f"'{state}'" for state in states)
         statement = f"SELECT id FROM requests WHERE state IN ({listed})"  # noqa: S608 - the test's own words
-        return [row[0] for row in await tx.session.connection.exec_driver_sql(statement)]  # type: ignore[attr-defined]
+        return [row[0] for row in await tx.session.connection.exec_driver_sql(statement)]
 
     return await store.transact(work)
 

@@ -17,7 +17,6 @@ from bot.app.checks.slack import check_app_token, check_bot
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.cli.demo_services import manifest
 from bot.domain.findings import Finding
-from bot.ports.transaction import Store
 from bot.runtime.health.report import Health
 from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.worker import WorkerSettings
@@ -25,6 +24,7 @@ from bot.slack.sending.identity import identify
 from bot.slack.sending.operator import SlackOperator
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.web_api import new_client, new_session
+from bot.store.transaction import Store
 from bot.workspace.model.entities import Message
 
 DAY, HOUR = 86_400.0, 3_601.0

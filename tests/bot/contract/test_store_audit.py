@@ -15,10 +15,10 @@ from bot.domain.people.members import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
-from bot.ports.transaction import Store, Transaction
-from bot.ports.upkeep_store import Deleted, OldRows
 from bot.runtime.logging import TextFormatter
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
+from bot.store.transaction import Store, Transaction
+from bot.store.upkeep.retention import Deleted, OldRows
 
 pytestmark = pytest.mark.either_database
 

@@ -8,13 +8,13 @@ from support.fakes.ports import FakeClock
 from support.worlds.store_world import JOB, Sql, a_thread, add
 
 from bot.domain.threads.thread import ThreadState
-from bot.ports.transaction import Store, Transaction
-from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
+from bot.store.transaction import Store, Transaction
 from bot.store.upkeep import database_check
+from bot.store.upkeep.database_check import LongOpenJobs
 
 
 async def test_a_probe_leaves_no_trace(store: Store, sql: Sql) -> None:

@@ -20,8 +20,8 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.requests.request import Attachments, MessageVersion, Person, Reply, Request, RequestState
-from bot.ports.transaction import Store
 from bot.service import Service
+from bot.store.transaction import Store
 
 REPLY = "1700000002.000100"
 EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))

@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from support.worlds.store_world import CARD, Opener, a_thread, add, claim_polls, get_thread, watched
 
 from bot.errors import ConfigError, StoreUnavailable
-from bot.ports.transaction import Store, Transaction
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
-from bot.store.store import SqlTransaction, open_store
+from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
 on_postgres = pytest.mark.parametrize(
@@ -58,7 +58,6 @@ async def test_every_transaction_takes_the_write_lock_at_its_start(store: Store,
 @on_sqlite
 async def test_commits_are_flushed_to_disk(store: Store) -> None:
     async def pragmas(tx: Transaction) -> list[object]:
-        assert isinstance(tx, SqlTransaction)
         names = ("journal_mode", "synchronous", "foreign_keys")
         return [(await tx.session.connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in names]
 
@@ -91,7 +90,6 @@ async def test_a_lasting_lock_is_explained(another_store: Opener, scratch: Path)
 @on_sqlite
 async def test_a_full_disk_is_explained_and_recovers(store: Store) -> None:
     async def limit(tx: Transaction, pages: int) -> None:
-        assert isinstance(tx, SqlTransaction)
         await tx.session.connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
 
     await store.transact(lambda tx: limit(tx, 40))
@@ -117,7 +115,6 @@ async def test_an_unresponsive_server_does_not_block_shutdown(
     pids: list[int] = []
 
     async def note(tx: Transaction) -> None:
-        assert isinstance(tx, SqlTransaction)
         pids.append((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
 
     await store.transact(note)
@@ -156,7 +153,6 @@ async def test_stalled_transactions_lose_their_locks(store: Store, another_store
         began, goes_on, tries = asyncio.Event(), asyncio.Event(), []
 
         async def stand_still(tx: Transaction) -> None:
-            assert isinstance(tx, SqlTransaction)
             await tx.notices.add(thread, CARD)
             tries.append(tx.now)
             if within_a_statement:

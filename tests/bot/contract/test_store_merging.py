@@ -6,8 +6,8 @@ from support.fakes.ports import FakeClock
 from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, get_request, settle, watched
 
 from bot.domain.requests.request import RequestKind, RequestState
-from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import Store, Transaction
+from bot.store.request_queue import ClaimedRequest
+from bot.store.transaction import Store, Transaction
 
 FIRST, SECOND, THIRD = (f"1700000000.00000{n}" for n in (1, 2, 3))
 

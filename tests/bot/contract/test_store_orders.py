@@ -20,7 +20,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.requests.request import RequestState
-from bot.ports.transaction import Store
+from bot.store.transaction import Store
 
 THREADS = ("t1", "t2", "t3", "t4")
 

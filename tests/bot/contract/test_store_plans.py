@@ -18,12 +18,12 @@ from bot.store import (
     channel_ids,
     claims,
     incoming,
-    merged_requests,
-    notice_claims,
+    notice_queue,
     notices,
     people,
     polls,
     request_parts,
+    request_queue,
     requests,
     session,
     slack_calls,
@@ -44,13 +44,13 @@ MODULES = (
     database_check,
     gaps,
     incoming,
-    merged_requests,
-    notice_claims,
+    notice_queue,
     notices,
     people,
     polls,
     request_parts,
     quotations,
+    request_queue,
     requests,
     restoration,
     retention,
@@ -112,9 +112,9 @@ _IN_THREAD_ORDER = [kind for kind in CallKind if not kind.method.startswith("rea
         (polls._CANDIDATES, ["ix_polls_due_at"]),
         *(
             (statement, ["ix_notices_delivery", *(["ix_notices_thread_id"] if kind in _IN_THREAD_ORDER else [])])
-            for kind, statement in notice_claims._CANDIDATES.items()
+            for kind, statement in notice_queue._CANDIDATES.items()
         ),
-        (notice_claims._DUE, ["ix_notices_delivery"]),
+        (notice_queue._DUE, ["ix_notices_delivery"]),
     ],
     ids=["polls", *CallKind, "which notices are due"],
 )

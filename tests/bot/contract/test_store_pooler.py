@@ -28,11 +28,11 @@ from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, RequestState, WayIn
 from bot.domain.threads.thread import ThreadState
-from bot.ports.transaction import Store, Transaction
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state
-from bot.store.store import SqlTransaction, open_store
+from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 
 pytestmark = [
     pytest.mark.postgres,
@@ -70,7 +70,6 @@ async def stores(pooled: str) -> AsyncIterator[Sequence[Store]]:
 
 async def answering(tx: Transaction) -> int:
     """Returns the server's process that runs this transaction."""
-    assert isinstance(tx, SqlTransaction)
     return int((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
 
 

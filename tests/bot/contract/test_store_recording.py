@@ -33,7 +33,7 @@ from bot.domain.notices.posts import JobFinished, JobStarted, RequestRejected, R
 from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
 from bot.domain.threads.thread import Announcements, Failure, ThreadState, UnexplainedRejection, Work
 from bot.errors import StoreError
-from bot.ports.transaction import Store, Transaction
+from bot.store.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

@@ -15,8 +15,8 @@ from bot.domain.context.fetched_parts import (
 )
 from bot.domain.context.slack_files import FileMode, FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import RejectionReason, RequestState, UploadedFile
-from bot.ports.store import ClaimedFile
-from bot.ports.transaction import Store, Transaction
+from bot.store.request_parts import ClaimedFile
+from bot.store.transaction import Store, Transaction
 
 FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
 ONE = f"t1-{FIRST}"

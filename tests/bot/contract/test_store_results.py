@@ -28,8 +28,8 @@ from support.worlds.store_world import (
 
 from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
-from bot.ports.store import ClaimedNotice
-from bot.ports.transaction import Store
+from bot.store.notice_queue import ClaimedNotice
+from bot.store.transaction import Store
 
 LASTING = [CARD, a_reaction("m", "eyes")]
 

@@ -28,12 +28,12 @@ from support.worlds.store_world import (
 
 from bot.app.startup import migrate_at_start, open_current_store
 from bot.errors import ConfigError, SchemaMismatch, StoreError
-from bot.ports.people_store import ClaimedHome
-from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
+from bot.store.people import ClaimedHome
 from bot.store.schema.migration import MIGRATIONS, VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.tables import metadata
 from bot.store.store import open_store
+from bot.store.transaction import Store
 
 
 async def test_an_empty_database_is_refused_until_migrated(empty_database: str) -> None:

@@ -12,13 +12,13 @@ import pytest
 from support.worlds.store_world import CARD, Opener, a_thread, add
 
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.transaction import Store, Transaction
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import DatabaseProbe
 from bot.store.database import sqlite_thread
 from bot.store.database.postgres_pool import CONNECTIONS
 from bot.store.database.sqlite_thread import WorkSuspendedError
-from bot.store.store import SqlStore, SqlTransaction
+from bot.store.store import SqlStore
+from bot.store.transaction import Store, Transaction
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
 on_postgres = pytest.mark.parametrize(
@@ -104,7 +104,6 @@ async def test_work_that_fills_the_disk_fails_alone(unhurried: Store, scratch: P
     """SQLite then rolls back the whole transaction, not only what the savepoint holds."""
 
     async def limit(tx: Transaction) -> None:
-        assert isinstance(tx, SqlTransaction)
         await tx.session.connection.exec_driver_sql("PRAGMA max_page_count = 60")
 
     async with held(unhurried, then=limit):
@@ -293,7 +292,6 @@ async def test_an_open_connection_is_kept(store: Store) -> None:
     everybody = asyncio.Barrier(CONNECTIONS)
 
     async def answering(tx: Transaction) -> int:
-        assert isinstance(tx, SqlTransaction)
         await everybody.wait()
         return int((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
 

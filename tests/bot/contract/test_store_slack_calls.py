@@ -19,8 +19,8 @@ from support.worlds.store_world import (
 
 from bot.domain.notices.messages import CARD_PROGRESSED
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
-from bot.ports.transaction import Store
-from bot.ports.upkeep_store import OldRows
+from bot.store.transaction import Store
+from bot.store.upkeep.retention import OldRows
 
 FEW = SlackLimits(
     dict.fromkeys(SLACK_LIMITS.methods, Limit(3, 3.0)), dict.fromkeys(SLACK_LIMITS.channel, Limit(1, 1.0))

@@ -9,11 +9,11 @@ from sqlalchemy import insert
 from support.worlds.store_world import LEASE, a_follow_up, add, settle, watched
 
 from bot.domain.requests.request import RequestState
-from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
+from bot.store.request_queue import ClaimedRequest
 from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests
+from bot.store.transaction import Store
 
 FLOOD = 5_000
 _RANDOM = Random(26)  # noqa: S311 - the same turns in each run, guards nothing

@@ -22,9 +22,9 @@ from bot.domain.notices.content import Delivery
 from bot.domain.notices.posts import RequestRejected, RequestSummary, UnknownNotice
 from bot.domain.requests.request import Person, RejectionReason, Reply
 from bot.errors import StoreError
-from bot.ports.transaction import Store
 from bot.service import Service
 from bot.store.claims import PATIENCE
+from bot.store.transaction import Store
 
 pytestmark = pytest.mark.either_database
 

@@ -31,11 +31,11 @@ from bot.app.startup import migrate_at_start, open_current_store
 from bot.domain.notices.posts import UnknownNotice
 from bot.domain.requests.request import RejectionReason, RequestState
 from bot.errors import SchemaMismatch
-from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import Store
 from bot.store.claims import PATIENCE
 from bot.store.database.backup import backup
+from bot.store.request_queue import ClaimedRequest
 from bot.store.schema.migration import MIGRATIONS, SchemaState, known_versions, migrate, schema_state
+from bot.store.transaction import Store
 
 NEWEST = known_versions()[-1]
 NEXT = f"{int(NEWEST) + 1:04}"

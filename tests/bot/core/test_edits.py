@@ -16,8 +16,8 @@ from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import HeldBecause, Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.ports.store import ClaimedRequest
 from bot.scheduler.retention import DAY
+from bot.store.request_queue import ClaimedRequest
 
 TS = "1700000005.000100"
 AT = [f"170000000{n}.000200" for n in range(6, 10)]

@@ -13,7 +13,7 @@ from bot.domain.requests.request import RequestKind
 from bot.domain.threads.thread import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
 from bot.ports.job_api import PromptCall
-from bot.ports.store import ClaimedRequest
+from bot.store.request_queue import ClaimedRequest
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
 DAY = 24 * 3600.0

@@ -13,9 +13,9 @@ from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Reply
 from bot.errors import JobApiRejected, NotRecorded, StoreUnavailable
 from bot.ports.job_api import PromptCall
-from bot.ports.transaction import Transaction
 from bot.runtime.log_context import current_log_context
 from bot.service import Service
+from bot.store.transaction import Transaction
 
 T = TypeVar("T")
 LINK = "https://git.example/pull/1"

@@ -33,9 +33,9 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports.transaction import Transaction
 from bot.runtime.health import outages
 from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.store.transaction import Transaction
 
 LINK = "https://example.org/pull/1"
 

@@ -12,7 +12,7 @@ from bot.domain.notices.deliver import MAX_FAULTS
 from bot.domain.notices.messages import PostNotDelivered
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.transaction import Store
+from bot.store.transaction import Store
 
 
 class Faulty:

@@ -9,7 +9,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.notices.messages import Reaction
 from bot.domain.requests.request import Person, Reply, Request, RequestContext, RequestState, UploadedFile
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.ports.transaction import Transaction
+from bot.store.transaction import Transaction
 
 JOB = "job-1"
 T = 1_700_000_100

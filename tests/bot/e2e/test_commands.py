@@ -31,9 +31,9 @@ from bot.cli.starting import HOW_TO_BEGIN
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import CARD_CHANGED, NewNotice, PromptRequested
 from bot.domain.requests.request import Person, Reply
-from bot.ports.transaction import Store, Transaction
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
 from bot.workspace import Credentials
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Message

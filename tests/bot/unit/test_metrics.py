@@ -7,7 +7,7 @@ from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, Promet
 from bot.app.metrics.readings import Readings, open_metrics
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.errors import ChatMissingScope, ChatOverBudget, JobApiBusy, StoreUnavailable
-from bot.ports.upkeep_store import Backlog, QueueLength
+from bot.store.upkeep.backlog import Backlog, QueueLength
 
 WELL = Readings(ready=True, parts=(), socket=None, free_bytes=None)
 SOME = Backlog([QueueLength("send", 3, 12.5)], {"active": 2, "asked nobody knows what": 4}, {"chat.update": 60})

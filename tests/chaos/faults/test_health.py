@@ -16,8 +16,8 @@ from bot.app.application import App, HealthTimings
 from bot.app.checks.watch import WatchTimings
 from bot.app.edges import open_edges
 from bot.domain.last_times import LastTime
-from bot.ports.transaction import Store, Transaction
 from bot.runtime.health import report
+from bot.store.transaction import Store, Transaction
 from bot.store.upkeep.condition import database_condition
 
 pytestmark = pytest.mark.chaos

@@ -45,9 +45,9 @@ from bot.ports.slack import (
     Operator,
     PastMessages,
 )
-from bot.ports.transaction import Store, Transaction
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
+from bot.store.transaction import Store, Transaction
 
 T = TypeVar("T")
 

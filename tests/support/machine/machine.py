@@ -17,8 +17,8 @@ from bot.domain.notices.posts import RequestRejected, RequestUncertain
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import Thread
 from bot.errors import AuthorUnknown, StoreUnavailable
-from bot.ports.transaction import Transaction
 from bot.store.store import open_store
+from bot.store.transaction import Transaction
 
 T = TypeVar("T")
 

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar, cast, get_type_hints
 
 from sqlalchemy import Engine, event, text
@@ -52,13 +53,15 @@ from bot.domain.requests.request import (
 )
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin, ThreadState
-from bot.ports.polling import KnownPoll, UnchangedPoll
-from bot.ports.store import ClaimedNotice
-from bot.ports.transaction import Store, Transaction
-from bot.ports.upkeep_store import OldRows
+from bot.store.notice_queue import ClaimedNotice
+from bot.store.polls import KnownPoll, UnchangedPoll
 from bot.store.store import open_store
+from bot.store.transaction import Store, Transaction
+from bot.store.upkeep.retention import OldRows
 
 T = TypeVar("T")
+
+_OF_OTHER_PARTS = {"notices.insert", "slack_calls.budget", "slack_calls.record"}
 
 
 @dataclass
@@ -109,7 +112,7 @@ class CountingStore:
 
 
 class _Counting:
-    """A transaction, or one of its ports, that records its calls: "now", or "threads.add"."""
+    """A transaction, or one of its parts, that records its calls: "now", or "threads.add"."""
 
     def __init__(self, real: object, called: set[str], prefix: str = "") -> None:
         self._real = real
@@ -118,22 +121,26 @@ class _Counting:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._real, name)
-        if name in _ports() and not self._prefix:
+        if name in parts_of_transaction() and not self._prefix:
             return _Counting(value, self._called, f"{name}.")
         self._called.add(f"{self._prefix}{name}")
         return value
 
 
-def _ports() -> dict[str, type]:
-    """The ports of a transaction, by name."""
-    properties = {name: getattr(Transaction, name) for name in dir(Transaction) if not name.startswith("_")}
-    returned = {name: get_type_hints(each.fget)["return"] for name, each in properties.items()}
-    return {name: port for name, port in returned.items() if port is not float}
+def parts_of_transaction() -> dict[str, type]:
+    """The parts of a transaction, by name."""
+    return {name: part for name, part in get_type_hints(Transaction).items() if part is not float}
 
 
 def methods_of_transaction() -> set[str]:
-    methods = {f"{name}.{method}" for name, port in _ports().items() for method in dir(port) if method[0] != "_"}
-    return {"now", *methods}
+    """Those that are called from outside of the store."""
+    methods = {
+        f"{name}.{method}"
+        for name, part in parts_of_transaction().items()
+        for method in dir(part)
+        if method[0] != "_" and iscoroutinefunction(getattr(part, method))
+    }
+    return {"now", *methods} - _OF_OTHER_PARTS
 
 
 async def use_all(url: str, clock: FakeClock) -> set[str]:

@@ -16,7 +16,6 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
-from bot.ports.transaction import Store
 from bot.runtime.log_context import log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
@@ -28,6 +27,7 @@ from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.service import Service
+from bot.store.transaction import Store
 
 ANA = Person("UANA", "T1")
 BEN = Person("UBEN", "T1")

@@ -39,11 +39,11 @@ from bot.errors import (
     StoreError,
 )
 from bot.ports.job_api import PromptCall, SeenJob
-from bot.ports.transaction import Store, Transaction
 from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.user_directory import RIGHTS_KEPT
+from bot.store.transaction import Store, Transaction
 
 T = TypeVar("T")
 

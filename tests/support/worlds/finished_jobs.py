@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from bot.store.session import DatabaseConnection
+
 LONG_AGO = 1_600_000_000.0
 PEOPLE, CHANNELS = 500, 50
 """How many people the jobs are by, and how many channels they are in."""
@@ -112,7 +114,7 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
     await connection.execute(text(statement), {"count": count})
 
 
-async def fill_activity(connection: AsyncConnection, count: int) -> None:
+async def fill_activity(connection: DatabaseConnection, count: int) -> None:
     """Adds this many audit entries, counted requests, versions, channel ids, Slack calls, drafts, preferences, Homes,
     last times and faults of the set-up.
     """

@@ -13,9 +13,10 @@ from bot.domain.notices.posts import JobStarted
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.slack_limits import SlackLimits
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.ports.polling import ClaimedPoll, PollResult, UnchangedPoll
-from bot.ports.store import ClaimedNotice, ClaimedRequest
-from bot.ports.transaction import Store, Transaction
+from bot.store.notice_queue import ClaimedNotice
+from bot.store.polls import ClaimedPoll, PollResult, UnchangedPoll
+from bot.store.request_queue import ClaimedRequest
+from bot.store.transaction import Store, Transaction
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, without the store."""

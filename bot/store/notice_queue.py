@@ -1,33 +1,42 @@
-"""Which notices are next: of each kind as many as Slack's limits allow now, more important kinds first. Each kind
-has its own index, so waiting notices of another kind cost nothing.
+"""The outbox, the queue of open notices. A result counts only while its owner holds the claim.
+
+A claim takes of each kind as many as Slack's limits allow now, more important kinds first. Each kind has its own index,
+so waiting notices of another kind cost nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
+    Double,
     FromClause,
     RowMapping,
     Select,
+    Update,
     and_,
     bindparam,
     case,
     false,
     func,
     not_,
+    null,
     or_,
     select,
+    update,
 )
 
 from bot.domain.notices.content import Delivery
+from bot.domain.notices.deliver import ReactionProgress
+from bot.domain.notices.messages import Notice
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
-from bot.domain.slack_limits import Budget, CallKind, SlackLimits
-from bot.domain.threads.thread import FollowUpCounts
-from bot.ports.store import ClaimedNotice
+from bot.domain.slack_limits import SLACK_LIMITS, Budget, CallKind, SlackLimits
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.store.claims import (
+    FREE,
     NOW,
     PATIENCE,
     candidates,
@@ -38,10 +47,21 @@ from bot.store.claims import (
     first_of_thread,
     leave_newer_kinds,
 )
-from bot.store.schema.rows import LASTING, notice_from, thread_from, thread_to_speak_in, unknown_kind
+from bot.store.notices import SENDING, Notices
+from bot.store.schema.column_types import CleanText
+from bot.store.schema.rows import LASTING, notice_from, reactions_text, thread_from, thread_to_speak_in, unknown_kind
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
-from bot.store.slack_calls import SqlSlackCalls
+from bot.store.slack_calls import SlackCalls
+
+
+@dataclass(frozen=True)
+class ClaimedNotice:
+    """A notice to deliver, with its thread as it is now. `follow_ups` are only counted for a CARD or an EPHEMERAL."""
+
+    notice: Notice
+    thread: Thread
+    follow_ups: FollowUpCounts = NO_FOLLOW_UPS
 
 
 def _has_replies() -> ColumnElement[bool]:
@@ -166,31 +186,137 @@ _CLAIM = claiming(
 )
 
 
-class NoticeClaims:
-    """Claims notices: part of ports.NoticeQueue."""
+_CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), SENDING)
+_NEWEST = notices.c.revision == bindparam("claimed_revision")
+_DONE_WITH_NEWEST = and_(_NEWEST, bindparam("done", type_=Boolean))
 
-    def __init__(self, session: Session, slack_calls: SqlSlackCalls) -> None:
-        self._session = session
+
+def _ending(state: NoticeState, **values: Any) -> Update:
+    """Ends the revision that was claimed; a newer one is due at once."""
+    return (
+        update(notices)
+        .where(_CLAIMED)
+        .values(
+            state=case((_NEWEST, state), else_=NoticeState.WAITING),
+            due_at=case((_NEWEST, null()), else_=bindparam("now", type_=Double)),
+            attempts=case((_NEWEST, notices.c.attempts), else_=0),
+            **values,
+            **FREE,
+        )
+    )
+
+
+_DELIVERED = _ending(
+    NoticeState.DONE,
+    posted_ts=func.coalesce(bindparam("posted", type_=CleanText), notices.c.posted_ts),
+    uncertain=False,
+    problem="",
+)
+_REACTED = (
+    update(notices)
+    .where(_CLAIMED)
+    .values(
+        state=case((_DONE_WITH_NEWEST, NoticeState.DONE), else_=NoticeState.WAITING),
+        due_at=case((_DONE_WITH_NEWEST, null()), else_=bindparam("now", type_=Double)),
+        attempts=case((_DONE_WITH_NEWEST, notices.c.attempts), else_=0),
+        reactions_shown=bindparam("shown"),
+        reaction_added=or_(_NEWEST, notices.c.reaction_added),
+        uncertain=False,
+        problem="",
+        **FREE,
+    )
+)
+_GIVE_UP = _ending(NoticeState.GIVEN_UP, problem=bindparam("why"))
+_MAY_HAVE_ARRIVED = bindparam("may_have_arrived", type_=Boolean)
+_POSTPONE = (
+    update(notices)
+    .where(_CLAIMED)
+    .values(
+        state=NoticeState.WAITING,
+        due_at=bindparam("next_at", type_=Double),
+        uncertain=or_(notices.c.uncertain, _MAY_HAVE_ARRIVED),
+        attempts=case((comes_into_doubt(_MAY_HAVE_ARRIVED), 0), else_=notices.c.attempts),
+        without_blocks=or_(notices.c.without_blocks, and_(_NEWEST, bindparam("refused_blocks", type_=Boolean))),
+        # The earlier reaction is still on the reply unless this attempt may have changed it.
+        reactions_shown=case((_MAY_HAVE_ARRIVED, notices.c.reactions_shown), else_=bindparam("shown")),
+        problem=bindparam("why"),
+        **FREE,
+    )
+)
+
+
+class NoticeQueue(Notices):
+    """The same, with delivering. Each result is False if `owner` had lost the claim."""
+
+    def __init__(self, session: Session, slack_calls: SlackCalls) -> None:
+        super().__init__(session)
         self._slack_calls = slack_calls
 
     async def claim(
-        self, owner: str, *, lease: float, limit: int, limits: SlackLimits, max_reactions: int
+        self,
+        owner: str,
+        *,
+        lease: float,
+        limit: int,
+        limits: SlackLimits = SLACK_LIMITS,
+        max_reactions: int | None = None,
     ) -> Sequence[ClaimedNotice]:
-        """See ports.NoticeQueue."""
+        """Claims due notices: any REACTION (at most `max_reactions`), and otherwise the first open one of each thread
+        (the CARD, then by id; an EPHEMERAL does not wait for a POST, a POST waits for the card). Of each kind it claims
+        as many as may be called now, in the order of CallKind; each counts as a call. Counts the attempt. One whose
+        lease ran out while it was being sent is claimed as uncertain.
+        """
         kinds = await self._due_kinds()
         if not kinds:
             return []
         budget = await self._slack_calls.budget({kind.method for kind in kinds}, limits)
         found: list[RowMapping] = []
+        reactions = limit if max_reactions is None else max_reactions
         for kind in kinds:
             words = sum(row[notices.c.delivery] != Delivery.REACTION for row in found)
-            most = min(limit, words + max_reactions) if kind in _REACTIONS else limit
+            most = min(limit, words + reactions) if kind in _REACTIONS else limit
             found += await self._of_kind(kind, most - len(found), budget)
         await self._slack_calls.record(budget)
         claimed, _ = await claim_candidates(
             self._session, _CLAIM, found, claim_of(self._session, owner, lease), _claimed
         )
         return claimed
+
+    async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
+        """Ends a notice; a CARD or REACTION with a newer revision stays open. `ts`: the message's, if there is one."""
+        return await self._result(_DELIVERED, notice, owner, now=self._session.now, posted=ts)
+
+    async def reacted(self, notice: Notice, owner: str, progress: ReactionProgress) -> bool:
+        """Records that Slack accepted a call for a REACTION: the notice ends, or is due again for the next call."""
+        shown = reactions_text(progress.shown)
+        return await self._result(_REACTED, notice, owner, now=self._session.now, shown=shown, done=progress.done)
+
+    async def postpone(
+        self,
+        notice: Notice,
+        owner: str,
+        *,
+        due_in: float,
+        uncertain: bool = False,
+        without_blocks: bool = False,
+        problem: str = "",
+    ) -> bool:
+        """Makes a notice due again in this many seconds. `uncertain`: it may have arrived, which holds until it is
+        delivered. `without_blocks`: Slack refused it with them.
+        """
+        shown = None if notice.uncertain else notice.reactions_shown
+        values = {
+            "next_at": self._session.now + due_in,
+            "may_have_arrived": uncertain,
+            "refused_blocks": without_blocks,
+            "why": problem,
+            "shown": None if shown is None else reactions_text(shown),
+        }
+        return await self._result(_POSTPONE, notice, owner, **values)
+
+    async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
+        """Ends a notice that cannot be delivered, and records the reason; a newer revision is still tried."""
+        return await self._result(_GIVE_UP, notice, owner, now=self._session.now, why=problem)
 
     async def _due_kinds(self) -> list[CallKind]:
         [row] = await self._session.rows(_DUE, now=self._session.now)
@@ -204,6 +330,11 @@ class NoticeClaims:
         rows = await self._session.rows(_CANDIDATES[kind], now=now, limit=most, held_channels=held)
         found = await leave_newer_kinds(self._session, notices, rows, partial(_unknown_kind, now=now))
         return [row for row in found if budget.spend(kind, row[threads.c.channel_id])]
+
+    async def _result(self, statement: Update, notice: Notice, owner: str, **values: Any) -> bool:
+        held = {"notice": notice.id, "owner": owner, "claimed_revision": notice.revision}
+        result = await self._session.execute(statement, held | values)
+        return result.rowcount == 1
 
 
 def _unknown_kind(row: RowMapping, *, now: float) -> str | None:

@@ -1,0 +1,315 @@
+"""The queue of requests: those to be prepared, and those to be sent, alone or merged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy import (
+    Double,
+    RowMapping,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+
+from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, RequestKind, RequestState
+from bot.domain.threads.thread import Thread
+from bot.errors import UnreadableRow
+from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds, read_each
+from bot.store.request_parts import FILES_ARE_SETTLED
+from bot.store.requests import SETTLE, THREAD_OF, WAITING_FOLLOW_UPS, Requests, settled, unreadable_notice
+from bot.store.schema.rows import context_json, request_from, requester_json, thread_from, thread_to_speak_in
+from bot.store.schema.tables import requests, threads
+from bot.store.turns import (
+    RECEIVED,
+    RECEIVED_OF,
+    WAITING,
+    WRITTEN,
+    Share,
+    find_shares,
+    first_open_of,
+    in_turn,
+    start_is_pending,
+    to_be_prepared,
+    to_be_sent,
+    under_way,
+)
+
+
+@dataclass(frozen=True)
+class ClaimedRequest:
+    """A claimed request. `uncertain`: an earlier holder died or was paused while sending, so it may have arrived.
+    `merged`: the requests that are sent with it as one message, in the order they were written. `taken_over`: an
+    earlier holder did not finish. `waited`: its message may have been changed since, and Pagehand not been told.
+    """
+
+    request: Request
+    thread: Thread
+    uncertain: bool
+    merged: tuple[Request, ...] = ()
+    taken_over: bool = False
+    waited: bool = False
+
+
+@dataclass(frozen=True)
+class AheadOfCards:
+    """The projects whose jobs are created before their card is posted, if they follow no other job: `anywhere`, or only
+    `in_threads` that exist already.
+    """
+
+    anywhere: Sequence[str] = ()
+    in_threads: Sequence[str] = ()
+
+
+NOT_AHEAD = AheadOfCards()
+_ON_THEIR_WAY = (
+    select(requests)
+    .where(
+        requests.c.thread_id == bindparam("thread"),
+        requests.c.due_at.is_not(None),
+        requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP)),
+        requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
+    )
+    .order_by(*WRITTEN)
+)
+_FOLLOWING = (
+    WAITING_FOLLOW_UPS.add_columns(FILES_ARE_SETTLED.label("settled"))
+    .where(
+        requests.c.due_at.is_not(None),
+        tuple_(*WRITTEN) > tuple_(bindparam("written"), bindparam("recorded", type_=Double), bindparam("after")),
+    )
+    .limit(bindparam("limit"))
+)
+_MERGED = (
+    select(requests)
+    .where(requests.c.thread_id == bindparam("thread"), requests.c.merged_into == bindparam("first"))
+    .order_by(*WRITTEN)
+    .with_for_update()
+)
+_PENDING = select(start_is_pending(bindparam("thread", type_=Text)).label("pending"))
+KNOWN_KINDS = frozenset(RequestKind)
+_ANY_NUMBER = 2_147_483_647
+_MOST_THREADS = 100
+"""The threads of each person that are searched for requests to prepare; some requests may be in progress or not due."""
+_WAITING_FOR = (
+    select(requests, threads)
+    .join(threads, threads.c.id == requests.c.thread_id)
+    .where(
+        requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'"),
+        requests.c.person_id == bindparam("person"),
+    )
+    .order_by(requests.c.recorded_at)
+    .limit(bindparam("limit"))
+)
+_CLAIMED_BY = (
+    select(requests.c.id)
+    .where(
+        requests.c.id == bindparam("request"),
+        requests.c.claimed_by == bindparam("owner"),
+        requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
+    )
+    .with_for_update()
+)
+_NOT_TRIED = SETTLE.values(attempts=requests.c.attempts - 1)
+_LOCKED = (
+    select(requests, threads)
+    .join(threads, threads.c.id == requests.c.thread_id)
+    .where(requests.c.id.in_(bindparam("ids", expanding=True)))
+    .with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
+)
+_CLAIM_RECEIVED = claiming(requests, to_be_prepared(requests), state=RequestState.PREPARING)
+_FIRST = and_(
+    requests.c.id == first_open_of(requests.c.thread_id),
+    ~under_way(requests.c.thread_id),
+    to_be_sent(requests),
+    FILES_ARE_SETTLED,
+    requests.c.merged_into == "",
+    or_(requests.c.kind != RequestKind.FOLLOW_UP, not_(start_is_pending(requests.c.thread_id))),
+)
+_CLAIM = claiming(
+    requests,
+    _FIRST,
+    state=RequestState.SENDING,
+    first_tried_at=func.coalesce(requests.c.first_tried_at, NOW),
+    uncertain=or_(requests.c.uncertain, requests.c.state == RequestState.SENDING),
+)
+
+
+class RequestQueue(Requests):
+    """The same, with preparing and sending."""
+
+    async def claim_received(
+        self, owner: str, *, lease: float, limit: int, turn: float = 0.0
+    ) -> Sequence[ClaimedRequest]:
+        """Claims requests to prepare, and marks them PREPARING: one per person, then another one each, from another
+        thread if there is one. `turn`, from 0 to 1, decides who comes first.
+        """
+        session = self._session
+        found = await find_shares(session, RECEIVED, turn=turn, limit=2 * limit, most=_MOST_THREADS)
+        ids = list(dict.fromkeys(share.first for share in found))
+        if found and len(ids) < limit:
+            ids = in_turn(
+                [await self._received_of(share, limit) for share in {each.first: each for each in found}.values()]
+            )
+        return await self._claim(ids, _CLAIM_RECEIVED, owner, lease=lease, limit=limit)
+
+    async def _received_of(self, share: Share, limit: int) -> list[str]:
+        values = {"person": share.person_id, "thread": share.thread_id, "limit": limit, "now": self._session.now}
+        return [row["id"] for row in await self._session.rows(RECEIVED_OF, **values)]
+
+    async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
+        """Records a prepared request that the caller holds: its state, problem and context. One that waits to be sent
+        is due in this many seconds. Frees the claim.
+        """
+        values: dict[str, Any] = {
+            "state": request.state,
+            "problem": request.problem,
+            "context": context_json(request.context),
+            "due_at": self._session.now + due_in if request.state in NOT_SENT_YET else None,
+            "attempts": 0,
+            "first_tried_at": None,
+            "fetched": None,
+            **FREE,
+        }
+        await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+
+    async def not_tried(self, request_id: str, *, due_in: float, problem: str) -> None:
+        """Returns a request that is being prepared to RECEIVED, due in this many seconds, without counting the try.
+        Frees the claim.
+        """
+        next_at = self._session.now + due_in
+        await self._session.execute(
+            _NOT_TRIED, settled(request_id, RequestState.RECEIVED, problem=problem, next_at=next_at)
+        )
+
+    async def has_pending_start(self, thread_id: str) -> bool:
+        """Returns whether a job that will follow this thread's has not passed its checks yet."""
+        (row,) = await self._session.rows(_PENDING, thread=thread_id)
+        return bool(row["pending"])
+
+    async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
+        """Returns the oldest requests that wait for their person, with the threads of their jobs; not locked."""
+        rows = await self._session.rows(_WAITING_FOR, person=person_id, limit=limit)
+        readable, _ = read_each(((row[requests.c.id], row) for row in rows), _with_thread)
+        return readable
+
+    async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
+        """Merges waiting follow-ups of the thread, which is locked, into one that `owner` has claimed: each gets the
+        same claim, and names that one.
+        """
+        values: dict[str, Any] = {
+            "merged_into": first.id,
+            "uncertain": or_(requests.c.uncertain, requests.c.state == RequestState.SENDING),
+            "state": RequestState.SENDING,
+            "attempts": requests.c.attempts + 1,
+            "first_tried_at": func.coalesce(requests.c.first_tried_at, self._session.now),
+            "due_at": func.coalesce(requests.c.due_at, self._session.now),
+            "claimed_by": owner,
+            "claimed_until": self._session.now + lease,
+        }
+        ids = [request.id for request in others]
+        await self._session.execute(update(requests).where(requests.c.id.in_(ids)).values(values))
+
+    async def merged_into(self, request_id: str) -> Sequence[Request]:
+        """Returns the requests merged into this one, in the order they were written, locked."""
+        for row in await self._session.rows(THREAD_OF, request=request_id):
+            found = await self._session.rows(_MERGED, thread=row[requests.c.thread_id], first=request_id)
+            return await self._readable(found)
+        return []
+
+    async def unmerge(self, request_id: str) -> None:
+        """Undoes a merge: the others are sent separately, or with others."""
+        for row in await self._session.rows(THREAD_OF, request=request_id):
+            among = (requests.c.thread_id == row[requests.c.thread_id], requests.c.merged_into == request_id)
+            await self._session.execute(update(requests).where(*among).values(merged_into=""))
+
+    async def follow_ups_after(self, first: Request, *, limit: int) -> Sequence[Request]:
+        """Returns the follow-ups of the thread, which is locked, to be sent after this one, in the order they were
+        written: at most `limit`, up to one that cannot be read or waits for a file.
+        """
+        found: list[Request] = []
+        after = {"written": first.written_at, "recorded": first.recorded_at, "after": first.id}
+        for row in await self._session.rows(_FOLLOWING, thread=first.thread_id, limit=limit, **after):
+            if not row["settled"]:
+                break
+            try:
+                found.append(request_from(row))
+            except UnreadableRow:
+                break  # reported when its turn to be sent comes
+        return found
+
+    async def on_their_way(self, thread_id: str) -> Sequence[Request]:
+        """Returns the thread's start and follow-ups that are prepared and waiting, or being sent, in the order they
+        were written.
+        """
+        rows = await self._session.rows(_ON_THEIR_WAY, thread=thread_id)
+        return read_each(((row[requests.c.id], row) for row in rows), request_from)[0]
+
+    async def claim(
+        self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD
+    ) -> Sequence[ClaimedRequest]:
+        """Claims due requests, in turns like `claim_received`: the first open one of each thread (a start first, then a
+        stop, then follow-ups by `written_at`), a start once the card is posted, or before if it is one of those that go
+        `ahead` and no post in its channel is failing; a follow-up only once the job has its id and its card, and no
+        other job is about to follow. Marks them SENDING, counts the attempt, sets first_tried_at. A SENDING one whose
+        lease ran out is claimed as uncertain, and its row says so.
+        """
+        projects = {"ahead": ahead.anywhere, "ahead_in_threads": ahead.in_threads}
+        found = await find_shares(self._session, WAITING, turn=turn, limit=2 * limit, most=_ANY_NUMBER, **projects)
+        ids = list(dict.fromkeys(share.first for share in found))
+        return await self._claim(ids, _CLAIM, owner, lease=lease, limit=limit)
+
+    async def _claim(
+        self, ids: Sequence[str], claiming_: Update, owner: str, *, lease: float, limit: int
+    ) -> Sequence[ClaimedRequest]:
+        """Claims the first of these that nobody else is about to claim; reads twice as many as needed."""
+        if not ids:
+            return []
+        session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
+        locked = await session.rows(_LOCKED, ids=list(place))
+        in_order = sorted(locked, key=lambda row: place[row[requests.c.id]])[:limit]
+        found = await leave_newer_kinds(session, requests, in_order, partial(_unknown_kind, now=session.now))
+        claim = claim_of(session, owner, lease)
+        claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
+        await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
+        return claimed
+
+    async def is_claimed_by(self, request_id: str, owner: str) -> bool:
+        """Returns whether `owner` still has the claim on a request that is being sent: until somebody else claims it,
+        even after its lease ran out. Locks the request.
+        """
+        return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
+
+    async def set_text(self, request_id: str, text: str) -> None:
+        """Sets a request's text."""
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(text=text))
+
+    async def set_requester(self, request_id: str, requester: Requester) -> None:
+        """Sets the requester that the job API gets."""
+        values = {"requester": requester_json(requester)}
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
+
+
+def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
+    """The kind of a request that only a newer version knows, and that was recorded lately."""
+    kind, recently = str(row[requests.c.kind]), now - row[requests.c.recorded_at] < PATIENCE
+    return kind if recently and kind not in KNOWN_KINDS else None
+
+
+def _with_thread(row: RowMapping) -> tuple[Request, Thread]:
+    return request_from(row), thread_to_speak_in(row)
+
+
+def _claimed(before: RowMapping, now: RowMapping) -> ClaimedRequest:
+    uncertain = before[requests.c.state] == RequestState.SENDING
+    taken_over = before[requests.c.claimed_by] is not None
+    return ClaimedRequest(request_from(now), thread_from(before), uncertain, taken_over=taken_over)
