@@ -23,7 +23,6 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.last_times import LastTime
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import with_aliases
-from bot.domain.threads.reply_rules import ReplyTerms
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
 from bot.runtime.clock import SteadyClock
@@ -108,8 +107,7 @@ class App:
         self._happened: set[LastTime] = set()
         self._began = SteadyClock().monotonic()
         self._projects = config.known_projects.with_channel_aliases(edges.channel_aliases)
-        terms = ReplyTerms(self._projects.replies, config.merge_seconds)
-        self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
+        self.service = Service(edges.store, on_commit=self._wake_senders, modes=self._projects.replies)
         self._slack = self._build_slack(config)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()

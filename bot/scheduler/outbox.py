@@ -40,7 +40,7 @@ from bot.domain.people.permissions import PermissionRules, refusal_in
 from bot.domain.requests.held import question_about
 from bot.domain.requests.request import RequestState
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
-from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
+from bot.domain.threads.reply_rules import ReplyModes, everyone
 from bot.domain.threads.thread import Surface, Thread
 from bot.errors import (
     ChatError,
@@ -133,7 +133,7 @@ class PausedTooLongError(Exception):
 
 class Outbox(SlackWorker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts` attempts. `answers` fetches agents' full answers; `rules` say
-    in which of the `channels` Pagehand may be used, `terms` which replies count, and `limits` how often Slack may be
+    in which of the `channels` Pagehand may be used, `modes` which replies count, and `limits` how often Slack may be
     called.
     """
 
@@ -150,12 +150,12 @@ class Outbox(SlackWorker[ClaimedNotice]):
         channels: ChannelReader,
         concurrency: int = 16,
         max_attempts: int = MAX_ATTEMPTS,
-        terms: ReplyTerms = ALL_REPLIES,
+        modes: ReplyModes = everyone,
         limits: SlackLimits = SLACK_LIMITS,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
-        self._terms = terms
+        self._modes = modes
         self._chat = chat
         self._answers = answers
         self._rules = rules
@@ -168,8 +168,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
         Slack is slow to accept them, the others are free for posts.
         """
         most = max(self._concurrency // 2 - self._reacting, 0)
-        terms: Any = {"lease": self._lease, "limit": limit, "limits": self._limits, "max_reactions": most}
-        claimed = await self._store.transact(lambda tx: tx.notices.claim(self._owner, **terms))
+        modes: Any = {"lease": self._lease, "limit": limit, "limits": self._limits, "max_reactions": most}
+        claimed = await self._store.transact(lambda tx: tx.notices.claim(self._owner, **modes))
         self._reacting += sum(_is_reaction(item) for item in claimed)
         return claimed
 
@@ -318,7 +318,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         thread = await tx.threads.get(item.thread.id) if posted_card else None
         held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
         if held and thread is not None and thread.card_ts is None and ts:
-            await card_posted(tx, thread, ts, self._terms)
+            await card_posted(tx, thread, ts, self._modes)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
         if not held and item.notice.delivery is Delivery.CARD and await tx.threads.get(item.thread.id):
@@ -346,7 +346,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
                     problem=later.reason,
                 )
             case GiveUp() as given_up:
-                await give_up(tx, item, given_up, self._owner, self._terms)
+                await give_up(tx, item, given_up, self._owner, self._modes)
             case other:
                 assert_never(other)
 

@@ -97,7 +97,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         super().__init__(store, settings, concurrency=concurrency, at_once=_AT_ONCE)
         self._recording = asyncio.Semaphore(_AT_ONCE)
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
-        self._polling, self._merge_seconds = prepared_by.polling, prepared_by.merge_seconds
+        self._polling = prepared_by.polling
         self._settling = max(prepared_by.merge_seconds, SETTLING)
         self._reading, self._rereader = reading, rereader
         self._limits, self._together = prepared_by.limits, Together()
@@ -287,7 +287,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             # The job that it is about is unknown until then.
             await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=AWAITING_START, afresh=True)
             return
-        terms = ActionTerms(self._projects, self._polling, self._random(), self._merge_seconds)
+        terms = ActionTerms(self._projects, self._polling, self._random())
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
                 ready = PreparedRequest(request, thread, found.gathered or Gathered(), terms, found.part)

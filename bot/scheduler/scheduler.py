@@ -9,7 +9,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.domain.threads.reply_rules import ReplyTerms
+from bot.domain.threads.reply_rules import ReplyModes
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, Operator, PastMessages, SlackReading
 from bot.runtime.clock import Clock, SteadyClock
@@ -141,8 +141,8 @@ class Scheduler:
         clock, store, job_api = SteadyClock(), edges.store, edges.job_api
         calls = settings.for_job_api(clock, self._wake)
         polling, posts = settings.polling, settings.projects.posts
-        terms, limits = ReplyTerms(settings.projects.replies, settings.merge_seconds), settings.slack_limits
-        rereader = self._rereader(edges, terms, clock)
+        modes, limits = settings.projects.replies, settings.slack_limits
+        rereader = self._rereader(edges, modes, clock)
         sender = RequestSender(
             store,
             job_api,
@@ -171,7 +171,7 @@ class Scheduler:
             answers=WholeAnswers(job_api),
             rules=settings.rules,
             channels=edges.reading.channels,
-            terms=terms,
+            modes=modes,
             limits=limits,
         )
         homes = self._homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
@@ -186,8 +186,8 @@ class Scheduler:
         self._projects = settings.projects
         self._retention = RetentionSweeper(store, days=settings.keep_days)
 
-    def _rereader(self, edges: SchedulerEdges, terms: ReplyTerms, clock: Clock) -> Rereader:
-        service = Service(edges.store, on_commit=self.wake, terms=terms)
+    def _rereader(self, edges: SchedulerEdges, modes: ReplyModes, clock: Clock) -> Rereader:
+        service = Service(edges.store, on_commit=self.wake, modes=modes)
         return Rereader(edges.reading.versions, service.revise, clock, edges.heard_for)
 
     def start(self, supervisor: Supervisor) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, Arrival, MessageVersion, Reply, log_id
-from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
+from bot.domain.threads.reply_rules import ReplyModes, everyone
 from bot.domain.threads.thread import Thread
 from bot.errors import NotRecorded, StoreError, UnreadableRow
 from bot.runtime.log_context import LogContext, log_context
@@ -30,14 +30,14 @@ T = TypeVar("T")
 
 
 class Service:
-    """The use cases. `on_commit` runs after each commit and wakes the workers that have work now. `terms` say which
+    """The use cases. `on_commit` runs after each commit and wakes the workers that have work now. `modes` say which
     replies count.
     """
 
-    def __init__(self, store: Store, *, on_commit: Callable[[], None], terms: ReplyTerms = ALL_REPLIES) -> None:
+    def __init__(self, store: Store, *, on_commit: Callable[[], None], modes: ReplyModes = everyone) -> None:
         self._store = store
         self._on_commit = on_commit
-        self._terms = terms
+        self._modes = modes
 
     async def start(self, asked: NewJob) -> None:
         """Records a job to start, unless a newer version of the message that asks for it was seen before."""
@@ -83,8 +83,8 @@ class Service:
                 # still to come.
                 thread = await thread_of(tx, reply)
             if thread is not None:
-                await record_reply(tx, thread, reply, self._terms)
-            return thread is not None or kept or await record_mention(tx, reply, self._terms)
+                await record_reply(tx, thread, reply, self._modes)
+            return thread is not None or kept or await record_mention(tx, reply, self._modes)
 
         try:
             recorded = await self._transact(work, source_key_of(received))

@@ -19,14 +19,11 @@ NOT_SENT = frozenset(
 
 @dataclass(frozen=True)
 class ActionTerms:
-    """The terms for actions: the projects, how jobs are polled, a random number from 0 to 1, and the seconds
-    within which replies are merged into one message.
-    """
+    """The terms for actions: the projects, how jobs are polled, and a random number from 0 to 1."""
 
     projects: Projects
     polling: Polling
     jitter: float = 0.5
-    merge_seconds: float = 0.0
 
 
 async def note_steering(

@@ -116,15 +116,15 @@ async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms
         return ActionAnswer.STOPPED_SINCE
     match action.kind:
         case RequestKind.SEND_AGAIN:
-            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text), terms)
+            answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text))
         case RequestKind.SEND_NEW_WORDS:
-            answer = await _send_new_words(tx, thread, action, terms)
+            answer = await _send_new_words(tx, thread, action)
         case RequestKind.MUTE:
             answer = await _mute(tx, thread, action.person_id, terms)
         case RequestKind.UNMUTE:
             answer = await _mute(tx, thread, "", terms)
         case RequestKind.RETRY:
-            answer = await _retry(tx, thread, action, terms)
+            answer = await _retry(tx, thread, action)
         case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
             answer = await _held(tx, thread, action, terms)
         case RequestKind.CHOOSE_PROJECT:
@@ -134,9 +134,7 @@ async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms
     return answer
 
 
-async def _send_again(
-    tx: RequestTransaction, thread: Thread, request: Request | None, terms: ActionTerms
-) -> ActionAnswer:
+async def _send_again(tx: RequestTransaction, thread: Thread, request: Request | None) -> ActionAnswer:
     if request is not None and request.merged_into:
         request = await tx.requests.get(request.merged_into)
     if request is None or request.thread_id != thread.id:
@@ -148,16 +146,14 @@ async def _send_again(
         with_others = await tx.requests.merged_into(request.id)
         return ActionAnswer.FIRST_WITHDRAWN if with_others else ActionAnswer.WITHDRAWN
     if not thread.state.replaced_by or request.kind not in _PROMPTS:
-        await _wait_again(tx, thread, request, terms)
+        await _wait_again(tx, thread, request)
         return ActionAnswer.SENT_AGAIN
     if request.kind is RequestKind.START:
         return ActionAnswer.ALREADY_ACCEPTED  # as the job that replaced it
-    return await _send_to_replacement(tx, await alive(tx.threads, thread), request, terms)
+    return await _send_to_replacement(tx, await alive(tx.threads, thread), request)
 
 
-async def _send_to_replacement(
-    tx: RequestTransaction, job: Thread, request: Request, terms: ActionTerms
-) -> ActionAnswer:
+async def _send_to_replacement(tx: RequestTransaction, job: Thread, request: Request) -> ActionAnswer:
     """Sends a follow-up, and those merged with it, to the job that replaced theirs, once."""
     answer = ActionAnswer.ALREADY_ACCEPTED
     for each in (request, *await tx.requests.merged_into(request.id)):
@@ -165,30 +161,28 @@ async def _send_to_replacement(
         if each.latest_text != "" and await tx.requests.add(again):
             await tx.notices.move(keys.reaction(each), each.thread_id, job.id)
             await tx.requests.save(replace(each, latest_text=None))  # later edits change the new one
-            await explain(tx, again, again.attachments, terms.merge_seconds)
+            await explain(tx, again, again.attachments)
             answer = ActionAnswer.SENT_AGAIN if again.state in NOT_SENT_YET else ActionAnswer.SEE_THREAD
     return answer
 
 
-async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request, terms: ActionTerms) -> None:
+async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request) -> None:
     await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
     await catch_up(tx, replace(request, state=RequestState.WAITING))
     if request.kind is not RequestKind.START:
         if request.message_ts:
-            noted = reaction_notice(request, Reaction.RECORDED, merge_seconds=terms.merge_seconds)
+            noted = reaction_notice(request, Reaction.RECORDED)
             await tx.notices.add(thread.id, noted)
         return
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
     await tx.notices.add(thread.id, CARD_CHANGED)
 
 
-async def _send_new_words(
-    tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms
-) -> ActionAnswer | None:
+async def _send_new_words(tx: RequestTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
     request = await tx.requests.get(action.text)
     if request is None:
         return ActionAnswer.NOTHING_NEW
-    answer = await send_new_words(tx, await alive(tx.threads, thread), request, terms.merge_seconds)
+    answer = await send_new_words(tx, await alive(tx.threads, thread), request)
     if answer is ActionAnswer.NEW_WORDS_SENT:
         await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
     return answer
@@ -208,13 +202,13 @@ async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: Ac
     return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
 
 
-async def _retry(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+async def _retry(tx: RequestTransaction, thread: Thread, action: Request) -> ActionAnswer | None:
     """Retries: a start that may have arrived is sent again; a job that ended badly is started again as a new one."""
     start = await tx.requests.find_start(thread.id)
     if start is None:
         return ActionAnswer.NOT_TO_BE_RETRIED
     if start.state is RequestState.UNCERTAIN or start.problem == RejectionReason.HANDED_BACK:
-        return await _send_again(tx, thread, start, terms)
+        return await _send_again(tx, thread, start)
     if not can_be_retried(thread):
         return ActionAnswer.NOT_TO_BE_RETRIED
     await record_start(tx, once_more(thread, start, action))
@@ -230,17 +224,17 @@ async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: 
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
     if asked_about is not None and may_be_job(asked_about) and action.kind is not RequestKind.SEND_ALL_HELD:
-        return await _direct_message(tx, thread, action, lines_with(asked_about, waiting), terms)
+        return await _direct_message(tx, thread, action, lines_with(asked_about, waiting))
     if action.kind is RequestKind.DISCARD_HELD:
         return await _discard(tx, held)
     job = await alive(tx.threads, thread)
     if action.kind is RequestKind.SEND_HELD:
         if held is None:
             return ActionAnswer.NOTHING_NEW
-        return ActionAnswer.HELD_SENT if await release(tx, job, held, terms.merge_seconds) else ActionAnswer.SEE_THREAD
+        return ActionAnswer.HELD_SENT if await release(tx, job, held) else ActionAnswer.SEE_THREAD
     await note_steering(tx, thread, action.person_id, terms, counts=True)
     replies = [each for each in waiting if not may_be_job(each) and (each == held or each.held_because is None)]
-    released = [await release(tx, job, request, terms.merge_seconds) for request in replies]
+    released = [await release(tx, job, request) for request in replies]
     return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
 
 
@@ -263,7 +257,7 @@ async def _do_late(tx: RequestTransaction, job: Thread, late: Request, press: Re
 
 
 async def _direct_message(
-    tx: RequestTransaction, thread: Thread, action: Request, lines: Sequence[Request], terms: ActionTerms
+    tx: RequestTransaction, thread: Thread, action: Request, lines: Sequence[Request]
 ) -> ActionAnswer | None:
     """Turns lines of a direct message into a job, or into follow-ups of the job above; if that job takes none, they
     keep waiting.
@@ -271,14 +265,14 @@ async def _direct_message(
     if not lines:
         return ActionAnswer.NOTHING_NEW
     if action.kind is RequestKind.DISCARD_HELD:
-        await begin_job(tx, thread, lines[0], job_of_line(thread, lines[0]), merge_seconds=terms.merge_seconds)
+        await begin_job(tx, thread, lines[0], job_of_line(thread, lines[0]))
         return None
     job = await alive(tx.threads, thread)
     if job.state.people.muted_by:
         return ActionAnswer.NOT_ADDED_MUTED
     if await obstacle(tx.requests, job) is not None:
         return ActionAnswer.NOT_ADDED
-    await add_to_job(tx, job, lines, merge_seconds=terms.merge_seconds)
+    await add_to_job(tx, job, lines)
     return ActionAnswer.HELD_SENT
 
 

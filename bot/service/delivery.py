@@ -24,7 +24,7 @@ from bot.domain.notices.messages import (
 from bot.domain.notices.posts import Introduction, JobStarted, JobStopped, Post
 from bot.domain.notices.questions import ToPerson
 from bot.domain.requests.request import Reply
-from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_ask
+from bot.domain.threads.reply_rules import ReplyModes, in_direct_message, may_ask
 from bot.domain.threads.thread import Thread
 from bot.service.end_start import call_off, restore_followed
 from bot.service.following_jobs import replace_followed
@@ -36,16 +36,16 @@ from bot.store.transaction import OutboxTransaction, RecordingTransaction
 logger = logging.getLogger(__name__)
 
 
-async def card_posted(tx: OutboxTransaction, thread: Thread, ts: str, terms: ReplyTerms) -> None:
+async def card_posted(tx: OutboxTransaction, thread: Thread, ts: str, modes: ReplyModes) -> None:
     """Records where a thread's card is, ends the job that this one replaces, and handles early replies."""
     await tx.threads.set_card(thread.id, ts)
     carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
     await replace_followed(tx, carded)
     if thread.ts is None:  # the card begins the thread
-        await _record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), terms)
+        await _record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), modes)
 
 
-async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, terms: ReplyTerms) -> None:
+async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, modes: ReplyModes) -> None:
     """Records why a notice cannot be posted in its thread, and sends it to the requester instead."""
     notice = item.notice
     thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
@@ -58,21 +58,21 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
     if isinstance(message, CardChanged):
         await tx.homes.changed(thread.requester_id, due_in=0.0)  # Home shows what the card cannot
         if thread.card_ts is None:
-            await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
+            await _call_off(tx, thread, _card_not_posted(thread, given_up), modes)
     elif thread.card_ts is None and _tells_nothing_new(message):
         return  # its person was told that the job has no card, and does not go on
     elif not isinstance(message, ReactionChanged | ToPerson | Introduction) and message.delivery is Delivery.POST:
         await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
 
 
-async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, terms: ReplyTerms) -> None:
+async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, modes: ReplyModes) -> None:
     """Ends a job whose card cannot be posted, and tells the person how to fix that."""
     start = await tx.requests.find_start(thread.id)
     await restore_followed(tx, thread)
     if start is not None:
         message = replace(message, may_have_job=await call_off(tx, thread, start, message.reason))
     if thread.ts is None:
-        await _record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), terms)
+        await _record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
     await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
 
 
@@ -91,23 +91,23 @@ def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp)
     return NewNotice(keys.sent_privately(keys.within_thread(thread.id, notice.key)), message)
 
 
-async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
+async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], modes: ReplyModes) -> None:
     """Records what was written while this thread's card was being posted; some of it belongs to other threads."""
     for reply in replies:
         if reply.thread_ts in {thread.ts, thread.card_ts}:
-            await record_reply(tx, thread, reply, terms)
+            await record_reply(tx, thread, reply, modes)
         else:
-            await _record_elsewhere(tx, thread, reply, terms)
+            await _record_elsewhere(tx, thread, reply, modes)
 
 
-async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply, terms: ReplyTerms) -> None:
+async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply, modes: ReplyModes) -> None:
     """Records a reply in another thread, whose job may be known by now. If there is none, somebody who addressed
     Pagehand gets an answer; the rest is between people.
     """
     thread = await thread_of(tx, reply)
     if thread is not None:
-        await record_reply(tx, thread, reply, terms)
-    elif not await record_mention(tx, reply, terms) and (told := _answer_without_job(reply)) is not None:
+        await record_reply(tx, thread, reply, modes)
+    elif not await record_mention(tx, reply, modes) and (told := _answer_without_job(reply)) is not None:
         await tx.notices.add(card.id, told)
 
 

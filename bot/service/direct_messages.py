@@ -63,9 +63,7 @@ async def record_thanks(tx: RecordingTransaction, thanks: Reply) -> None:
             await tx.notices.add(last.id, reaction_notice(request, Reaction.WELCOME))
 
 
-async def begin_job(
-    tx: RecordingTransaction, above: Thread, line: Request, asked: NewJob, *, merge_seconds: float
-) -> None:
+async def begin_job(tx: RecordingTransaction, above: Thread, line: Request, asked: NewJob) -> None:
     """Makes a job of a line that waits in the thread of the job above. Lines written together with it become
     follow-ups of the new job.
     """
@@ -75,7 +73,7 @@ async def begin_job(
     job = await tx.threads.get(line.id)
     if job is not None:
         others = [each for each in together if each.id != line.id]
-        await add_to_job(tx, job, others, merge_seconds=merge_seconds)
+        await add_to_job(tx, job, others)
 
 
 def job_of_line(above: Thread, line: Request) -> NewJob:
@@ -94,14 +92,14 @@ def job_of_line(above: Thread, line: Request) -> NewJob:
     )
 
 
-async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Request], *, merge_seconds: float) -> None:
+async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Request]) -> None:
     """Sends lines as follow-ups to a job, in order."""
     for line in lines:
         released = replace(line, state=RequestState.RECEIVED)
         await tx.requests.save(released)
         if job.id != line.thread_id:
             await tx.requests.move([released], job.id)
-        await tx.notices.add(job.id, reaction_notice(released, Reaction.RECORDED, merge_seconds=merge_seconds))
+        await tx.notices.add(job.id, reaction_notice(released, Reaction.RECORDED))
 
 
 async def ask_about_lines(tx: RecordingTransaction, thread: Thread, person_id: str) -> None:

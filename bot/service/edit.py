@@ -34,7 +34,7 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
-from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, meaning
+from bot.domain.threads.reply_rules import ReplyMeaning, ReplyModes, meaning
 from bot.domain.threads.thread import Thread
 from bot.service.direct_messages import ask_about_lines, begin_job
 from bot.service.end_start import StartEnding, end_start, keep_followed
@@ -48,13 +48,13 @@ _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 
 
-async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> bool:
+async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, modes: ReplyModes) -> bool:
     """Records a newer version of a message that was recorded before; False if it was not."""
     first = await tx.requests.get(request_id(source_key_of(reply)))
     if first is None:
         return False
     if first.kind is RequestKind.START:
-        await _revise_start(tx, thread, first, reply, terms)
+        await _revise_start(tx, thread, first, reply, modes)
     elif first.kind is RequestKind.FOLLOW_UP:
         before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
         live = await alive(tx.threads, thread)
@@ -63,13 +63,13 @@ async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: 
         line = before[-1]
         if says_it_is_a_job(reply, line) and reply.arrival is Arrival.LIVE:
             asked = job_of_reply(reply, None)
-            await begin_job(tx, thread, line, asked, merge_seconds=terms.merge_seconds)
+            await begin_job(tx, thread, line, asked)
             return True
-        await _revise_follow_up(tx, thread, before, reply, terms)
+        await _revise_follow_up(tx, thread, before, reply, modes)
         if may_be_job(line):
             await ask_about_lines(tx, thread, line.person_id)
     else:
-        means = meaning(reply, thread, terms.modes(thread.channel_id))
+        means = meaning(reply, thread, modes(thread.channel_id))
         await _answer(tx, first, first, without_effect(reply, first, first, means))
     return True
 
@@ -90,18 +90,18 @@ async def catch_up(tx: RecordingTransaction, request: Request) -> None:
 
 
 async def _revise_follow_up(
-    tx: RecordingTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
+    tx: RecordingTransaction, thread: Thread, before: Sequence[Request], reply: Reply, modes: ReplyModes
 ) -> None:
     """Records a newer version of a reply by changing the last request made from it."""
     request = before[-1]
-    means = _meaning(reply, thread, request, terms)
+    means = _meaning(reply, thread, request, modes)
     reply = for_the_agent(reply, request, means)
     after = revised(request, reply)
     reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
     if after == request:
         return
     if request.state is after.state is RequestState.AWAITING_PERSON:
-        await _revise_held(tx, thread, request, after, means, merge_seconds=terms.merge_seconds)
+        await _revise_held(tx, thread, request, after, means)
         return
     if reopened and means is not ReplyMeaning.SEND:
         await _reopen_otherwise(tx, thread, after, reply, means)
@@ -113,7 +113,7 @@ async def _revise_follow_up(
         after = await checked(tx, thread, after)
     await tx.requests.save(after)
     if reopened:
-        await explain(tx, after, reply.attachments, terms.merge_seconds)
+        await explain(tx, after, reply.attachments)
     elif after.state is RequestState.WITHDRAWN and request.state is not RequestState.WITHDRAWN:
         await _react_to_withdrawal(tx, after, before[:-1])
         if thread.card_ts is not None:
@@ -131,13 +131,13 @@ async def _answer(tx: RecordingTransaction, before: Request, after: Request, tol
         await tx.notices.add(after.thread_id, told)
 
 
-def _meaning(reply: Reply, thread: Thread, request: Request, terms: ReplyTerms) -> ReplyMeaning:
+def _meaning(reply: Reply, thread: Thread, request: Request, modes: ReplyModes) -> ReplyMeaning:
     """Returns how a newer version of a reply is handled. A late one is not sent before its writer has said so. That of
     an outsider will be refused, so there is nothing to ask.
     """
     if may_be_job(request):
         return meaning_of_line(reply)
-    means = meaning(reply, thread, terms.modes(thread.channel_id))
+    means = meaning(reply, thread, modes(thread.channel_id))
     if is_outsider(request.person, thread):
         return ReplyMeaning.SEND if means is ReplyMeaning.ASK_FIRST else means
     late = reply.arrival is Arrival.LATE
@@ -150,13 +150,11 @@ async def _revise_held(
     request: Request,
     now: Request,
     means: ReplyMeaning,
-    *,
-    merge_seconds: float,
 ) -> None:
     """Revises a held reply: its person is asked about the new text, unless that says whom it is for."""
     says_more = (now.text, now.attachments) != (request.text, request.attachments)
     if means is ReplyMeaning.SEND and now.held_because is None:
-        await release(tx, thread, now, merge_seconds)
+        await release(tx, thread, now)
         return
     await tx.requests.save(now)
     if says_more and means in {ReplyMeaning.ASK_FIRST, ReplyMeaning.SEND}:
@@ -188,7 +186,7 @@ async def _react_to_withdrawal(tx: RecordingTransaction, request: Request, befor
 
 
 async def _revise_start(
-    tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply, terms: ReplyTerms
+    tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply, modes: ReplyModes
 ) -> None:
     """Records a newer version of the message that asked for a job. It changes what is not sent yet. What was sent stays
     unchanged, and the new text is offered as a follow-up.
@@ -215,7 +213,7 @@ async def _revise_start(
         await _start_after_all(tx, thread, after)
     elif after.text != start.text:
         await _show_start(tx, thread, start)
-    means = meaning(reply, thread, terms.modes(thread.channel_id))
+    means = meaning(reply, thread, modes(thread.channel_id))
     await _answer(tx, start, after, without_effect(reply, start, after, means))
     if not gone and (late := project_too_late(after, thread.options, options)) is not None:
         await tx.notices.add(thread.id, late)

@@ -49,10 +49,10 @@ async def checked(tx: RecordingTransaction, thread: Thread, request: Request) ->
     return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
 
 
-async def explain(tx: RecordingTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
+async def explain(tx: RecordingTransaction, request: Request, attachments: Attachments) -> None:
     """Adds the reaction to a newly recorded reply, and reports why it is not sent, if so."""
     reaction = reaction_of(request.state)
-    await tx.notices.add(request.thread_id, reaction_notice(request, reaction, merge_seconds=merge_seconds))
+    await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
     sent = request.state in NOT_SENT_YET
     if request.problem == NO_WORDS:
         await tx.notices.add(request.thread_id, not_fully_sent(request, attachments, words_sent=False))
@@ -67,7 +67,7 @@ async def tell_that_muted(tx: RecordingTransaction, thread: Thread, reply: Reply
     await tx.notices.add(thread.id, NewNotice(keys.reply_muted(reply), message))
 
 
-async def release(tx: RecordingTransaction, job: Thread, held: Request, merge_seconds: float) -> bool:
+async def release(tx: RecordingTransaction, job: Thread, held: Request) -> bool:
     """Passes a held reply on to the agent of a job, which may have replaced the one that it was written for. False, and
     its person is told, if that is not possible.
     """
@@ -78,13 +78,11 @@ async def release(tx: RecordingTransaction, job: Thread, held: Request, merge_se
     if sent and job.id != held.thread_id:
         await tx.requests.move([released], job.id)
         released = replace(released, thread_id=job.id)
-    await explain(tx, released, held.attachments, merge_seconds)
+    await explain(tx, released, held.attachments)
     return sent
 
 
-async def send_new_words(
-    tx: RecordingTransaction, thread: Thread, request: Request, merge_seconds: float
-) -> ActionAnswer:
+async def send_new_words(tx: RecordingTransaction, thread: Thread, request: Request) -> ActionAnswer:
     """Records a message's newest text as a follow-up to this job, which may have replaced the one that got the earlier
     text. Returns the answer to show.
     """
@@ -95,7 +93,7 @@ async def send_new_words(
         return ActionAnswer.ALREADY_ACCEPTED
     await tx.notices.move(keys.reaction(request), request.thread_id, thread.id)
     await tx.requests.save(replace(request, latest_text=None))  # later edits change the follow-up
-    await explain(tx, follow_up, Attachments(), merge_seconds)
+    await explain(tx, follow_up, Attachments())
     waits = follow_up.state in NOT_SENT_YET
     return ActionAnswer.NEW_WORDS_SENT if waits else ActionAnswer.SEE_THREAD
 

@@ -14,7 +14,7 @@ from bot.domain.requests.held import is_late, was_stopped_after
 from bot.domain.requests.request import HeldBecause, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import (
     ReplyMeaning,
-    ReplyTerms,
+    ReplyModes,
     asks_for_a_job,
     may_ask,
     meaning,
@@ -37,11 +37,11 @@ from bot.service.start import (
 from bot.store.transaction import RecordingTransaction
 
 
-async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, modes: ReplyModes) -> None:
     """Records a message in a job's Slack thread as a follow-up, as a word for Pagehand, or with the reason why it
     cannot be sent. Messages between people are ignored.
     """
-    if reply.edited_at and await revise(tx, thread, reply, terms):
+    if reply.edited_at and await revise(tx, thread, reply, modes):
         return
     if not reply.edited_at and await tx.requests.get(request_id(source_key_of(reply))):
         return
@@ -54,11 +54,11 @@ async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, t
     elif reply.word is not None:
         await _record_word(tx, thread, reply, reply.word)
     else:
-        await _record_words(tx, thread, reply, terms)
+        await _record_words(tx, thread, reply, modes)
 
 
-async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
-    means = meaning(reply, thread, terms.modes(thread.channel_id))
+async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, modes: ReplyModes) -> None:
+    means = meaning(reply, thread, modes(thread.channel_id))
     if means is ReplyMeaning.BETWEEN_PEOPLE:
         return
     if means is ReplyMeaning.ASK_FIRST and is_outsider(reply.person, thread):
@@ -78,10 +78,10 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
         case ReplyMeaning.SEND if late:
             await hold(tx, thread, _follow_up(tx, thread, reply), late)
         case ReplyMeaning.SEND:
-            await _have_sent(tx, thread, reply, terms)
+            await _have_sent(tx, thread, reply)
 
 
-async def _have_sent(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+async def _have_sent(tx: RecordingTransaction, thread: Thread, reply: Reply) -> None:
     """Records a follow-up, unless the job was stopped after it was written: Slack delivered it late."""
     request = _follow_up(tx, thread, reply)
     outsider = is_outsider(reply.person, thread)
@@ -90,7 +90,7 @@ async def _have_sent(tx: RecordingTransaction, thread: Thread, reply: Reply, ter
         return
     request = await checked(tx, thread, request)
     if await tx.requests.add(request):
-        await explain(tx, request, reply.attachments, terms.merge_seconds)
+        await explain(tx, request, reply.attachments)
 
 
 def _follow_up(tx: RecordingTransaction, thread: Thread, reply: Reply) -> Request:
@@ -100,7 +100,7 @@ def _follow_up(tx: RecordingTransaction, thread: Thread, reply: Reply) -> Reques
     return replace(request, attachments=reply.attachments)
 
 
-async def record_mention(tx: RecordingTransaction, reply: Reply, terms: ReplyTerms) -> bool:
+async def record_mention(tx: RecordingTransaction, reply: Reply, modes: ReplyModes) -> bool:
     """Records a job to start if a message in a thread without one mentions Pagehand. If there are two at once, the
     second becomes a follow-up. False if the message asks for nothing.
     """
@@ -111,7 +111,7 @@ async def record_mention(tx: RecordingTransaction, reply: Reply, terms: ReplyTer
         thread = await thread_of(tx, reply)
         if thread is None:
             return False
-        await record_reply(tx, thread, reply, terms)
+        await record_reply(tx, thread, reply, modes)
     return True
 
 

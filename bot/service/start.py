@@ -196,13 +196,13 @@ def request_id(source_key: str) -> str:
     return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex
 
 
-_SENDING = 2.0
-"""Seconds within which an unhindered reply is sent, once no other can be merged with it."""
+_SENT_SOON = 5.0
+"""Seconds within which an unhindered reply is sent, by default: others are merged with it for three of them."""
 
 
-def reaction_notice(request: Request, reaction: Reaction | None, *, merge_seconds: float = 0.0) -> NewNotice:
+def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
     """The notice that sets or removes a reply's reaction. A reply that is sent soon goes straight to the reaction for
     "sent": one call to Slack instead of three.
     """
-    due_in = merge_seconds + _SENDING if reaction is Reaction.RECORDED else 0.0
+    due_in = _SENT_SOON if reaction is Reaction.RECORDED else 0.0
     return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction), due_in)

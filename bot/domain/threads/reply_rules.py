@@ -1,7 +1,7 @@
 """Which messages in a Slack thread are meant for its job. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
@@ -35,20 +35,6 @@ class ReplyMeaning(StrEnum):
 def everyone(_channel_id: str) -> ReplyMode:
     """Lets everyone's replies be sent in every channel."""
     return ReplyMode.EVERYONE
-
-
-@dataclass(frozen=True)
-class ReplyTerms:
-    """The settings for recording replies: whose are sent in a channel, and within how many seconds replies are
-    merged.
-    """
-
-    modes: ReplyModes = everyone
-    merge_seconds: float = 0.0
-
-
-ALL_REPLIES = ReplyTerms()
-"""Everyone's replies are sent, each separately."""
 
 
 def mode_of(thread: Thread, mode: ReplyMode, *, in_direct_message: bool = False) -> ReplyMode:

@@ -14,7 +14,6 @@ from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
-from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.runtime.log_context import log_context
 from bot.runtime.secrets.masking import SecretMasker
@@ -63,8 +62,7 @@ class CoreWorld:
         """
         calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda _: None)
         chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
-        terms = ReplyTerms(self.reply_mode, self.merge_seconds)
-        self.service = Service(self.store, on_commit=lambda: None, terms=terms)
+        self.service = Service(self.store, on_commit=lambda: None, modes=self.reply_mode)
         self.rereader = Rereader(
             self.reading, self.service.revise, self.clock, lambda: self.clock.time - self.heard_since
         )
@@ -104,7 +102,7 @@ class CoreWorld:
             rules=self.rules,
             channels=self.reading,
             max_attempts=max_attempts,
-            terms=terms,
+            modes=self.reply_mode,
             limits=self.slack_limits,
         )
         return self
