@@ -46,6 +46,8 @@ from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.api_errors import APP_TOKEN
 from bot.slack.sending.web_api import new_client
 
+logger = logging.getLogger(__name__)
+
 
 class Role(Enum):
     """What a process does. Any number of web and worker processes can share one PostgreSQL database."""
@@ -67,8 +69,6 @@ class Role(Enum):
         """Whether this process receives Slack's requests."""
         return self is Role.RUN or (self is Role.WORKER) == over_socket_mode
 
-
-logger = logging.getLogger(__name__)
 
 STOP_TIMEOUT = 7.5
 """Seconds that work in progress has to finish when the process is asked to stop."""

@@ -51,6 +51,8 @@ from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, new_client, new_session
 from bot.store.transaction import Store
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class EdgeTimings:
@@ -72,9 +74,6 @@ class EdgeTimings:
     slack_limits: SlackLimits = SLACK_LIMITS
     hold_back: float = HOLD_BACK
     gone_after: float = GONE_AFTER
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
-from bot.domain.jobs.details import JobDetails, digest
 from bot.domain.notices.content import Delivery
 from bot.domain.notices.deliver import (
     MAX_ATTEMPTS,
@@ -29,7 +28,6 @@ from bot.domain.notices.deliver import (
 )
 from bot.domain.notices.messages import (
     CARD_CHANGED,
-    AnswerMissing,
     AnswerRequested,
     CardChanged,
     ReactionChanged,
@@ -41,7 +39,7 @@ from bot.domain.requests.held import question_about
 from bot.domain.requests.request import RequestState
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ReplyModes, everyone
-from bot.domain.threads.thread import Surface, Thread
+from bot.domain.threads.thread import Surface
 from bot.errors import (
     ChatError,
     ChatMissingScope,
@@ -51,17 +49,17 @@ from bot.errors import (
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
-    JobApiError,
-    JobGone,
 )
-from bot.ports.job_api import JobApi
 from bot.ports.slack import ChannelReader, Chat
 from bot.runtime.log_context import LogContext
 from bot.scheduler.slack_worker import SlackWorker
+from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import WorkerSettings, about, left_by_delivering
 from bot.service.delivery import card_posted, give_up
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.transaction import OutboxTransaction, Store
+
+logger = logging.getLogger(__name__)
 
 BLOCKS_REFUSED = frozenset(
     {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
@@ -86,42 +84,6 @@ def delivery_failure(error: ChatError) -> DeliveryFailure:
             return DeliveryRejected(error.reason, blocks_refused=error.reason in BLOCKS_REFUSED)
 
 
-PATIENCE = 8.0
-"""Seconds to fetch a full answer while the notice is claimed."""
-
-
-class WholeAnswers:
-    """Agents' full answers, from the job API; Pagehand keeps only their beginnings. A failed fetch is reported,
-    and the person can press the button again.
-    """
-
-    def __init__(self, job_api: JobApi, *, patience: float = PATIENCE) -> None:
-        self._job_api = job_api
-        self._patience = patience
-
-    async def find(self, thread: Thread, wanted: AnswerRequested) -> AnswerRequested:
-        """Returns the notice with the full answer, or with the reason why it cannot be shown."""
-        if thread.state.job is None:
-            return replace(wanted, missing=AnswerMissing.GONE)
-        try:
-            async with asyncio.timeout(self._patience):
-                job = await self._job_api.get(thread.project, thread.state.job.id)
-        except JobGone:
-            return replace(wanted, missing=AnswerMissing.GONE)
-        except (JobApiError, TimeoutError):
-            return replace(wanted, missing=AnswerMissing.NOT_NOW)
-        return _found(wanted, job.details)
-
-
-def _found(wanted: AnswerRequested, details: JobDetails | None) -> AnswerRequested:
-    if details is None or not details.summary:
-        return replace(wanted, missing=AnswerMissing.GONE)
-    if digest(details.summary) != wanted.answer_id:
-        return replace(wanted, missing=AnswerMissing.NEWER)
-    return replace(wanted, text=details.summary)
-
-
-logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 HOME_DELAY = 2.0
 """Seconds after which a changed card appears in its person's Home, together with later changes."""

@@ -23,12 +23,13 @@ from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
-from bot.scheduler.outbox import Outbox, WholeAnswers
+from bot.scheduler.outbox import Outbox
 from bot.scheduler.preparing.parts import PreparerSettings
 from bot.scheduler.preparing.rereading import HeardFor, Rereader
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import RetentionSweeper
+from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 from bot.service import Service
 from bot.store.transaction import Store

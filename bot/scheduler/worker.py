@@ -22,6 +22,8 @@ from bot.runtime.tasks import BackgroundTasks
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.transaction import Store, Transaction
 
+logger = logging.getLogger(__name__)
+
 # The work that a commit leaves. Only the workers for it are woken, because an empty claim is a transaction, too.
 # Anything else is found within the claim interval.
 
@@ -56,7 +58,6 @@ def left_by_delivering(item: ClaimedNotice) -> frozenset[DueWork]:
     return ANYTHING if is_first_card else frozenset({DueWork.DELIVER})
 
 
-logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 RECORD_RETRY = 1.0

@@ -20,6 +20,8 @@ from bot.runtime.http.connection import MOST_AT_ONCE, HttpConnection, Server, tr
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.tasks import BackgroundTasks
 
+logger = logging.getLogger(__name__)
+
 _SHORTEST = 1.0
 """Minimum age in seconds that a request counts with, so that size decides among new ones."""
 
@@ -85,8 +87,6 @@ _MOST_ACCEPTED = 64
 """Connections accepted in a row before the open ones get their turn."""
 _PAUSE = 0.2
 """Seconds until the next attempt to accept a connection when the system is out of sockets."""
-
-logger = logging.getLogger(__name__)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

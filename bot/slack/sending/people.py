@@ -22,6 +22,8 @@ from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.user_directory import UserDirectory
 from bot.slack.sending.web_api import call
 
+logger = logging.getLogger(__name__)
+
 # The names of channels and user groups that texts mention, by conversations.info and usergroups.list. A text is read
 # by people other than its writer, so the name of a private channel is not shown.
 
@@ -92,8 +94,6 @@ def _is_group(place_id: str) -> bool:
 def _key(place_id: str) -> str:
     return _ALL_GROUPS if _is_group(place_id) else place_id
 
-
-logger = logging.getLogger(__name__)
 
 _GROUPS_KEPT = 300.0
 """Seconds for which a group's members are cached: somebody who left it can count as a member for that long."""

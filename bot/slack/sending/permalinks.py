@@ -20,6 +20,8 @@ from bot.slack.rendering.text import safe_url
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
 
+logger = logging.getLogger(__name__)
+
 _KEPT = 86_400.0
 """Seconds for which a link is cached, in the memory of the process."""
 
@@ -47,8 +49,6 @@ class Permalinks:
             await call(self._client.chat_getPermalink(channel=channel_id, message_ts=ts))
         ).permalink
 
-
-logger = logging.getLogger(__name__)
 
 PATIENCE = 2.0
 """Seconds that a request waits for the link to its thread."""

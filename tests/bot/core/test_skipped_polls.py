@@ -15,7 +15,8 @@ from support.worlds.store_world import watched
 
 from bot.domain.jobs.details import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.errors import JobApiError, JobApiUncertain, JobApiUnreachable
-from bot.scheduler.job_poller import MOST_READ, PollMemory
+from bot.scheduler.job_poller import MOST_READ
+from bot.scheduler.poll_memory import PollMemory
 from bot.store.polls import ClaimedPoll, KnownPoll
 from bot.store.store import open_store
 

@@ -4,7 +4,7 @@ import gc
 
 from bot.domain.jobs.poll_pace import PollPace
 from bot.runtime.process_signals import freeze_startup_objects, lasting_imports
-from bot.scheduler.job_poller import KnownLook, PollMemory
+from bot.scheduler.poll_memory import KnownLook, PollMemory
 
 
 def test_startup_objects_are_frozen_out_of_garbage_collection() -> None:

@@ -19,11 +19,12 @@ from bot.runtime.log_context import log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller
-from bot.scheduler.outbox import Outbox, WholeAnswers
+from bot.scheduler.outbox import Outbox
 from bot.scheduler.preparing.parts import PreparerSettings
 from bot.scheduler.preparing.rereading import Rereader
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
+from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.service import Service
 from bot.store.transaction import Store

@@ -42,6 +42,8 @@ from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
 
+logger = logging.getLogger(__name__)
+
 _ANYWHERE = ChannelInfo("", "", is_shared_outside=False, is_private=False, is_direct=True)
 """The placeholder for a channel that the form still has to ask for."""
 
@@ -86,9 +88,6 @@ class Admission:
     async def _in_groups(self, person: Person) -> bool:
         groups = self.rules.groups
         return bool(groups) and person.id in await self.reading.groups.members_of(groups)
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

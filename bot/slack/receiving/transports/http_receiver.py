@@ -20,6 +20,8 @@ from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.slack_app import SlackApp
 
+logger = logging.getLogger(__name__)
+
 # Slack's signature on an HTTP request: HMAC-SHA256 of `v0:<timestamp>:<body>` (docs.slack.dev, "Verifying requests").
 # Bolt's own check answers 500 to headers that are not numbers or not ASCII, and logs the bodies it turns away.
 
@@ -50,8 +52,6 @@ def signature_of(secret: str, timestamp: str, body: bytes) -> bytes:
     signed.update(body)
     return b"v0=" + signed.hexdigest().encode("ascii")
 
-
-logger = logging.getLogger(__name__)
 
 EVENTS_PATH = "/slack/events"
 MAX_BODY = 3 << 20
