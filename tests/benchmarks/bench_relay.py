@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 from aiohttp import web
 
-from bot.jobserver.egress.model_apis import ANTHROPIC, KeyHeader
+from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.model_relay import ModelAccess, model_relay
 from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 
@@ -96,7 +96,7 @@ class Way:
 async def compare(options: argparse.Namespace) -> None:
     async with contextlib.AsyncExitStack() as stack:
         address = await stack.enter_async_context(server())
-        access = ModelAccess(RequestPolicy(ANTHROPIC, ModelNames()), f"{address}/v1", KeyHeader.ANTHROPIC, lambda: "k")
+        access = ModelAccess(RequestPolicy(ANTHROPIC, ModelNames()), f"{address}/v1", ANTHROPIC.header, lambda: "k")
         run = await stack.enter_async_context(model_relay(access, lambda _: None))
         direct = await stack.enter_async_context(aiohttp.ClientSession())
         connector = aiohttp.UnixConnector(str(run.socket))

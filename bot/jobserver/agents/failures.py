@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.jobserver.egress.refused_requests import RELAY
+from bot.jobserver.egress.request_rules import RELAY
 from bot.jobserver.text import one_line
 
 LOGIN_NEEDED = -32000

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.jobserver.egress.model_api import ModelApi
 from bot.jobserver.text import cut, one_line
 from bot.jobserver.usage import Spent
 
@@ -13,20 +14,8 @@ _LONGEST_LINE = 1 << 20
 """Bytes of a line, or of a whole JSON response, that is parsed for its usage."""
 _MOST_TOKENS = 10**9
 _USAGE_FIELD = b'"usage'
-_END = re.compile(
-    rb'"finish(?:_r|R)eason"\s*:\s*"|"type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))"|\[DONE\]'
-)
-"""In the last events of the four formats; within a text of the model's, the quotes would be escaped."""
 _ERROR = re.compile(rb'"error"\s*:\s*[{"]|"type"\s*:\s*"error"')
-_TELLING = re.compile(rb'"usage|"finish(?:_r|R)eason"\s*:\s*"|"message_stop|"response\.|"error"|\[DONE\]')
-_SENT_FIELDS = (
-    "input_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-    "prompt_tokens",
-    "promptTokenCount",
-)
-_ANSWERED_FIELDS = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thoughtsTokenCount")
+_TELLING = re.compile(rb'"usage|"error"')
 
 
 class ModelAnswer:
@@ -35,7 +24,8 @@ class ModelAnswer:
     `fault`: why it is not a complete answer; None if it is one, and as long as it is being read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, api: ModelApi) -> None:
+        self._api = api
         self.tokens = Spent()
         self.fault: str | None = None
         self._is_complete = False
@@ -50,7 +40,8 @@ class ModelAnswer:
             return
         self._read()
         whole, _, unfinished = rest.rpartition(b"\n")
-        for line in whole.split(b"\n") if _TELLING.search(whole) else ():  # most pieces tell nothing
+        is_telling = _TELLING.search(whole) or self._api.ends.search(whole)  # most pieces are not
+        for line in whole.split(b"\n") if is_telling else ():
             self._add(line)
             self._read()
         self._add(unfinished)
@@ -82,12 +73,12 @@ class ModelAnswer:
         if not is_whole:
             self._is_complete = True  # nobody knows what it said
             return
-        self._is_complete |= _END.search(line) is not None
+        self._is_complete |= self._api.ends.search(line) is not None
         text = line.strip().removeprefix(b"data:")
         if _ERROR.search(line) and (words := _error(text)) is not None:
             self.fault = f"its model's answer ended in an error: {words}"
         for usage in _usages(text) if _USAGE_FIELD in line else ():
-            told = Spent(_sum(usage, _SENT_FIELDS), _sum(usage, _ANSWERED_FIELDS))
+            told = Spent(_sum(usage, self._api.sent), _sum(usage, self._api.answered))
             self.tokens = Spent(max(self.tokens.sent, told.sent), max(self.tokens.answered, told.answered))
 
 

@@ -1,15 +1,17 @@
 """How an agent logs in to its model, which the relay does on its behalf."""
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, KeyHeader, ModelApi
+from bot.jobserver.egress.anthropic import ANTHROPIC
+from bot.jobserver.egress.gemini import GEMINI
+from bot.jobserver.egress.model_api import ModelApi
 from bot.jobserver.egress.model_relay import ModelAccess
 from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
+from bot.jobserver.egress.openai import OPENAI
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.errors import JobServerError
 
@@ -22,17 +24,15 @@ class ModelLogin:
     """`key_variable` contains the real key for the server, and a token for the agent.
 
     `address` is the API's address for the server, empty for the provider's own. The agent gets the relay's address,
-    plus `suffix`, in `address_variable`. `companions` matches models that the agent uses besides the one that is set.
-    `headers` go with every request.
+    plus `suffix`, in `address_variable`. `headers` go with every request.
     """
 
     api: ModelApi
-    header: KeyHeader
+    header: str
     key_variable: str
     address_variable: str
     address: str = ""
     suffix: str = ""
-    companions: re.Pattern[str] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -67,7 +67,7 @@ class ModelLogin:
                 return found
             raise ConfigError([f"{self.key_variable} is missing"])
 
-        policy = RequestPolicy(self.api, ModelNames(model, self.companions))
+        policy = RequestPolicy(self.api, ModelNames(model, self.api.companions))
         return ModelAccess(policy, self.upstream, self.header, key, self.headers)
 
     def variables(self, relay: str, token: str) -> dict[str, str]:
@@ -75,13 +75,10 @@ class ModelLogin:
         return {self.address_variable: f"{relay}{self.suffix}", self.key_variable: token}
 
 
-_OF_API = {
-    "anthropic": ModelLogin(ANTHROPIC, KeyHeader.ANTHROPIC, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-    "openai": ModelLogin(OPENAI, KeyHeader.BEARER, "OPENAI_API_KEY", "OPENAI_BASE_URL", suffix=OPENAI.prefix),
-    "gemini": ModelLogin(GEMINI, KeyHeader.GOOGLE, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
-}
+APIS = {api.name: api for api in (ANTHROPIC, OPENAI, GEMINI)}
 
 
 def login_of(api: Literal["anthropic", "openai", "gemini"], address: str) -> ModelLogin:
     """Returns the login of a program that finds its key and address in the variables of the API's own libraries."""
-    return replace(_OF_API[api], address=address)
+    of = APIS[api]
+    return ModelLogin(of, of.header, of.key_variable, of.address_variable, address, of.suffix)

@@ -22,8 +22,7 @@ from yarl import URL
 
 from bot.errors import ConfigError
 from bot.jobserver.egress.model_answer import ModelAnswer
-from bot.jobserver.egress.model_apis import (
-    KeyHeader,
+from bot.jobserver.egress.model_api import (
     Route,
     error_body,
     holds_token,
@@ -32,7 +31,7 @@ from bot.jobserver.egress.model_apis import (
     with_key,
 )
 from bot.jobserver.egress.model_requests import RequestPolicy
-from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest
+from bot.jobserver.egress.request_rules import RELAY, RefusedRequest
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.usage import Spent
 from bot.runtime.http.server import HttpServer
@@ -80,7 +79,7 @@ class ModelAccess:
 
     policy: RequestPolicy
     address: str
-    key_header: KeyHeader
+    key_header: str
     key: Callable[[], str] = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -183,14 +182,14 @@ class _Relay:
         return self._error(request, status, refused.message)
 
     def _error(self, request: web.Request, status: int, words: str) -> web.Response:
-        response = web.json_response(error_body(self._access.policy.api.dialect, status, words), status=status)
+        response = web.json_response(error_body(status, words), status=status)
         if request.can_read_body and not request.content.at_eof():
             response.force_close()
         return response
 
     async def _relayed(self, request: web.Request, route: Route, body: bytes) -> web.StreamResponse:
         access = self._access
-        seen = ModelAnswer()
+        seen = ModelAnswer(access.policy.api)
         if _HAS_TOOLS.search(body) and not _COUNTS.search(route.target):
             self._run.last = seen
         try:

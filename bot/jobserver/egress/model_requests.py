@@ -9,8 +9,8 @@ from typing import Any
 
 from multidict import CIMultiDictProxy
 
-from bot.jobserver.egress.model_apis import ModelApi, Route
-from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest, Unfamiliar, shown
+from bot.jobserver.egress.model_api import ModelApi, Route
+from bot.jobserver.egress.request_rules import RELAY, Refusals, RefusedRequest, Unfamiliar, check, shown
 from bot.jobserver.settings.values import PREFIX
 
 logger = logging.getLogger(__name__)
@@ -117,22 +117,25 @@ class RequestPolicy:
         if headers.get("content-encoding", "identity").strip().lower() != "identity":
             return _refused_form("its body must not be compressed")
         kind = headers.get("content-type", "").replace(" ", "").lower()
-        if found.check is not None and kind not in _JSON:
+        if found.shape is not None and kind not in _JSON:
             return _refused_form("its body must be application/json")
         return found
 
     def body_refusal(self, route: Route, body: bytes) -> RefusedRequest | None:
         """Returns why a body is refused, or None."""
-        if route.check is None:
+        if route.shape is None:
             return _refused_form("it must not have a body") if body else None
         try:
             value = parse_object(body)
         except ValueError as error:
             return _refused_form(str(error))
-        for found in self._refusals(route, value):
-            if isinstance(found, RefusedRequest):
-                return found
-            self._log_once(found)
+        try:
+            for found in self._refusals(route, route.shape, value):
+                if isinstance(found, RefusedRequest):
+                    return found
+                self._log_once(found)
+        except RecursionError:
+            return _refused_form("it is nested too deeply")
         return None
 
     def _log_once(self, found: Unfamiliar) -> None:
@@ -140,9 +143,8 @@ class RequestPolicy:
             self._logged.add(found.what)
             logger.info("model relay: passed on what it does not know: %s", found.what)
 
-    def _refusals(self, route: Route, body: Mapping[str, object]) -> Refusals:
-        if route.check is not None:
-            yield from route.check(body)
+    def _refusals(self, route: Route, shape: str, body: Mapping[str, object]) -> Refusals:
+        yield from check(body, shape, self.api.shapes, self.api.opaque)
         in_body = body.get("model")
         for model in [in_body] if route.model is None else [route.model] if in_body is None else [route.model, in_body]:
             if (found := self.names.refusal(model)) is not None:

@@ -13,9 +13,12 @@ from aiohttp import web
 from support.servers.relayed_model import KEY, RelayWorld, broken_off, relay_world, upstream_server
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, KeyHeader
+from bot.jobserver.egress.anthropic import ANTHROPIC
+from bot.jobserver.egress.gemini import GEMINI
+from bot.jobserver.egress.model_api import ModelApi
 from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay
 from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
+from bot.jobserver.egress.openai import OPENAI
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.usage import Spent
 
@@ -76,16 +79,13 @@ async def test_how_the_last_answer_with_tools_ended_is_known(world: RelayWorld) 
     assert await asked("/v1/messages/count_tokens", tools=tools) is None
 
 
-@pytest.mark.parametrize(
-    ("api", "header", "path"),
-    [(OPENAI, KeyHeader.BEARER, "/v1/models"), (GEMINI, KeyHeader.GOOGLE, "/v1beta/models?pageSize=5")],
-)
-async def test_each_api_gets_its_key_where_it_expects_it(api: object, header: KeyHeader, path: str) -> None:
-    async with relay_world(api, header=header) as world:  # type: ignore[arg-type]
+@pytest.mark.parametrize(("api", "path"), [(OPENAI, "/v1/models"), (GEMINI, "/v1beta/models?pageSize=5")])
+async def test_each_api_gets_its_key_where_it_expects_it(api: ModelApi, path: str) -> None:
+    async with relay_world(api, header=api.header) as world:
         async with world.session.get(f"http://r{path}", headers={"Authorization": f"Bearer {world.run.token}"}) as r:
             assert r.status == 200
         sent = world.upstream.asked[0][0].headers
-        assert sent[header.value] == (f"Bearer {KEY}" if header is KeyHeader.BEARER else KEY)
+        assert sent[api.header] == (f"Bearer {KEY}" if api is OPENAI else KEY)
 
 
 @pytest.mark.parametrize("keys", [{}, {"x-api-key": "wrong"}, {"x-api-key": ""}, {"x-goog-api-key": KEY}])
@@ -180,7 +180,7 @@ async def test_streams_end_with_the_run() -> None:
     async with upstream_server() as upstream:
         upstream.answer = endless
         access = ModelAccess(
-            RequestPolicy(ANTHROPIC, ModelNames()), f"{upstream.url}/v1", KeyHeader.ANTHROPIC, lambda: KEY
+            RequestPolicy(ANTHROPIC, ModelNames()), f"{upstream.url}/v1", ANTHROPIC.header, lambda: KEY
         )
         async with model_relay(access, lambda _: None) as run:
             assert stat.S_IMODE(run.socket.parent.stat().st_mode) == 0o700

@@ -10,19 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from bot.jobserver.egress.model_apis import (
-    ANTHROPIC,
-    GEMINI,
-    OPENAI,
-    OPENROUTER,
-    ModelApi,
-    Route,
-    holds_token,
-    request_headers,
-    response_headers,
-)
+from bot.jobserver.egress.anthropic import ANTHROPIC
+from bot.jobserver.egress.gemini import GEMINI
+from bot.jobserver.egress.model_api import ModelApi, Route, holds_token, request_headers, response_headers
 from bot.jobserver.egress.model_requests import MOST_VALUES, ModelNames, RequestPolicy, parse_object
-from bot.jobserver.egress.refused_requests import RefusedRequest
+from bot.jobserver.egress.openai import OPENAI, OPENROUTER
+from bot.jobserver.egress.request_rules import RefusedRequest
 
 TARGETS = {
     "messages": (ANTHROPIC, "/v1/messages"),
@@ -129,7 +122,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
             "image_generation", "mcp", "shell", "of_tomorrow",
         )
     ),
-    ("responses", {"input": [], "tools": [{"type": "tool_search"}]}, "tool_search"),
+    ("responses", {"input": [], "tools": [{"type": "tool_search"}]}, "a place of a tool"),
+    ("responses", {"input": [], "tools": [{"type": "tool_search", "execution": "server"}]}, "server"),
     ("responses", {"input": [], "tools": [{"type": "namespace", "tools": [{"type": "mcp"}]}]}, "mcp"),
     ("responses", {"input": [], "previous_response_id": "r"}, "previous_response_id"),
     ("responses", {"input": [], "conversation": "c"}, "conversation"),
@@ -312,6 +306,15 @@ def test_ambiguous_json_is_refused(target: str, body: bytes) -> None:
     refused = looked_at(target, body)
     assert refused is not None
     assert refused.what == "malformed"
+
+
+def test_content_however_deeply_nested_is_either_passed_or_refused() -> None:
+    """What JSON's parser can still read is too deep for the rules."""
+    for depth in range(100, 700, 50):
+        document = b'[{"type": "document", "source": {"type": "content", "content": '
+        content = document * depth + b"[]" + b"}}]" * depth
+        body = b'{"model": "m", "messages": [{"content": ' + content + b"}]}"
+        assert getattr(looked_at("messages", body), "what", "malformed") == "malformed"
 
 
 JSON = st.recursive(

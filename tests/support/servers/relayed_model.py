@@ -10,7 +10,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from bot.jobserver.egress.model_apis import ANTHROPIC, KeyHeader, ModelApi
+from bot.jobserver.egress.anthropic import ANTHROPIC
+from bot.jobserver.egress.model_api import ModelApi
 from bot.jobserver.egress.model_relay import ModelAccess, RelayedModel, model_relay
 from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 
@@ -93,7 +94,7 @@ async def relay_world(
     *,
     names: ModelNames | None = None,
     key: Callable[[], str] = lambda: KEY,
-    header: KeyHeader = KeyHeader.ANTHROPIC,
+    header: str = ANTHROPIC.header,
     address: str | None = None,
 ) -> AsyncIterator[RelayWorld]:
     refused: list[str] = []
