@@ -14,7 +14,8 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 
 REVIEWER = "You"
 _AGENT_SETTINGS = (
-    "MODEL", "EFFORT", "MODEL_API", "MODEL_URL", "MODEL_KEY", "AGENT_HOME", "SANDBOX_FOLDERS", "ALLOW_ROOT",
+    "MODEL", "EFFORT", "MODEL_API", "MODEL_URL", "MODEL_KEY", "MODEL_KEY_HEADER", "AGENT_ENVIRONMENT", "AGENT_HOME",
+    "SANDBOX_FOLDERS", "ALLOW_ROOT",
 )  # fmt: skip
 """The job server's settings that also apply to a demo. The sandbox and its closed network always stay on."""
 

@@ -113,7 +113,7 @@ def demo(  # noqa: PLR0917 - click passes options by name
     \b
     pagehand demo                               serves a workspace for your browser
     pagehand demo --once 'Fix the spelling'     runs the whole loop and prints the thread
-    pagehand demo --agent claude                with an agent in the sandbox: claude, codex, gemini, opencode, goose
+    pagehand demo --agent claude                with an agent in the sandbox: claude, codex, or a command
     """
     if replies and prompt is None:
         raise click.UsageError("--reply needs --once.")

@@ -22,9 +22,6 @@ AGENT_KEYS: Mapping[str, str] = {
     "builtin": "",
     "claude": "ANTHROPIC_API_KEY",
     "codex": "OPENAI_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-    "opencode": "",
-    "goose": "",
 }
 """The agents, and the variable for the key of each that has one of its own."""
 _CHECK_SECONDS = 180.0

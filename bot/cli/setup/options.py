@@ -37,7 +37,7 @@ from bot.errors import ConfigError
 @click.option("--job-api-url", metavar="URL", default="", help="The job API's base URL.")
 @click.option("--job-api-project", metavar="ID", default="", help="The project's id at the job API.")
 @click.option("--repository", metavar="URL", default="", help="Set up the job server for this git repository instead.")
-@click.option("--agent", metavar="AGENT", default="", help="The job server's agent: builtin, claude, codex, gemini, …")
+@click.option("--agent", metavar="AGENT", default="", help="The job server's agent: builtin, claude, codex, …")
 @click.option(
     "--write",
     "file",

@@ -10,12 +10,19 @@ from typing import assert_never
 
 from bot.errors import ConfigError
 from bot.jobserver.agents.editor import AgentEditor
-from bot.jobserver.agents.launch import AgentLaunch, passed_variables, require_model
+from bot.jobserver.agents.launch import MODEL, AgentLaunch, passed_variables
 from bot.jobserver.agents.named import NAMED, Agent, agent_for
 from bot.jobserver.agents.options import Wanted
 from bot.jobserver.editors.interface import EditTask
-from bot.jobserver.egress.model_door import ModelDoor, check_budget, door_of_settings, relays_models
-from bot.jobserver.egress.model_login import ModelLogin, Read
+from bot.jobserver.egress.model_door import (
+    MODEL_KEY,
+    MODEL_URL,
+    ModelDoor,
+    check_budget,
+    door_of_settings,
+    relays_models,
+)
+from bot.jobserver.egress.model_login import ModelLogin, Read, login_of, login_with
 from bot.jobserver.egress.run_egress import Egress, egress_for
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.findings import SetupFinding
@@ -76,17 +83,27 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
     try:
         never = settings.api_key.values
         passed = passed_variables(agent, settings.pass_environment, environment, never=never)
+        own, placeholders = _without_relay(settings)
     except ConfigError as error:
         raise JobServerError(str(error)) from None
-    require_model(agent, settings.model, settings.agent_home, passed)
 
     def read(name: str) -> str:
         return read_variable(name, environment)
 
-    login = agent.model_login(read, settings.model)
-    model = None if _is_listed(agent, settings.model, login) else settings.model
-    wanted = Wanted(settings.model, settings.effort, agent.mode)
-    return AgentLaunch(agent, passed, model, settings.agent_home, _door(agent, settings, login, read), wanted=wanted)
+    login = login_with(agent.api, agent.keys, read) if agent.api else None
+    named = {MODEL: settings.model} if settings.model else {}
+    launch = AgentLaunch(
+        agent,
+        {**passed, **own},
+        settings.agent_environment,
+        {**named, **placeholders},
+        None if _is_listed(agent, settings.model, login) else settings.model,
+        settings.agent_home,
+        _door(agent, settings, login, read),
+        wanted=Wanted(settings.model, settings.effort, agent.mode),
+    )
+    launch.check_placeholders()
+    return launch
 
 
 def _is_listed(agent: Agent, model: str | None, login: ModelLogin | None) -> bool:
@@ -105,7 +122,15 @@ def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None, r
         return None
     login.check_address()
     model = None if settings.model == _ITS_OWN else settings.model
-    return ModelDoor(login, read, model, frozenset(agent.passed))
+    return ModelDoor(login, read, model, frozenset((*agent.keys, *agent.passed)))
+
+
+def _without_relay(settings: JobServerSettings) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Returns the variables and placeholders of the MODEL_ settings for an agent that has network access."""
+    if settings.model_api is None or relays_models(settings):
+        return {}, {}
+    login, key = login_of(settings.model_api, settings.model_url), settings.read_model_key()
+    return login.variables(login.plain_address, key), {MODEL_URL: login.plain_address, MODEL_KEY: key}
 
 
 async def check_editor(
@@ -161,9 +186,8 @@ def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFind
     """Says how an agent without network access reaches its model."""
     if launch.door is not None:
         login = launch.door.login
-        return SetupFinding(
-            "model", is_ok=True, message=f"by the relay, which calls {login.upstream} with {login.key_variable}"
-        )
+        key = f"{PREFIX}MODEL_KEY" if settings.model_api else login.key_variable
+        return SetupFinding("model", is_ok=True, message=f"by the relay, which calls {login.upstream} with {key}")
     if launch.agent.name not in NAMED:
         return SetupFinding("model", is_ok=True, message=f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
     if settings.agent_home is not None or settings.egress:

@@ -21,8 +21,6 @@ from acp.schema import (
     Implementation,
     InitializeRequest,
     InitializeResponse,
-    LoadSessionRequest,
-    LoadSessionResponse,
     NewSessionRequest,
     NewSessionResponse,
     PromptRequest,
@@ -30,6 +28,7 @@ from acp.schema import (
     RequestPermissionRequest,
     RequestPermissionResponse,
     ResumeSessionRequest,
+    ResumeSessionResponse,
     SessionNotification,
     SetSessionConfigOptionResponse,
     SetSessionConfigOptionSelectRequest,
@@ -120,20 +119,25 @@ class AgentConnection:
     async def reopen_session(
         self, session_id: str, roots: Sequence[str], capabilities: InitializeResponse
     ) -> AgentSession | None:
-        """Resumes an earlier session; None if the agent cannot, or does not know it. `roots` as for `new_session`."""
+        """Resumes an earlier session; None if the agent cannot, or does not know it.
+
+        `roots` as for `new_session`. Loading a session is not tried: it replays all of it, some into the next turn.
+        """
         offered = capabilities.agent_capabilities
-        sessions = offered.session_capabilities if offered else None
-        method: str
-        kind: type[ResumeSessionRequest | LoadSessionRequest]
-        if sessions and sessions.resume is not None:
-            method, kind = "session_resume", ResumeSessionRequest
-        elif offered and offered.load_session:
-            method, kind = "session_load", LoadSessionRequest
-        else:
+        if not (offered and offered.session_capabilities and offered.session_capabilities.resume is not None):
             return None
-        more = _more(roots)
-        request = kind(session_id=session_id, cwd=roots[0], additional_directories=more, mcp_servers=[])
-        return await self._reopened(method, request)
+        request = ResumeSessionRequest(
+            session_id=session_id, cwd=roots[0], additional_directories=_more(roots), mcp_servers=[]
+        )
+        try:
+            answer = await self._send("session_resume", request, _ANSWER_S)
+        except RequestError as error:
+            if error.code == LOGIN_NEEDED:
+                raise self._failed(error) from None
+            return None
+        with contextlib.suppress(ValidationError):  # some agents leave the response empty
+            return AgentSession(session_id, options_of(ResumeSessionResponse.model_validate(answer).config_options))
+        return AgentSession(session_id, {})
 
     async def set_option(self, session_id: str, option: SessionOption, value: str) -> AgentSession:
         """Sets an option, which may change the other options."""
@@ -162,20 +166,6 @@ class AgentConnection:
         with contextlib.suppress(TimeoutError, ConnectionError):
             async with asyncio.timeout(_CLOSE_S):
                 await self._connection.close()
-
-    async def _reopened(self, method: str, request: LoadSessionRequest | ResumeSessionRequest) -> AgentSession | None:
-        try:
-            answer = await self._send(method, request, _ANSWER_S)
-        except RequestError as error:
-            if error.code == LOGIN_NEEDED:
-                raise self._failed(error) from None
-            return None
-        # Both methods have the same response, which some agents leave empty.
-        with contextlib.suppress(ValidationError):
-            return AgentSession(
-                request.session_id, options_of(LoadSessionResponse.model_validate(answer).config_options)
-            )
-        return AgentSession(request.session_id, {})
 
     async def _request(
         self, method: str, request: BaseModel, response: type[M], *, limit: float | None = _ANSWER_S

@@ -172,7 +172,7 @@ class AgentEditor:
         before = await asyncio.to_thread(copy_state, workspace.copy)
         attachments = run.given.seen if workspace.attachments else None
         paths = CopyPaths(prepared.copy, workspace.copy)
-        permissions = PermissionPolicy(paths, run.granted, attachments, completed=self._agent.completed)
+        permissions = PermissionPolicy(paths, run.granted, attachments)
         async with self._connected(prepared, run.log) as (process, connection):
             end = await self._within_limits(
                 process, run, self._take_turn(connection, run, permissions, str(prepared.copy))
@@ -194,7 +194,7 @@ class AgentEditor:
         self, connection: AgentConnection, run: _Run, permissions: PermissionPolicy, directory: str
     ) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
-        progress = TurnProgress(run.progress, run.log.line, run.redact, self._agent.tool_kinds)
+        progress = TurnProgress(run.progress, run.log.line, run.redact)
         turn = Turn(session_id, progress, permissions, run.questions, run.log)
         response = await _prompted(connection, session_id, prompt, turn)
         if self._agent.reports_usage_per_turn or session_id != run.task.session:
@@ -238,7 +238,7 @@ class AgentEditor:
         task, files = run.task, run.given.in_words()
         capabilities = await connection.initialize()
         roots = [directory, *await asyncio.to_thread(run.given.directories, capabilities)]
-        if task.session and self._agent.resumes:
+        if task.session:
             if session := await connection.reopen_session(task.session, roots, capabilities):
                 await self._set_options(connection, session, run.log)
                 text = next_prompt(task.prompt, run.granted, files)

@@ -56,13 +56,6 @@ def codex_failure(end: TurnEnd) -> str | None:
     return None
 
 
-def goose_failure(end: TurnEnd) -> str | None:
-    """Goose reports its model's errors as its answer, but says nothing at all about used-up credit."""
-    if not end.answer.strip():
-        return "it ended without a word, as it does when its model's credit is used up"
-    return one_line(end.answer) if end.answer.lstrip().startswith("Ran into this error") else None
-
-
 def stopped_early(end: TurnEnd) -> str | None:
     """Returns why a turn stopped early, or None if it claims to be complete."""
     if end.stop_reason == "end_turn":
@@ -104,7 +97,7 @@ def _told(message: str, data: Any) -> str:
 
 
 def _inner_message(message: str) -> str:
-    """Gemini's messages are its provider's complete JSON responses."""
+    """Some agents' messages are their provider's complete JSON responses."""
     if not message.startswith("{"):
         return message
     try:

@@ -11,15 +11,18 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.options import Wanted
-from bot.jobserver.egress.model_door import ModelDoor, OpenedModel
+from bot.jobserver.egress.model_door import MODEL_KEY, MODEL_URL, ModelDoor, OpenedModel
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program
+from bot.jobserver.settings import PREFIX
 from bot.runtime.settings import read_variable
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 MOST_FILES = 1000
 LARGEST_FILE = 10_000_000
+MODEL, RANDOM = "{model}", "{random}"
+_NEEDED = {MODEL: "MODEL", MODEL_URL: "MODEL_API", MODEL_KEY: "MODEL_API"}
 _NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RETRIES")
 """Suffixes of variables whose values may be shown: an address helps to understand an error."""
 
@@ -87,13 +90,16 @@ def _raise(error: OSError) -> None:
 class AgentLaunch:
     """How to start an agent. `passed`: the server's variables that it gets, with their values.
 
-    `model` is set when it starts, the `wanted` options in its session. `home`: a folder whose files, such as a login,
-    each HOME starts with; our own files never replace them. `door` leads to its model, unless it logs in itself;
-    `relayed` is that door, open for one run.
+    `variables` are those of AGENT_ENVIRONMENT; in them and in the command, `placeholders` are replaced, and `RANDOM` by
+    a new password. `model` is set when it starts, the `wanted` options in its session. `home`: a folder whose files,
+    such as a login, each HOME starts with; our own files never replace them. `door` leads to its model, unless it logs
+    in itself; `relayed` is that door, open for one run.
     """
 
     agent: Agent
     passed: Mapping[str, str] = field(default_factory=dict, repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    placeholders: Mapping[str, str] = field(default_factory=dict, repr=False)
     model: str | None = None
     home: Path | None = None
     door: ModelDoor | None = None
@@ -111,21 +117,40 @@ class AgentLaunch:
             yield self
             return
         async with self.door.opened(tell_refused) as model:
-            kept = {name: value for name, value in self.passed.items() if not self.door.hides(name, value)}
-            command = model.filled_in(self.agent.command)
-            agent = replace(self.agent, command=command)
-            yield replace(self, agent=agent, passed={**kept, **model.variables}, relayed=model)
+            passed, variables = map(self.door.without_login, (self.passed, self.variables))
+            placeholders = {**self.placeholders, MODEL_URL: model.address, MODEL_KEY: model.run.token}
+            yield replace(
+                self,
+                passed={**passed, **model.variables},
+                variables=variables,
+                placeholders=placeholders,
+                relayed=model,
+            )
 
     def program(self) -> Program:
-        """Returns the program with its variables and new random passwords."""
+        """Returns the program with its variables."""
         model = {self.agent.model_variable: self.model} if self.agent.model_variable and self.model else {}
-        passwords = {name: secrets.token_urlsafe(24) for name in self.agent.random_variables}
-        environment = {**self.agent.environment, **self.passed, **model, **passwords}
-        return Program(self.agent.command, environment, self.relayed.doors if self.relayed else ())
+        given = {name: self._filled(value) for name, value in self.variables.items()}
+        environment = {**self.agent.environment, **self.passed, **model, **given}
+        command = tuple(map(self._filled, self.agent.command))
+        return Program(command, environment, self.relayed.doors if self.relayed else ())
+
+    def check_placeholders(self) -> None:
+        """Raises JobServerError for a placeholder without a value."""
+        known = {**self.placeholders, **dict.fromkeys((MODEL_URL, MODEL_KEY) if self.door else (), "")}
+        for placeholder, setting in _NEEDED.items():
+            used = any(placeholder in text for text in (*self.agent.command, *self.variables.values()))
+            if used and placeholder not in known:
+                raise JobServerError(f"{self.agent.name} is to get {placeholder}: set {PREFIX}{setting}")
+
+    def _filled(self, text: str) -> str:
+        for placeholder, value in {**self.placeholders, RANDOM: secrets.token_urlsafe(24)}.items():
+            text = text.replace(placeholder, value)
+        return text
 
     def hidden(self, program: Program) -> list[str]:
         """Returns the values that must not be shown."""
-        shown = {*self.agent.environment.items()}
+        shown = {*self.agent.environment.items(), *self.variables.items()}
         variables = program.environment.items() - shown
         key = [self.relayed.key] if self.relayed else []
         return [*(value for name, value in variables if not name.endswith(_NO_SECRETS)), *key]
@@ -158,12 +183,5 @@ def passed_variables(
     Raises:
         ConfigError: such a file cannot be read.
     """
-    found = {name: read_variable(name, environment) for name in (*agent.passed, *names)}
+    found = {name: read_variable(name, environment) for name in (*agent.keys, *agent.passed, *names)}
     return {name: value for name, value in found.items() if value and not any(key in value for key in never)}
-
-
-def require_model(agent: Agent, model: str | None, home: Path | None, passed: Mapping[str, str]) -> None:
-    """Raises JobServerError for an agent that would otherwise fail, or use a model on third-party servers."""
-    if agent.needs_model and not model and not home and agent.model_variable not in passed:
-        form = "" if agent.model_variable else ", as provider/model"
-        raise JobServerError(f"{agent.name} needs a model: set PAGEHAND_JOBSERVER_MODEL{form}")

@@ -132,23 +132,15 @@ def withdrawn() -> RequestPermissionResponse:
 
 class PermissionPolicy:
     """Answers one turn's requests. `granted`: descriptions of calls that a person has allowed for this turn;
-    `attachments`: the folder of attached files, as the agent sees it; `completed`: see `Agent.completed`.
+    `attachments`: the folder of attached files, as the agent sees it.
 
     `refused`: the distinct descriptions of refused calls; None for one that cannot be shown.
     """
 
-    def __init__(
-        self,
-        paths: CopyPaths,
-        granted: Collection[str] = (),
-        attachments: Path | None = None,
-        *,
-        completed: Callable[[ToolCall], ToolCall] = lambda call: call,
-    ) -> None:
+    def __init__(self, paths: CopyPaths, granted: Collection[str] = (), attachments: Path | None = None) -> None:
         self._paths = paths
         self._granted = frozenset(granted)
         self._attachments = attachments
-        self._completed = completed
         self._refused: dict[str | None, None] = {}
         self.is_closed = False
 
@@ -165,7 +157,7 @@ class PermissionPolicy:
         return answer(options, allowed=is_allowed)
 
     def allows(self, call: ToolCall) -> bool:
-        relative, call = self._paths.relative, self._completed(call)
+        relative = self._paths.relative
         if call.described() in self._granted or only_touches_copy(call, relative):
             return True
         return self._attachments is not None and only_takes_attachments(call, self._attachments, relative)

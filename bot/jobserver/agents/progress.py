@@ -83,13 +83,9 @@ class ToolCall:
 
 
 class ToolCalls:
-    """The tool calls of a turn, by id; an update may come without its call.
+    """The tool calls of a turn, by id; an update may come without its call."""
 
-    `kinds`: kinds by tool name (`extension/tool`), for agents that leave the protocol's field empty.
-    """
-
-    def __init__(self, kinds: Mapping[str, str] | None = None) -> None:
-        self._kinds = kinds or {}
+    def __init__(self) -> None:
         self._calls: OrderedDict[str, ToolCall] = OrderedDict()
 
     def __contains__(self, call_id: str) -> bool:
@@ -101,8 +97,6 @@ class ToolCalls:
     def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
         """Merges an update into its call, and returns the call."""
         call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
-        if (kind := self._kinds.get(tool_name(update.field_meta))) is not None:
-            call = replace(call, kind=kind)
         self._calls[update.tool_call_id] = call
         if len(self._calls) > _MOST_CALLS:
             self._calls.popitem(last=False)
@@ -123,12 +117,6 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
         command=_command(update.raw_input) if update.raw_input else call.command,
         digest=_digest(update.raw_input) if update.raw_input else call.digest,
     )
-
-
-def tool_name(meta: Mapping[str, Any] | None) -> str:
-    """Returns a tool's name with its extension's, which goose reports."""
-    call = nested(meta, "goose", "toolCall")
-    return f"{nested(call, 'extensionName')}/{nested(call, 'toolName')}"
 
 
 def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:
@@ -217,19 +205,13 @@ class TurnProgress:
     `calls` has its tool calls. `was_system_error`: Codex's signal that the turn failed.
     """
 
-    def __init__(
-        self,
-        progress: EditProgress,
-        log: Callable[[str], None],
-        redact: Redactor,
-        tool_kinds: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, progress: EditProgress, log: Callable[[str], None], redact: Redactor) -> None:
         self._progress = progress
         self._log = log
         self._redact = redact
         self._answer = FinalMessage()
         self._activity = ""
-        self.calls = ToolCalls(tool_kinds)
+        self.calls = ToolCalls()
         self.was_system_error = False
         self._money: Money | None = None
 

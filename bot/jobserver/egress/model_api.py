@@ -56,10 +56,10 @@ class ModelApi:
     """A provider's API. Its paths begin with `prefix` at the relay, and with `address` at the provider.
 
     `header` holds the key. Programs that use the provider's own libraries find key and address in the two variables,
-    the address with `suffix`. `requests` are the names of their `shapes`, by patterns of the path after the prefix;
-    the content of `opaque` fields is not interpreted by the provider. `companions` are small models that belong to
-    its agent. `ends` matches in the last event of a complete answer (the model's own quotes are escaped), and
-    the sums of the usage's fields `sent` and `answered` are tokens.
+    the address with `suffix`; `account_headers` go with each request if the variables are set. `requests` are the names
+    of their `shapes`, by patterns of the path after the prefix; the content of `opaque` fields is not interpreted by
+    the provider. `companions` are small models that belong to its agent. `ends` matches in the last event of a complete
+    answer (the model's own quotes are escaped); the usage's fields `sent` and `answered` add up to its tokens.
     """
 
     name: str
@@ -75,6 +75,7 @@ class ModelApi:
     sent: tuple[str, ...] = field(repr=False)
     answered: tuple[str, ...] = field(repr=False)
     suffix: str = ""
+    account_headers: Mapping[str, str] = field(default_factory=dict)
     companions: re.Pattern[str] | None = None
 
     def route(self, method: str, target: str) -> Route | RefusedRequest:
@@ -103,10 +104,10 @@ def with_key(header: str, key: str) -> dict[str, str]:
     return {header: f"{_BEARER_PREFIX}{key}" if header == BEARER else key}
 
 
-def holds_token(headers: CIMultiDictProxy[str], token: str) -> bool:
-    """Whether a request has the token: every key in it must be this one."""
+def holds_token(headers: CIMultiDictProxy[str], token: str, header: str) -> bool:
+    """Whether a request has the token: every key in it must be this one. `header`: where its model expects the key."""
     # An agent may send its key in a different header than its API's.
-    given = [value for header in _KEY_HEADERS for value in headers.getall(header, [])]
+    given = [value for name in {*_KEY_HEADERS, header} for value in headers.getall(name, [])]
     keys = [value.removeprefix(_BEARER_PREFIX).strip().encode(errors="replace") for value in given]
     return bool(keys) and all(hmac.compare_digest(key, token.encode()) for key in keys)
 

@@ -15,8 +15,8 @@ from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 _PORT = 8701
 """Inside the sandbox, whose own loopback interface has nothing else."""
 RELAY_ADDRESS = f"http://127.0.0.1:{_PORT}"
-MODEL_URL = "{model_url}"
-"""Placeholder for the relay's address in a command."""
+MODEL_URL, MODEL_KEY = "{model_url}", "{model_key}"
+"""Placeholders for the model's address and key in settings."""
 _NO_PROXY = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
 """The relay must not be reached through a proxy."""
 _ABOUT_MODELS = (
@@ -72,10 +72,11 @@ class ModelDoor:
     model: str | None = None
     known: frozenset[str] = frozenset()
 
-    def hides(self, name: str, value: str) -> bool:
-        """Whether a variable is withheld from the program: it is about the model, or contains the key."""
+    def without_login(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Returns what the program may get of some variables: not those about the model, or with the key in them."""
         key = self.read(self.login.key_variable)
-        return (name in self.known and name.endswith(_ABOUT_MODELS)) or (bool(key) and key in value)
+        own = {name for name in self.known if name.endswith(_ABOUT_MODELS)}
+        return {name: value for name, value in variables.items() if name not in own and not (key and key in value)}
 
     @asynccontextmanager
     async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator[OpenedModel]:
@@ -96,8 +97,8 @@ class ModelDoor:
                 run = await stack.enter_async_context(model_relay(access, tell_refused))
             except OSError as error:
                 raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
-            told = self.login.variables(RELAY_ADDRESS, run.token)
-            yield OpenedModel(run, {**told, **_NO_PROXY}, told[self.login.address_variable], key)
+            address = f"{RELAY_ADDRESS}{self.login.api.suffix}"
+            yield OpenedModel(run, {**self.login.variables(address, run.token), **_NO_PROXY}, address, key)
 
 
 def relays_models(settings: SandboxSettings) -> bool:
@@ -119,6 +120,6 @@ def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
     """
     if settings.model_api is None or not relays_models(settings):
         return None
-    login = login_of(settings.model_api, settings.model_url or "")
+    login = login_of(settings.model_api, settings.model_url, settings.model_key_header)
     login.check_address()
     return ModelDoor(login, settings.read_model_key, settings.model)

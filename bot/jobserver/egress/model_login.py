@@ -1,6 +1,6 @@
-"""How an agent logs in to its model, which the relay does on its behalf."""
+"""How a program logs in to its model, which the relay does on its behalf."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from bot.errors import ConfigError
 from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.gemini import GEMINI
-from bot.jobserver.egress.model_api import ModelApi
+from bot.jobserver.egress.model_api import BEARER, ModelApi
 from bot.jobserver.egress.model_relay import ModelAccess
 from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 from bot.jobserver.egress.openai import OPENAI
@@ -23,16 +23,14 @@ Read = Callable[[str], str]
 class ModelLogin:
     """`key_variable` contains the real key for the server, and a token for the agent.
 
-    `address` is the API's address for the server, empty for the provider's own. The agent gets the relay's address,
-    plus `suffix`, in `address_variable`. `headers` go with every request.
+    `header` is where the API expects it, `address` the API's address for the server, empty for the provider's own.
+    `headers` go with every request.
     """
 
     api: ModelApi
     header: str
     key_variable: str
-    address_variable: str
     address: str = ""
-    suffix: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -41,7 +39,12 @@ class ModelLogin:
         address, version = self.address.rstrip("/"), self.api.prefix
         if not address:
             return self.api.address
-        return address if self.suffix or address.endswith(version) else f"{address}{version}"
+        return address if self.api.suffix or address.endswith(version) else f"{address}{version}"
+
+    @property
+    def plain_address(self) -> str:
+        """The API's address as its own libraries expect it."""
+        return self.upstream if self.api.suffix else self.upstream.removesuffix(self.api.prefix)
 
     def check_address(self) -> None:
         """Raises JobServerError if the address is invalid or contains a password, or if its proxy cannot be used."""
@@ -52,7 +55,7 @@ class ModelLogin:
             is_address = False
         if not is_address or set("@?# ") & set(self.upstream) or not self.upstream.isascii():
             raise JobServerError(
-                f"{self.address_variable} must be an address without a password, such as https://models.example.com"
+                f"{self.api.address_variable} must be an address without a password, such as https://models.example.com"
             )
         try:
             proxy_for(self.upstream)
@@ -70,15 +73,27 @@ class ModelLogin:
         policy = RequestPolicy(self.api, ModelNames(model, self.api.companions))
         return ModelAccess(policy, self.upstream, self.header, key, self.headers)
 
-    def variables(self, relay: str, token: str) -> dict[str, str]:
-        """Returns the variables that give the agent the relay's address and its token there."""
-        return {self.address_variable: f"{relay}{self.suffix}", self.key_variable: token}
+    def variables(self, address: str, key: str) -> dict[str, str]:
+        """Returns the variables in which the API's own libraries find address and key."""
+        return {self.api.address_variable: address, self.key_variable: key}
 
 
 APIS = {api.name: api for api in (ANTHROPIC, OPENAI, GEMINI)}
 
 
-def login_of(api: Literal["anthropic", "openai", "gemini"], address: str) -> ModelLogin:
+def login_of(
+    api: Literal["anthropic", "openai", "gemini"], address: str | None = None, header: str | None = None
+) -> ModelLogin:
     """Returns the login of a program that finds its key and address in the variables of the API's own libraries."""
     of = APIS[api]
-    return ModelLogin(of, of.header, of.key_variable, of.address_variable, address, of.suffix)
+    return ModelLogin(of, header or of.header, of.key_variable, address or "")
+
+
+def login_with(api: ModelApi, keys: Iterable[str], read: Read) -> ModelLogin | None:
+    """Returns the login by the first of some variables that is set, or None; tokens have a header of their own."""
+    name = next(filter(read, keys), None)
+    if name is None:
+        return None
+    headers = {header: value for variable, header in api.account_headers.items() if (value := read(variable))}
+    header = BEARER if name.endswith("_TOKEN") else api.header
+    return ModelLogin(api, header, name, read(api.address_variable), headers)

@@ -159,7 +159,7 @@ class _Relay:
 
     @web.middleware
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:  # noqa: ARG002 - by name
-        if not holds_token(request.headers, self._run.token):
+        if not holds_token(request.headers, self._run.token, self._access.key_header):
             return self._refuse(request, RefusedRequest("a wrong token", "This is not the run's key."), status=401)
         policy = self._access.policy
         route = policy.route(request.method, request.raw_path, request.headers)

@@ -5,7 +5,6 @@ that another job could read: responses, conversations, prompts and files. Conten
 """
 
 import re
-from dataclasses import replace
 
 from bot.jobserver.egress.model_api import BEARER, ModelApi
 from bot.jobserver.egress.request_rules import ANYTHING, InlineData, Kinds, Values, fields, names, within
@@ -28,6 +27,7 @@ OPENAI = ModelApi(
     key_variable="OPENAI_API_KEY",
     address_variable="OPENAI_BASE_URL",
     suffix="/v1",
+    account_headers={"OPENAI_ORGANIZATION": "OpenAI-Organization", "OPENAI_PROJECT": "OpenAI-Project"},
     requests={"/responses(?:/compact)?": "responses request", "/chat/completions": "chat request"},
     shapes={
         "responses request": fields(
@@ -88,4 +88,3 @@ OPENAI = ModelApi(
     sent=("input_tokens", "prompt_tokens"),
     answered=("output_tokens", "completion_tokens"),
 )
-OPENROUTER = replace(OPENAI, prefix="/api/v1", address="https://openrouter.ai/api/v1")

@@ -1,13 +1,15 @@
 """All settings of the job server: its address, its editor and model, and those of the other modules."""
 
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from bot.jobserver.settings.agent import AgentSettings, ModelSettings, former_agent
 from bot.jobserver.settings.github import GitHubSettings
 from bot.jobserver.settings.limits import LimitSettings
 from bot.jobserver.settings.pages import NEW_KEY, PageSettings
@@ -15,10 +17,8 @@ from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret
-from bot.runtime.settings import Settings, read_variable
 
 SHORTEST_KEY = 16
-_KEY_FILE = "MODEL_KEY_FILE"
 
 
 def _api_key(key: str) -> None:
@@ -58,81 +58,6 @@ def _reaches_pages(public_url: str | None, egress: object) -> bool:
     parts = urlsplit(public_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return any((host.name, host.port) == (parts.hostname, port) for host in egress)
-
-
-class AgentSettings(Settings):
-    """The coding agent, and how it is run."""
-
-    agent: Words = Field(
-        (),
-        description="the coding agent that edits: claude, codex, gemini, opencode or goose, or the command of any "
-        "program that supports the Agent Client Protocol, as a JSON list or as words in shell quoting",
-    )
-    agent_home: Path | None = Field(
-        None,
-        description="a folder whose files are copied to each job's HOME: an agent's configuration, or a login that is "
-        "a file",
-    )
-    effort: str | None = Field(
-        None,
-        description="how much the agent's model thinks, such as low or high: one of the values that the agent lists, "
-        "which --check shows; by default the agent's own",
-    )
-    permissions: Literal["no", "ask"] = Field(
-        "no",
-        description="the answer to an agent that asks for more than reading and changing files of the copy: "
-        "no, or ask, which is no until whoever sent the request answers yes",
-    )
-
-    @field_validator("agent_home")
-    @classmethod
-    def _is_a_folder(cls, value: Path | None) -> Path | None:
-        folder = value.expanduser() if value else None
-        if folder and not folder.is_dir():
-            raise ValueError("must name a folder")
-        return folder
-
-
-class ModelSettings(Settings):
-    """How a program that is not a named agent reaches its model: the server adds the key."""
-
-    model_api: Literal["anthropic", "openai", "gemini"] | None = Field(
-        None,
-        description="the model API that a command, or an agent that is not known by name, uses: anthropic, openai or "
-        "gemini",
-    )
-    model_url: str | None = Field(
-        None, description="the address of that API, such as a gateway's; by default the provider's own"
-    )
-    model_key: SecretStr | None = Field(None, validate_default=True, description="the key of that API")
-    model_key_file: Path | None = Field(
-        None, description="a file with the key, read again for each request, so that the key can be rotated"
-    )
-
-    @field_validator("model_url")
-    @classmethod
-    def _is_an_address(cls, value: str | None) -> str | None:
-        parts = urlsplit(value or "https://x")
-        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or parts.query:
-            raise ValueError("must be an address without a password, such as https://models.example.com/v1")
-        return value
-
-    @field_validator("model_key")
-    @classmethod
-    def _is_there(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
-        if info.data.get("model_api") is not None and value is None:
-            raise ValueError("is missing")
-        return value
-
-    def read_model_key(self, _: str = "") -> str:
-        """Returns the current key.
-
-        Raises:
-            ConfigError: its file cannot be read.
-        """
-        if self.model_key_file is not None:
-            return read_variable("MODEL_KEY", {_KEY_FILE: str(self.model_key_file)})
-        return self.model_key.get_secret_value() if self.model_key else ""
 
 
 class JobServerSettings(
@@ -222,6 +147,11 @@ class JobServerSettings(
         "runs",
         validate_default=True,
     )
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str], further: Iterable[str] = (), **given: object) -> Self:
+        """Reads the settings, as `Settings` does, and says what replaces agents that were known by name before."""
+        return super().from_environment(environ, [*further, *former_agent(environ, given.get("agent"))], **given)
 
     @model_validator(mode="before")
     @classmethod

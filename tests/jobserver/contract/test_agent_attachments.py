@@ -9,7 +9,6 @@ import pytest
 from acp.schema import ToolCallUpdate
 from support.worlds.agent_world import AgentWorld, agent_world
 
-from bot.jobserver.agents.named import CLAUDE, GEMINI
 from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, only_takes_attachments
 from bot.jobserver.agents.progress import ToolCall, merged
 from bot.jobserver.editors.interface import TaskFile
@@ -21,7 +20,7 @@ SAYS = """
 def turn(agent, text):
     agent.say("Seen.")
 """
-RESUMES = 'capabilities = {"loadSession": True, "promptCapabilities": {"image": True}}\n'
+RESUMES = 'capabilities = {"sessionCapabilities": {"resume": {}}, "promptCapabilities": {"image": True}}\n'
 COPIES = """
 def turn(agent, text):
     import re, shutil
@@ -69,23 +68,20 @@ async def test_an_agent_gets_links_to_files_and_sees_images(tmp_path: Path) -> N
     assert told.endswith("This is the instruction now:\n\nLook")
 
 
-TAKES_MORE = 'capabilities = {"loadSession": True, "sessionCapabilities": {"additionalDirectories": {}, %s}}\n'
+TAKES_MORE = 'capabilities = {"sessionCapabilities": {"additionalDirectories": {}, "resume": {}}}\n'
 
 
-@pytest.mark.parametrize(("more", "again"), [('"resume": {}', "session/resume"), ("", "session/load")])
-async def test_the_attachment_folder_is_separate_where_the_agent_takes_several(
-    tmp_path: Path, more: str, again: str
-) -> None:
+async def test_the_attachment_folder_is_separate_where_the_agent_takes_several(tmp_path: Path) -> None:
     """As long as there are files, including those of an earlier instruction in a resumed session."""
-    world = agent_world(tmp_path, TAKES_MORE % more + SAYS)
+    world = agent_world(tmp_path, TAKES_MORE + SAYS)
     await world.edit("Without")
     files = given(world, a_png=PNG)
     await world.edit("With", attachments=files)
     await world.edit("Again")
     assert [params.get("additionalDirectories") for params in world.received("session/new")] == [None]
     folder = str(tmp_path / "attachments")
-    assert [params.get("additionalDirectories") for params in world.received(again)] == [[folder], [folder]]
-    assert {params["cwd"] for params in world.received(again)} == {str(world.copy)}
+    assert [params.get("additionalDirectories") for params in world.received("session/resume")] == [[folder], [folder]]
+    assert {params["cwd"] for params in world.received("session/resume")} == {str(world.copy)}
 
 
 async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
@@ -94,7 +90,7 @@ async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
     files = given(world, a_png=PNG)
     await world.edit("Look", attachments=files)
     await world.edit("Look again", attachments=files)
-    for method in ("session/new", "session/load"):
+    for method in ("session/new", "session/resume"):
         assert ["additionalDirectories" in params for params in world.received(method)] == [False]
 
 
@@ -211,26 +207,15 @@ def test_attachments_are_read_only(paths: CopyPaths, kind: str, files: Sequence[
 
 
 def test_the_command_is_read_from_where_the_agent_reports_it(paths: CopyPaths) -> None:
-    """Only for Gemini is it in the title, which elsewhere may be the model's text about something else."""
+    """It is not taken from the title, which may be the model's text about something else."""
     titled = ToolCall(f"cp {FILE} docs/", "execute")
-    assert PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed).allows(titled)
-    assert not PermissionPolicy(paths, (), FOLDER, completed=CLAUDE.completed).allows(titled)
     lied = ToolCall(f"cp {FILE} docs/", "execute", (), "rm -rf docs", command="rm -rf docs")
-    cut = ToolCall(f"cp {FILE} docs/", "execute", has_whole_title=False)
-    for call in (lied, cut):
-        assert not PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed).allows(call)
-
-
-def test_gemini_requests_a_linked_file_by_its_title(paths: CopyPaths) -> None:
-    """Only files in the folder are allowed."""
-    policy = PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed)
-    assert policy.allows(ToolCall(f"Allow access to absolute path: {FILE}", "read"))
-    assert not policy.allows(ToolCall("Allow access to absolute path: /etc/passwd", "read"))
-    assert not policy.allows(ToolCall(f"Allow access to absolute path: {FILE}", "edit"))
+    for call in (titled, lied):
+        assert not PermissionPolicy(paths, (), FOLDER).allows(call)
 
 
 def test_the_command_is_found_among_other_arguments() -> None:
-    """In opencode's format; a list or an unterminated command is none."""
+    """Among others; a list or an unterminated command is none."""
     for raw, command in (
         ({"command": "cp a b", "patterns": ["/x/*"]}, "cp a b"),
         ({"command": ["cp", "a"]}, ""),

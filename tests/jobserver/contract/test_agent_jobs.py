@@ -211,8 +211,7 @@ def test_the_check_exits_with_1_if_an_agent_does_not_work(tmp_path: Path, script
     ("given", "said"),
     [
         ({"AGENT": "/nothing/here acp"}, "FAIL installed      there is no program /nothing/here here"),
-        ({"AGENT": "opencode"}, "FAIL agent          opencode needs a model"),
-        ({"AGENT": "goose"}, "FAIL agent          goose needs a model: set PAGEHAND_JOBSERVER_MODEL"),
+        ({"AGENT": "a --model={model}"}, "FAIL agent          a is to get {model}: set PAGEHAND_JOBSERVER_MODEL"),
         (
             {"EDITOR": "command", "COMMAND": "/nothing/here"},
             "FAIL installed      there is no program /nothing/here here",

@@ -29,11 +29,10 @@ IGNORES = LISTS + "overrides = {'session/set_config_option': lambda *_: {'config
 CHOSEN = [("the-model", "haiku"), ("the-thought_level", "high"), ("the-mode", "default")]
 
 
-@pytest.mark.parametrize("capabilities", ["{'loadSession': True}", "{'sessionCapabilities': {'resume': {}}}"])
-async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path, capabilities: str) -> None:
+async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path) -> None:
     """A restarted program may have forgotten them."""
     wanted = Wanted("haiku", "high", "default")
-    world = agent_world(tmp_path, f"{LISTS}\ncapabilities = {capabilities}\n", wanted=wanted)
+    world = agent_world(tmp_path, LISTS, wanted=wanted)
     for times in (1, 2):
         assert (await world.edit("go")).summary == "Done."
         told = world.received("session/set_config_option")
@@ -65,7 +64,7 @@ async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path
 
 @pytest.mark.parametrize("answer", ["None", "{'configOptions': 'x'}", "[]"])
 async def test_a_resumed_session_without_options_continues(tmp_path: Path, answer: str) -> None:
-    script = f"{LISTS}\noverrides = {{'session/load': lambda agent, params: agent._load(params) and {answer}}}\n"
+    script = f"{LISTS}\noverrides = {{'session/resume': lambda agent, params: agent._resume(params) and {answer}}}\n"
     world = agent_world(tmp_path, script, wanted=Wanted("haiku"))
     await world.edit("go")
     assert (await world.edit("go on")).summary == "Done."

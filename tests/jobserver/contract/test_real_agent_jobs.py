@@ -10,11 +10,11 @@ import pytest
 from pydantic import SecretStr
 from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.process_marks import MARK, marked_processes
-from support.agents.real_agents import REAL_AGENTS
+from support.agents.real_agents import EXAMPLE_AGENTS
 from support.servers import github_server_faults as faults
 from support.servers.github_server import github_server
 from support.servers.github_server_state import TOKEN
-from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker, WriteFile
+from support.servers.model_script import Hang, Refuse, RunCommand, Say, WriteFile
 from support.servers.model_server import ModelServer
 from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running, until
 
@@ -23,7 +23,7 @@ from bot.jobserver.sandbox.bubblewrap import COPY
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
-GOOSE = REAL_AGENTS["goose"]
+GOOSE = EXAMPLE_AGENTS["goose"]
 """The one that starts fastest."""
 
 
@@ -41,11 +41,9 @@ async def goose(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPa
         await open_sandbox(SandboxSettings(egress=(), allow_root=True), tmp_path / "data")
     except (NotInstalled, JobServerError) as reason:
         pytest.skip(str(reason))
-    for name, value in {**GOOSE.variables(model.url), MARK: str(tmp_path)}.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(MARK, str(tmp_path))
     return {
-        "agent": ("goose",),
-        "model": GOOSE.model,
+        **GOOSE.settings(model.url),
         "sandbox": "bubblewrap",
         "egress": (),
         "pass_environment": (MARK,),
@@ -72,8 +70,7 @@ async def test_a_job_and_its_follow_up(world: JobServerWorld, model: ModelServer
     (await world.message(job["id"], "Make that shorter")).raise_for_status()
     job = await world.ended(job["id"])
     assert (job["status"], world.show(branch, "colours.md")) == ("completed", "Color.\n")
-    told = [part.text for part in model.requests[-1].parts if part.speaker is Speaker.MODEL]
-    assert "It is American now." in "".join(told)
+    assert model.requests[-1].holds("It is American now.")
 
 
 @pytest.mark.full
@@ -124,7 +121,7 @@ async def test_a_job_is_cancelled_while_its_model_is_silent(
 async def test_work_is_resumed_after_the_model_refused_more(
     world: JobServerWorld, model: ModelServer, status: int, words: str
 ) -> None:
-    """Two files were written; the agent's session knows them, and the copy contains them."""
+    """Two files were written, and the copy contains them."""
     pages = [str(COPY / name) for name in ("colours.md", "new.md")]
     written = [WriteFile(pages[0], "A color.\n"), WriteFile(pages[1], "New.\n")]
     model.script.on("Make it American", *written, Refuse(status, words))

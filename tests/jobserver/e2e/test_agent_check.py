@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.agents.packages import NotInstalled, package_of, program_folder
-from support.agents.real_agents import KEY, REAL_AGENTS
+from support.agents.real_agents import EXAMPLE_AGENTS, KEY
 from support.servers.free_ports import free_port
 from support.servers.github_server import github_server
 from support.servers.github_server_state import TOKEN
@@ -16,11 +16,12 @@ from support.servers.model_script import Refuse, Say
 from support.servers.model_server import ModelServer
 from support.worlds.jobserver_world import make_bare
 
+from bot.jobserver.agents.named import CODEX
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
-GOOSE = REAL_AGENTS["goose"]
+GOOSE = EXAMPLE_AGENTS["goose"]
 """The one that starts fastest."""
 ASKED = "Answer with the word: ready"
 PATH = os.environ["PATH"]
@@ -51,7 +52,7 @@ def installed() -> str:
         pytest.skip(str(reason))
 
 
-async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str) -> tuple[int | None, str]:
+async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str, **more: str) -> tuple[int | None, str]:
     prefix = "PAGEHAND_JOBSERVER_"
     settings = {
         "REPOSITORY": str(make_bare(tmp_path / "docs.git", {"a.md": "A.\n"})),
@@ -59,13 +60,11 @@ async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str) -> 
         "API_KEY": "planted-key-of-the-job-server",
         "DATA_DIRECTORY": str(tmp_path / "data"),
         "SANDBOX": sandbox,
-        "AGENT": "goose",
         "ALLOW_ROOT": "true",
-        "MODEL": str(GOOSE.model),
+        **{name.upper(): value for name, value in GOOSE.settings(model.url).items()},
+        **more,
     }
-    environment = {"PATH": path, **GOOSE.variables(model.url)} | {
-        prefix + name: value for name, value in settings.items()
-    }
+    environment = {"PATH": path} | {prefix + name: value for name, value in settings.items()}
     program = Path(sys.executable).with_name("pagehand")
     process = await asyncio.create_subprocess_exec(
         program, "jobserver", "--check", env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE
@@ -101,10 +100,10 @@ async def test_an_agent_with_a_rejected_key_fails(
 
 @pytest.mark.full
 async def test_an_agent_that_is_not_installed_fails(tmp_path: Path, model: ModelServer) -> None:
-    code, output = await check("/usr/bin:/bin", tmp_path, model, "none")
+    code, output = await check("/usr/bin:/bin", tmp_path, model, "bubblewrap", AGENT="codex")
     assert code == 1
     assert output.splitlines()[len(SETUP)].startswith("FAIL installed")
-    assert GOOSE.agent.install in output
+    assert CODEX.install in output
     assert not model.requests
 
 

@@ -10,9 +10,7 @@ from bot.jobserver.agents.content import ends_with_question, first_prompt, last_
 from bot.jobserver.agents.failures import (
     TurnEnd,
     codex_failure,
-    goose_failure,
     nested,
-    never,
     request_failed,
     stopped_early,
 )
@@ -50,14 +48,6 @@ def failure(severity: str | None, title: str | None = "Too many requests") -> di
 )
 def test_codex_reports_errors_as_its_answer(turn: TurnEnd, failed: str | None) -> None:
     assert codex_failure(turn) == failed
-
-
-def test_goose_reports_errors_as_its_answer() -> None:
-    said = "Ran into this error: Server error: on fire.\n\nPlease retry."
-    assert goose_failure(end(said)) == "Ran into this error: Server error: on fire. Please retry."
-    assert goose_failure(end("It is described how one ran into this error.")) is None
-    assert goose_failure(end(" \n")) == "it ended without a word, as it does when its model's credit is used up"
-    assert never(end(said)) is None
 
 
 def test_an_unknown_stop_reason_is_no_success() -> None:

@@ -7,14 +7,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
+from dotenv import dotenv_values
+from pydantic import SecretStr, ValidationError
 
+from bot.errors import ConfigError
 from bot.jobserver.agents.choice import agent_launch
 from bot.jobserver.agents.editor import copy_state
 from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, passed_variables, write_file
-from bot.jobserver.agents.named import CLAUDE, CODEX, GEMINI, GOOSE, NAMED, OPENCODE, Agent, agent_for
+from bot.jobserver.agents.named import CLAUDE, CODEX, NAMED, Agent, agent_for
+from bot.jobserver.egress.model_door import RELAY_ADDRESS
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.agent import EXAMPLES
 
 KEY = "planted-key-of-the-job-server"
 
@@ -70,13 +74,11 @@ def test_an_agent_gets_only_its_own_and_named_variables(tmp_path: Path) -> None:
         ("claude", "opus", "http://127.0.0.1:1", "opus"),
         ("codex", "gpt-5.5", "", None),
         ("codex", "ours", "http://127.0.0.1:1/v1", "ours"),
-        ("goose", "gpt-4o", "", "gpt-4o"),
-        ("gemini", "gemini-pro", "", "gemini-pro"),
     ],
 )
 def test_an_unlistable_model_is_passed_at_start(agent: str, model: str, address: str, told: str | None) -> None:
     """The agent would add any name to its list, and a wrong one would go unnoticed. A gateway has its own names."""
-    keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "GOOSE_PROVIDER": "openai"}
+    keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
     addresses = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": address} if address else {}
     made = launch(keys | addresses, agent=(agent,), model=model, effort="low")
     variable = made.agent.model_variable
@@ -112,23 +114,72 @@ def test_a_variable_of_the_server_takes_precedence() -> None:
     assert AgentLaunch(CLAUDE, given).program().environment["CLAUDE_CODE_MAX_RETRIES"] == "0"
 
 
-def test_opencodes_own_server_gets_a_new_password_each_time() -> None:
-    made = launch(agent=("opencode",), model="anthropic/claude")
-    one, two = made.program(), made.program()
-    name = "OPENCODE_SERVER_PASSWORD"
-    assert len({one.environment[name], two.environment[name]}) == 2
-    assert one.environment[name] in made.hidden(one)
+MODEL: dict[str, Any] = {"model_api": "openai", "model_key": SecretStr("the model's key")}
 
 
-def test_opencode_never_chooses_its_own_model(tmp_path: Path) -> None:
-    with pytest.raises(JobServerError, match="PAGEHAND_JOBSERVER_MODEL"):
-        launch(agent=("opencode",))
-    launch(agent=("opencode",), agent_home=tmp_path)
-    files = OPENCODE.files("openai/gpt", {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
-    config = json.loads(files[".config/opencode/opencode.json"])
-    assert config["enabled_providers"] == ["openai"]
-    assert config["small_model"] == "openai/gpt"
-    assert config["provider"]["openai"]["options"]["baseURL"] == "http://127.0.0.1:1/v1"
+@pytest.mark.parametrize("bare", [{}, {"sandbox": "none", "egress": "open"}], ids=["relayed", "own network"])
+async def test_a_programs_variables_and_options_are_settings(bare: dict[str, Any]) -> None:
+    """Each start has a new password; the model's address and key are the relay's, unless there is none."""
+    variables = (
+        '# its own\nMODE=auto\n\nCONFIG={"url": "{model_url}", "model": "{model}"}\nKEY={model_key}\nPW={random}'
+    )
+    agent = ("/opt/my-agent", "--url={model_url}")
+    made = launch(agent=agent, agent_environment=variables, model="m", **MODEL, **bare)
+    async with made.opened(lambda _: None) as run:
+        one, two = run.program(), run.program()
+        address = "https://api.openai.com/v1" if bare else f"{RELAY_ADDRESS}/v1"
+        assert one.arguments == ("/opt/my-agent", f"--url={address}")
+        got = one.environment
+        assert (got["MODE"], json.loads(got["CONFIG"])) == ("auto", {"url": address, "model": "m"})
+        assert got["KEY"] == got["OPENAI_API_KEY"]
+        assert (got["KEY"] == "the model's key") == bool(bare)
+        assert got["OPENAI_BASE_URL"] == address
+        assert len({got["PW"], two.environment["PW"], ""}) == 3
+        assert {got["PW"], got["KEY"]} <= set(run.hidden(one))
+        assert "auto" not in run.hidden(one)
+
+
+def test_a_set_variable_wins_unless_the_models_key_is_in_it() -> None:
+    """The agent's own ones are only withheld while the relay stands in for them."""
+    given = "CLAUDE_CODE_MAX_RETRIES=1\nCOPY=Bearer the model's key"
+    made = launch({"CLAUDE_CODE_MAX_RETRIES": "2"}, agent=("claude",), agent_environment=given, **MODEL)
+    assert made.program().environment["CLAUDE_CODE_MAX_RETRIES"] == "1"
+    assert made.door is not None
+    assert made.door.without_login(made.variables) == {"CLAUDE_CODE_MAX_RETRIES": "1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [
+        ({"agent": ("a", "--url={model_url}")}, "MODEL_API"),
+        ({"agent": ("a",), "agent_environment": "KEY={model_key}"}, "MODEL_API"),
+        ({"agent": ("a",), "agent_environment": "M={model}", **MODEL}, "MODEL$"),
+    ],
+)
+def test_a_placeholder_without_a_value_is_refused(given: dict[str, Any], needed: str) -> None:
+    with pytest.raises(JobServerError, match=f"set PAGEHAND_JOBSERVER_{needed}"):
+        launch(**given)
+
+
+@pytest.mark.parametrize("given", ["MODE", "=x", "A B=x", "A=1\nA=2"])
+def test_variables_are_lines_with_a_name(given: str) -> None:
+    with pytest.raises(ValidationError, match="must be lines of NAME=value"):
+        settings(agent=("a",), agent_environment=given)
+
+
+@pytest.mark.parametrize("name", ["gemini", "goose", "opencode"])
+def test_a_former_name_is_refused_with_the_settings_that_replace_it(name: str) -> None:
+    environment = {f"PAGEHAND_JOBSERVER_{key}": value for key, value in {"REPOSITORY": "/r", "API_KEY": KEY}.items()}
+    with pytest.raises(ConfigError) as refused:
+        JobServerSettings.from_environment({**environment, "PAGEHAND_JOBSERVER_AGENT": name})
+    told = str(refused.value)
+    assert f"PAGEHAND_JOBSERVER_AGENT={name} is replaced by these settings" in told
+    assert (EXAMPLES / f"{name}.env").read_text(encoding="utf-8") in told
+    with pytest.raises(ConfigError, match="is replaced"):
+        JobServerSettings.from_environment(environment, agent=name)
+    shown = dotenv_values(EXAMPLES / f"{name}.env") | {"PAGEHAND_JOBSERVER_MODEL_KEY_FILE": __file__}
+    replaced = JobServerSettings.from_environment({**environment, **{key: value or "" for key, value in shown.items()}})
+    assert agent_launch(replaced, {}).door is not None
 
 
 def test_codex_is_configured_to_use_only_its_model() -> None:
@@ -141,14 +192,6 @@ def test_codex_is_configured_to_use_only_its_model() -> None:
     assert not config["analytics"]["enabled"]
     assert "planted-secret" not in text
     assert "model_provider" not in tomllib.loads(CODEX.files(None, {})[".codex/config.toml"])
-
-
-def test_gemini_uses_its_key_and_sends_no_telemetry() -> None:
-    config = json.loads(GEMINI.files(None, {"GEMINI_API_KEY": "x"})[".gemini/settings.json"])
-    assert config["privacy"]["usageStatisticsEnabled"] is False
-    assert config["security"]["auth"]["selectedType"] == "gemini-api-key"
-    assert not GEMINI.resumes
-    assert GOOSE.environment["GOOSE_MODE"] == "approve"
 
 
 def test_a_home_starts_with_the_operators_and_our_files(tmp_path: Path) -> None:

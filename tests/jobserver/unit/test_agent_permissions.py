@@ -150,15 +150,6 @@ def test_a_request_knows_earlier_updates_of_its_call() -> None:
     assert calls.merge(update("2", title="Alone")).kind == "other"
 
 
-def test_goose_tool_kinds_are_derived_from_names() -> None:
-    calls = ToolCalls({"developer/write": "edit"})
-    named = {"goose": {"toolCall": {"toolName": "write", "extensionName": "developer"}}}
-    calls.merge(update(title="write · a.md", rawInput={"path": "a.md"}, _meta=named))
-    assert calls.merge(update(kind="other", title="write")).kind == "edit"
-    assert calls.merge(update("2", _meta={"goose": {"toolCall": "write"}})).kind == "other"
-    assert calls.merge(update("3", _meta={"goose": {"toolCall": {"toolName": ["x"]}}})).kind == "other"
-
-
 @pytest.mark.parametrize(
     ("fields", "described"),
     [

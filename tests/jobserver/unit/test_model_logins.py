@@ -1,6 +1,5 @@
 """How agents are pointed to the relay instead of their key, and where the relay finds the key."""
 
-import json
 import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -12,15 +11,13 @@ from pydantic import SecretStr
 
 from bot.jobserver.agents.choice import agent_launch, model_finding
 from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.agents.model_logins import claude_login
 from bot.jobserver.egress.model_door import RELAY_ADDRESS, door_of_settings
-from bot.jobserver.egress.model_login import ModelLogin
+from bot.jobserver.egress.model_login import login_of
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN
 
 KEY = "planted-key-of-the-model"
-GOOSE = {"GOOSE_PROVIDER": "openai"}
 
 
 def files_holding(text: str, folder: Path) -> list[Path]:
@@ -56,31 +53,6 @@ LOGINS = {
     "codex' gateway": (
         "codex", None, {"CODEX_API_KEY": KEY, "OPENAI_BASE_URL": "https://gw.example/openai"},
         "OPENAI_BASE_URL", "/v1", "https://gw.example/openai",
-    ),
-    "gemini": (
-        "gemini", None, {"GEMINI_API_KEY": KEY}, "GOOGLE_GEMINI_BASE_URL", "",
-        "https://generativelanguage.googleapis.com/v1beta",
-    ),
-    "opencode": (
-        "opencode", "anthropic/claude-x", {"ANTHROPIC_API_KEY": KEY}, "ANTHROPIC_BASE_URL", "/v1",
-        "https://api.anthropic.com/v1",
-    ),
-    "opencode by way of openrouter": (
-        "opencode", "openrouter/a/b", {"OPENROUTER_API_KEY": KEY}, "OPENROUTER_BASE_URL", "/api/v1",
-        "https://openrouter.ai/api/v1",
-    ),
-    "opencode with google": (
-        "opencode", "google/gemini-x", {"GEMINI_API_KEY": KEY}, "GOOGLE_BASE_URL", "/v1beta",
-        "https://generativelanguage.googleapis.com/v1beta",
-    ),
-    "goose": ("goose", "m", {**GOOSE, "OPENAI_API_KEY": KEY}, "OPENAI_HOST", "", "https://api.openai.com/v1"),
-    "goose's own host": (
-        "goose", "m", {**GOOSE, "OPENAI_API_KEY": KEY, "OPENAI_HOST": "http://10.0.0.1:4000"},
-        "OPENAI_HOST", "", "http://10.0.0.1:4000/v1",
-    ),
-    "goose with google": (
-        "goose", "m", {"GOOSE_PROVIDER": "google", "GOOGLE_API_KEY": KEY}, "GOOGLE_HOST", "",
-        "https://generativelanguage.googleapis.com/v1beta",
     ),
 }  # fmt: skip
 
@@ -130,11 +102,9 @@ async def test_with_its_own_network_an_agent_logs_in_itself(given: dict[str, Any
 
 
 async def test_a_login_the_relay_does_not_support_is_unchanged(tmp_path: Path) -> None:
-    """A file in AGENT_HOME, or a provider whose requests are signed."""
+    """Such as a file in AGENT_HOME."""
     (tmp_path / "auth.json").write_text("login")
     async with opened({}, agent=("codex",), agent_home=tmp_path) as launch:
-        assert launch.program().doors == ()
-    async with opened({"GOOSE_PROVIDER": "aws_bedrock", "OPENAI_API_KEY": KEY}, agent=("goose",), model="m") as launch:
         assert launch.program().doors == ()
 
 
@@ -143,13 +113,6 @@ async def test_codex_does_not_have_openai_search_the_web() -> None:
         config = tomllib.loads(launch.agent.files(None, launch.passed)[".codex/config.toml"])
     assert config["web_search"] == "disabled"
     assert config["model_providers"]["pagehand"]["base_url"] == f"{RELAY_ADDRESS}/v1"
-
-
-async def test_opencode_is_configured_to_use_the_relay() -> None:
-    async with opened({"OPENAI_API_KEY": KEY}, agent=("opencode",), model="openai/gpt-x") as launch:
-        files = launch.agent.files(launch.model, launch.passed)
-    config = json.loads(files[".config/opencode/opencode.json"])
-    assert config["provider"]["openai"]["options"]["baseURL"] == f"{RELAY_ADDRESS}/v1"
 
 
 async def test_a_passed_variable_that_contains_the_key_is_withheld() -> None:
@@ -186,14 +149,15 @@ def test_an_invalid_address_or_one_with_a_password_is_reported_early(address: st
     [("claude-haiku-4-5-20251001", True), ("claude-3-5-haiku-latest", True), ("claude-opus-5", False)],
 )
 def test_claudes_small_models_are_allowed_with_any_other(model: str, *, passes: bool) -> None:
-    login = claude_login(lambda name: KEY if name == "ANTHROPIC_API_KEY" else "", None)
-    assert isinstance(login, ModelLogin)
-    names = login.access(lambda _: KEY, "claude-sonnet-4-5").policy.names
+    names = login_of("anthropic").access(lambda _: KEY, "claude-sonnet-4-5").policy.names
     assert (names.refusal(model) is None) == passes
 
 
 async def test_an_unknown_agent_and_a_command_are_configured_by_settings(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"model_api": "openai", "model_key": SecretStr(KEY), "model_url": "https://gw.example/v1"}
+    given: dict[str, Any] = {
+        "model_api": "openai", "model_key": SecretStr(KEY), "model_url": "https://gw.example/v1",
+        "model_key_header": "Api-Key",
+    }  # fmt: skip
     async with opened({}, agent=("my-agent", "--base={model_url}"), **given) as launch:
         program = launch.program()
         assert program.arguments == ("my-agent", f"--base={RELAY_ADDRESS}/v1")
@@ -201,7 +165,7 @@ async def test_an_unknown_agent_and_a_command_are_configured_by_settings(tmp_pat
         assert program.environment["OPENAI_API_KEY"] != KEY
     door = door_of_settings(settings(**given))
     assert door is not None
-    assert (door.login.upstream, door.read("")) == ("https://gw.example/v1", KEY)
+    assert (door.login.upstream, door.login.header, door.read("")) == ("https://gw.example/v1", "api-key", KEY)
     (tmp_path / "key").write_text("rotated\n")
     door = door_of_settings(settings(**given, model_key_file=tmp_path / "key"))
     assert door is not None

@@ -1,12 +1,17 @@
 """The agents that are tested as real programs, and the settings that make them call only the test's model."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from dotenv import dotenv_values
 
 from bot.jobserver.agents import named
 from bot.jobserver.agents.named import Agent
+from bot.jobserver.settings import PREFIX
+from bot.jobserver.settings.agent import EXAMPLES
 
 KEY = "planted-key-of-the-model"
 
@@ -14,13 +19,36 @@ KEY = "planted-key-of-the-model"
 @dataclass(frozen=True)
 class RealAgent:
     """`variables` are what an operator would set, given the model's address; `model` and `effort` are
-    the settings of that name.
+    the settings of that name. An example also has `more` settings.
     """
 
     agent: Agent
-    variables: Callable[[str], Mapping[str, str]]
+    variables: Callable[[str], Mapping[str, str]] = lambda _: {}
     model: str | None = None
     effort: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def settings(self, url: str) -> dict[str, Any]:
+        """Returns the settings for a model at this address."""
+        if not self.more:
+            return {"agent": (self.agent.name,), "model": self.model, "effort": self.effort}
+        version = "/v1" if self.more["model_api"] == "openai" else ""
+        return {**self.more, "model_key": KEY, "model_url": f"{url}{version}"}
+
+
+def _example(name: str) -> RealAgent:
+    """Returns a documented example: the settings of its file, and the package that its first line installs."""
+    path = EXAMPLES / f"{name}.env"
+    found = {key.removeprefix(PREFIX).lower(): value or "" for key, value in dotenv_values(path).items()}
+    del found["model_key_file"]
+    install = re.match(r"# [\w ]+: (npm install .+)", path.read_text(encoding="utf-8"))
+    assert install is not None
+    agent = Agent(name, tuple(found["agent"].split()), install=install[1])
+    return RealAgent(agent, model=found["model"], more=found)
+
+
+EXAMPLE_AGENTS = {path.stem: _example(path.stem) for path in sorted(EXAMPLES.glob("*.env"))}
+"""Those that the README documents as settings."""
 
 
 REAL_AGENTS = {
@@ -34,29 +62,15 @@ REAL_AGENTS = {
         model="gpt-5.5",
         effort="high",
     ),
-    "gemini": RealAgent(named.GEMINI, lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": KEY}),
-    "goose": RealAgent(
-        named.GOOSE,
-        lambda url: {"GOOSE_PROVIDER": "openai", "OPENAI_HOST": url, "OPENAI_API_KEY": KEY},
-        model="gpt-4o",
-    ),
-    # Codex knows this model without asking for the list.
-    "opencode": RealAgent(
-        named.OPENCODE,
-        lambda url: {"ANTHROPIC_BASE_URL": f"{url}/v1", "ANTHROPIC_API_KEY": KEY},
-        model="anthropic/claude-sonnet-4-5",
-    ),
 }
 _DEFAULT = "codex"
 """Takes half of Claude's CPU time for the same turns."""
-_SLOW = pytest.mark.timeout(300)
-"""opencode takes seven seconds of CPU for each start."""
 
 
 def tried(*names: str, default: Collection[str] = (_DEFAULT,)) -> pytest.MarkDecorator:
     """Runs a test for each of these agents, by `name`, or for all. The default lane runs those in `default`."""
 
     def marks(name: str) -> list[pytest.MarkDecorator]:
-        return [*([] if name in default else [pytest.mark.full]), *([_SLOW] if name == "opencode" else [])]
+        return [] if name in default else [pytest.mark.full]
 
     return pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in names or REAL_AGENTS])

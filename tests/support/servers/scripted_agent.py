@@ -119,7 +119,6 @@ class Agent:
         handlers: dict[str, Callable[[Message], Any]] = {
             "initialize": self._initialize,
             "session/new": self._new,
-            "session/load": self._load,
             "session/resume": self._resume,
             "session/prompt": self._prompt,
             "session/set_config_option": self._set_option,
@@ -132,7 +131,7 @@ class Agent:
 
     def _initialize(self, params: Message) -> Message:
         self.client = params["clientCapabilities"]
-        capabilities = self.script.get("capabilities", {"loadSession": True})
+        capabilities = self.script.get("capabilities", {"sessionCapabilities": {"resume": {}}})
         info = {"name": "scripted", "version": "1.2.3"}
         return {"protocolVersion": 1, "agentCapabilities": capabilities, "agentInfo": info}
 
@@ -141,13 +140,6 @@ class Agent:
         self.session_id = f"session-{len(sessions) + 1}"
         self._save(sessions | {self.session_id: []})
         return {"sessionId": self.session_id, **self._options()}
-
-    def _load(self, params: Message) -> Message:
-        self._resume(params)
-        for prompt in self.memory():
-            self.update("user_message_chunk", content={"type": "text", "text": prompt})
-            self.say("an old answer")
-        return self._options()
 
     def _resume(self, params: Message) -> Message:
         if params["sessionId"] not in self._sessions():

@@ -117,9 +117,7 @@ async def real_agent_world(
         values: dict[str, Any] = {
             "repository": str(folder / "repository"),
             "api_key": SERVER_KEY,
-            "agent": (real.agent.name,),
-            "model": real.model,
-            "effort": real.effort,
+            **real.settings(model.url),
             "pass_environment": ("PATH", MARK),
             "allow_root": True,
             **({"sandbox": "none", "egress": OPEN} if isinstance(sandbox, NoSandbox) else {"egress": ()}),

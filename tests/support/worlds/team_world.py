@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from support.agents.packages import NotInstalled, package_of, program_folder
-from support.agents.real_agents import REAL_AGENTS
+from support.agents.real_agents import EXAMPLE_AGENTS
 from support.servers.github_server import GitHubServer, github_server
 from support.servers.github_server_state import TOKEN
 from support.servers.model_server import ModelServer
@@ -26,7 +26,7 @@ from bot.jobserver.settings.sandbox import SandboxSettings
 from bot.workspace.server import WorkspaceServer
 
 KEY = "planted-key-of-the-job-server"
-GOOSE = REAL_AGENTS["goose"]
+GOOSE = EXAMPLE_AGENTS["goose"]
 """The one that starts fastest."""
 
 
@@ -50,9 +50,7 @@ async def team_world(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     async with AsyncExitStack() as stack:
         github = await stack.enter_async_context(github_server(directory / "github", {"colours.md": "A colour.\n"}))
         model = await stack.enter_async_context(ModelServer().running())
-        for name, value in GOOSE.variables(model.url).items():
-            monkeypatch.setenv(name, value)
-        job_server = JobServer(_settings(directory, github))
+        job_server = JobServer(_settings(directory, github, model.url))
         job_api_url = await job_server.start()
         stack.push_async_callback(job_server.stop)
         workspace = WorkspaceServer(manifest(), directory=directory / "workspace")
@@ -62,16 +60,15 @@ async def team_world(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncI
         yield TeamWorld(workspace, github, model)
 
 
-def _settings(directory: Path, github: GitHubServer) -> JobServerSettings:
+def _settings(directory: Path, github: GitHubServer, model_url: str) -> JobServerSettings:
     return JobServerSettings(
         port=0,
         api_key=SecretStr(KEY),
         repository=github.repository_url,
         github_token=SecretStr(TOKEN),
         data_directory=directory / "data",
-        agent=("goose",),
         allow_root=True,
-        model=GOOSE.model,
+        **GOOSE.settings(model_url),
     )
 
 

@@ -1,0 +1,132 @@
+"""The agent, and the model that it or another program uses."""
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
+
+from bot.errors import ConfigError
+from bot.jobserver.settings.values import PREFIX, Words
+from bot.runtime.settings import Settings, read_variable
+
+_KEY_FILE = "MODEL_KEY_FILE"
+EXAMPLES = Path(__file__).with_name("agent_examples")
+"""Settings for agents that are not known by name, by whom they are for."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER = re.compile(r"[a-z0-9-]{1,60}")
+
+
+def former_agent(environ: Mapping[str, str], given: object) -> Iterator[str]:
+    """Yields the settings that replace an agent's name, if it is known as an example only."""
+    agent = given
+    with contextlib.suppress(ConfigError):
+        agent = given or read_variable(f"{PREFIX}AGENT", environ)
+    if isinstance(agent, str) and (example := EXAMPLES / f"{agent.strip()}.env") in EXAMPLES.iterdir():
+        text = example.read_text(encoding="utf-8")
+        yield f"{PREFIX}AGENT={agent} is replaced by these settings, with a model and a key of yours:\n\n{text}"
+
+
+def _variables(value: object) -> object:
+    """Reads lines of `NAME=value`; empty lines, and those that begin with #, are left out."""
+    if not isinstance(value, str):
+        return value
+    lines = [line for line in map(str.strip, value.splitlines()) if line and not line.startswith("#")]
+    found = dict(line.split("=", 1) for line in lines if "=" in line)
+    if len(found) < len(lines) or not all(map(_VARIABLE.fullmatch, found)):
+        raise ValueError("must be lines of NAME=value, each name once")
+    return found
+
+
+class AgentSettings(Settings):
+    """The coding agent, and how it is run."""
+
+    agent: Words = Field(
+        (),
+        description="the coding agent that edits: claude or codex, or the command of any program that supports the "
+        "Agent Client Protocol, as a JSON list or as words in shell quoting",
+    )
+    agent_environment: Annotated[Mapping[str, str], BeforeValidator(_variables)] = Field(
+        {},
+        description="variables for the agent, in lines of NAME=value, where {model_url} and {model_key} are the "
+        "address and key of MODEL_API, {model} is MODEL, and {random} a new password; keys of yours belong into "
+        "PASS_ENVIRONMENT",
+    )
+    agent_home: Path | None = Field(
+        None,
+        description="a folder whose files are copied to each job's HOME: an agent's configuration, or a login that is "
+        "a file",
+    )
+    effort: str | None = Field(
+        None,
+        description="how much the agent's model thinks, such as low or high: one of the values that the agent lists, "
+        "which --check shows; by default the agent's own",
+    )
+    permissions: Literal["no", "ask"] = Field(
+        "no",
+        description="the answer to an agent that asks for more than reading and changing files of the copy: "
+        "no, or ask, which is no until whoever sent the request answers yes",
+    )
+
+    @field_validator("agent_home")
+    @classmethod
+    def _is_a_folder(cls, value: Path | None) -> Path | None:
+        folder = value.expanduser() if value else None
+        if folder and not folder.is_dir():
+            raise ValueError("must name a folder")
+        return folder
+
+
+class ModelSettings(Settings):
+    """How a program that is not a named agent reaches its model: the server adds the key."""
+
+    model_api: Literal["anthropic", "openai", "gemini"] | None = Field(
+        None,
+        description="the model API that a command, or an agent that is not known by name, uses: anthropic, openai or "
+        "gemini",
+    )
+    model_url: str | None = Field(
+        None, description="the address of that API, such as a gateway's; by default the provider's own"
+    )
+    model_key: SecretStr | None = Field(None, validate_default=True, description="the key of that API")
+    model_key_header: str | None = Field(
+        None, description="the header in which that API expects its key, such as api-key; by default the API's own"
+    )
+    model_key_file: Path | None = Field(
+        None, description="a file with the key, read again for each request, so that the key can be rotated"
+    )
+
+    @field_validator("model_url")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "https://x")
+        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or parts.query:
+            raise ValueError("must be an address without a password, such as https://models.example.com/v1")
+        return value
+
+    @field_validator("model_key")
+    @classmethod
+    def _is_there(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if info.data.get("model_api") is not None and value is None:
+            raise ValueError("is missing")
+        return value
+
+    @field_validator("model_key_header")
+    @classmethod
+    def _is_a_header(cls, value: str | None) -> str | None:
+        if value is not None and not _HEADER.fullmatch(value.lower()):
+            raise ValueError("must be the name of a header, such as api-key")
+        return value and value.lower()
+
+    def read_model_key(self, _: str = "") -> str:
+        """Returns the current key.
+
+        Raises:
+            ConfigError: its file cannot be read.
+        """
+        if self.model_key_file is not None:
+            return read_variable("MODEL_KEY", {_KEY_FILE: str(self.model_key_file)})
+        return self.model_key.get_secret_value() if self.model_key else ""
