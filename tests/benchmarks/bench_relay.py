@@ -19,8 +19,8 @@ import aiohttp
 from aiohttp import web
 
 from bot.jobserver.egress.anthropic import ANTHROPIC
-from bot.jobserver.egress.model_relay import ModelAccess, model_relay
-from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
+from bot.jobserver.egress.model_login import ModelLogin
+from bot.jobserver.egress.model_relay import model_relay
 
 EVENT = (
     b'event: content_block_delta\ndata: {"type": "content_block_delta", "delta": {"text": "'
@@ -96,8 +96,8 @@ class Way:
 async def compare(options: argparse.Namespace) -> None:
     async with contextlib.AsyncExitStack() as stack:
         address = await stack.enter_async_context(server())
-        access = ModelAccess(RequestPolicy(ANTHROPIC, ModelNames()), f"{address}/v1", ANTHROPIC.header, lambda: "k")
-        run = await stack.enter_async_context(model_relay(access, lambda _: None))
+        login = ModelLogin(ANTHROPIC, ANTHROPIC.header, "KEY", lambda _: "k", address)
+        run = await stack.enter_async_context(model_relay(login, lambda _: None))
         direct = await stack.enter_async_context(aiohttp.ClientSession())
         connector = aiohttp.UnixConnector(str(run.socket))
         relayed = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))

@@ -22,7 +22,7 @@ from bot.jobserver.egress.model_door import (
     door_of_settings,
     relays_models,
 )
-from bot.jobserver.egress.model_login import ModelLogin, Read, login_of, login_with
+from bot.jobserver.egress.model_login import ModelLogin, login_of, login_with
 from bot.jobserver.egress.run_egress import Egress, egress_for
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.findings import SetupFinding
@@ -90,7 +90,8 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
     def read(name: str) -> str:
         return read_variable(name, environment)
 
-    login = login_with(agent.api, agent.keys, read) if agent.api else None
+    model = None if settings.model == _ITS_OWN else settings.model
+    login = login_with(agent.api, agent.keys, read, model) if agent.api else None
     named = {MODEL: settings.model} if settings.model else {}
     launch = AgentLaunch(
         agent,
@@ -99,7 +100,7 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
         {**named, **placeholders},
         None if _is_listed(agent, settings.model, login) else settings.model,
         settings.agent_home,
-        _door(agent, settings, login, read),
+        _door(agent, settings, login),
         wanted=Wanted(settings.model, settings.effort, agent.mode),
     )
     launch.check_placeholders()
@@ -112,7 +113,7 @@ def _is_listed(agent: Agent, model: str | None, login: ModelLogin | None) -> boo
     return bool(model and agent.listed_models and is_at_its_makers and agent.listed_models.fullmatch(model))
 
 
-def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None, read: Read) -> ModelDoor | None:
+def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None) -> ModelDoor | None:
     """Returns the agent's door to its model; None if it has network access, or its login is not for the relay."""
     if not relays_models(settings):
         return None
@@ -121,16 +122,15 @@ def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None, r
     if login is None:
         return None
     login.check_address()
-    model = None if settings.model == _ITS_OWN else settings.model
-    return ModelDoor(login, read, model, frozenset((*agent.keys, *agent.passed)))
+    return ModelDoor(login, frozenset((*agent.keys, *agent.address_variables)))
 
 
 def _without_relay(settings: JobServerSettings) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Returns the variables and placeholders of the MODEL_ settings for an agent that has network access."""
-    if settings.model_api is None or relays_models(settings):
+    if (login := login_of(settings)) is None or relays_models(settings):
         return {}, {}
-    login, key = login_of(settings.model_api, settings.model_url), settings.read_model_key()
-    return login.variables(login.plain_address, key), {MODEL_URL: login.plain_address, MODEL_KEY: key}
+    address, key = login.plain_address, login.key()
+    return login.variables(address, key), {MODEL_URL: address, MODEL_KEY: key}
 
 
 async def check_editor(

@@ -22,13 +22,14 @@ from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.questions import Questions, TimeLimit
 from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.editors.job_log import told_refusals
 from bot.jobserver.egress.model_door import OpenedModel
 from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.run_egress import Connected, Egress
+from bot.jobserver.egress.run_egress import Egress
 from bot.jobserver.errors import EditError
-from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
 from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.usage import Spent
 from bot.runtime.tasks import both_running
 
 _MOST_FILES = 200_000
@@ -101,48 +102,20 @@ class AgentEditor:
         self._asked = PendingPermissions()
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
-        refusals = EgressRefusals()
-        try:
-            async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note) as launch:
-                if launch.relayed:
-                    launch.relayed.run.tell = progress.spent
-                result = await self._started(task, progress, launch, connected)
-        except EditError as error:
-            raise EditError(refusals.after(str(error))) from None
-        finally:
-            for line in refusals.in_log:
-                append_line(task.log, line)
-        return replace(result, notes=refusals.in_words)
-
-    async def _started(
-        self, task: EditTask, progress: EditProgress, launch: AgentLaunch, connected: Connected
-    ) -> EditResult:
-        program = launch.program()
-        redact = Redactor(launch.hidden(program))
-        granted = self._asked.granted(task.workspace.home, task.own_words) if task.is_from_person else ()
-        with open_log(task.log, lambda text: self._mask(redact(text))) as log:
-            limit = TimeLimit(self._time_limit)
-            questions = Questions(progress, redact, limit)
-            try:
-                prepared = await self._prepared(launch, connected(program), task.workspace)
-                async with limit.running():
-                    return await self._edit(
-                        _Run(
-                            task, progress, log, redact, granted, self._attachments(task), questions, launch.relayed
-                        ), prepared,
-                    )  # fmt: skip
-            except TimeoutError:
-                raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
-            except EditError as error:
-                raise EditError(redact(str(error))) from None
-            finally:
-                if launch.relayed:
-                    log.line(f"[{launch.relayed.in_words}]")
-
-    def _attachments(self, task: EditTask) -> AttachedFiles:
-        workspace = task.workspace
-        seen = self._sandbox.attachments(workspace)
-        return AttachedFiles(task.attachments, seen, workspace.attachments)
+        seen = self._sandbox.attachments(task.workspace)
+        given = AttachedFiles(task.attachments, seen, task.workspace.attachments)
+        limit = TimeLimit(self._time_limit)
+        async with told_refusals(task.log) as refusals:
+            async with self._opened(task, refusals, progress.spent) as (launch, prepared, log, redact):
+                granted = self._asked.granted(task.workspace.home, task.own_words) if task.is_from_person else ()
+                questions = Questions(progress, redact, limit)
+                run = _Run(task, progress, log, redact, granted, given, questions, launch.relayed)
+                try:
+                    async with limit.running():
+                        result = await self._edit(run, prepared)
+                except TimeoutError:
+                    raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
+            return replace(result, notes=refusals.in_words)
 
     async def started(self, task: EditTask) -> Started:
         """Starts the agent and sets the wanted options, in a session without a turn.
@@ -150,22 +123,28 @@ class AgentEditor:
         Raises:
             EditError: it cannot be started, or does not speak the protocol.
         """
-        refusals = EgressRefusals()
-        async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note) as launch:
-            program = connected(launch.program())
+        async with self._opened(task, EgressRefusals()) as (launch, prepared, log, redact):
+            async with self._connected(prepared, log) as (_, connection):
+                start = await started(connection, launch.wanted, str(prepared.copy))
+            return Started(start.version, redact(start.options), redact(start.refusal))
+
+    @contextlib.asynccontextmanager
+    async def _opened(
+        self, task: EditTask, refusals: EgressRefusals, spent: Callable[[Spent], None] | None = None
+    ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, AgentLog, Redactor]]:
+        """Prepares a run: its ways to the model and other hosts, its HOME, its log."""
+        async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note, spent) as launch:
+            program = launch.program()
             redact = Redactor(launch.hidden(program))
-            with open_log(task.log, redact) as log:
+            with open_log(task.log, lambda text: self._mask(redact(text))) as log:
                 try:
-                    prepared = await self._prepared(launch, program, task.workspace)
-                    async with self._connected(prepared, log) as (_, connection):
-                        start = await started(connection, launch.wanted, str(prepared.copy))
-                        return Started(start.version, redact(start.options), redact(start.refusal))
+                    await asyncio.to_thread(launch.fill, task.workspace.home)
+                    yield launch, self._sandbox.prepare(connected(program), task.workspace), log, redact
                 except EditError as error:
                     raise EditError(redact(str(error))) from None
-
-    async def _prepared(self, launch: AgentLaunch, program: Program, workspace: Workspace) -> SandboxedProgram:
-        await asyncio.to_thread(launch.fill, workspace.home)
-        return self._sandbox.prepare(program, workspace)
+                finally:
+                    if launch.relayed:
+                        log.line(f"[{launch.relayed.in_words}]")
 
     async def _edit(self, run: _Run, prepared: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace

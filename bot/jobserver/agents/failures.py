@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,16 +38,11 @@ class TurnEnd:
     was_system_error: bool = False
 
 
-FailureRule = Callable[[TurnEnd], str | None]
-"""Returns why a turn failed although it claims success, or None."""
-
-
-def never(_: TurnEnd) -> str | None:
-    return None
-
-
 def codex_failure(end: TurnEnd) -> str | None:
-    """Codex reports errors as its answer and, on request, also as a separate object."""
+    """Returns why a turn failed although it claims success, or None.
+
+    Codex reports errors as its answer and, on request, also as a separate object, in terms that no other agent uses.
+    """
     failure = nested(end.meta, "jetbrains", "air", "sessionFailure")
     if isinstance(failure, Mapping) and failure.get("severity") != "warning":
         return one_line(str(failure.get("title") or end.answer or failure.get("category")))

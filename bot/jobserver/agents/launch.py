@@ -11,10 +11,11 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.options import Wanted
-from bot.jobserver.egress.model_door import MODEL_KEY, MODEL_URL, ModelDoor, OpenedModel
+from bot.jobserver.egress.model_door import MODEL_KEY, MODEL_URL, ModelDoor, OpenedModel, opened_model
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program
 from bot.jobserver.settings import PREFIX
+from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -107,25 +108,18 @@ class AgentLaunch:
     wanted: Wanted = field(default_factory=Wanted)
 
     @asynccontextmanager
-    async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator["AgentLaunch"]:
-        """Yields the launch for one run, with its model relayed if it has a door; `tell_refused` gets what is refused.
-
-        Raises:
-            EditError: the relay cannot be started.
-        """
-        if self.door is None:
-            yield self
-            return
-        async with self.door.opened(tell_refused) as model:
+    async def opened(
+        self, refused: Callable[[str], None], spent: Callable[[Spent], None] | None = None
+    ) -> AsyncIterator["AgentLaunch"]:
+        """Yields the launch for one run, with its model relayed if it has a door, as `opened_model` does."""
+        async with opened_model(self.door, refused, spent) as model:
+            if self.door is None or model is None:
+                yield self
+                return
             passed, variables = map(self.door.without_login, (self.passed, self.variables))
             placeholders = {**self.placeholders, MODEL_URL: model.address, MODEL_KEY: model.run.token}
-            yield replace(
-                self,
-                passed={**passed, **model.variables},
-                variables=variables,
-                placeholders=placeholders,
-                relayed=model,
-            )
+            passed |= model.variables
+            yield replace(self, passed=passed, variables=variables, placeholders=placeholders, relayed=model)
 
     def program(self) -> Program:
         """Returns the program with its variables."""
@@ -183,5 +177,8 @@ def passed_variables(
     Raises:
         ConfigError: such a file cannot be read.
     """
-    found = {name: read_variable(name, environment) for name in (*agent.keys, *agent.passed, *names)}
+    found = {
+        name: read_variable(name, environment)
+        for name in (*agent.keys, *agent.address_variables, *agent.passed, *names)
+    }
     return {name: value for name, value in found.items() if value and not any(key in value for key in never)}

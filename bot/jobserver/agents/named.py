@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.jobserver.agents.failures import FailureRule, codex_failure, never
 from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.model_api import ModelApi
 from bot.jobserver.egress.model_door import RELAY_ADDRESS
@@ -27,7 +26,8 @@ def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
 class Agent:
     """A program that supports the Agent Client Protocol.
 
-    `environment` is set for it; from the server's variables it gets `keys`, `passed` and those in PASS_ENVIRONMENT.
+    `environment` is set for it; from the server's variables it gets `keys`, `address_variables`, `passed` and
+    those in PASS_ENVIRONMENT.
     `mode` is the session mode in which it asks before it acts, `mode_in_sandbox` the one to use in a sandbox, if
     another. `model_variable` sets the model when it starts. Models that match `listed_models` are instead set as a
     session option, which must list them, if the provider itself serves them. `files` returns the initial files of its
@@ -48,12 +48,16 @@ class Agent:
     model_variable: str | None = None
     listed_models: re.Pattern[str] | None = None
     files: Callable[[str | None, Mapping[str, str]], Files] = _no_files
-    failed: FailureRule = never
     login: str = "log it in as its documentation says, by variables that PASS_ENVIRONMENT names or files in AGENT_HOME"
     client_meta: Mapping[str, Any] = field(default_factory=dict)
     install: str = ""
     caches: tuple[str, ...] = ()
     reports_usage_per_turn: bool = False
+
+    @property
+    def address_variables(self) -> tuple[str, ...]:
+        """The variables that say where its model is, and who pays for it."""
+        return (self.api.address_variable, *self.api.account_headers) if self.api else ()
 
 
 def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
@@ -89,7 +93,7 @@ CLAUDE = Agent(
     },
     # In Claude Code's own order.
     keys=("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
-    passed=("ANTHROPIC_BASE_URL", "CLAUDE_CODE_MAX_RETRIES"),
+    passed=("CLAUDE_CODE_MAX_RETRIES",),
     api=ANTHROPIC,
     mode="default",
     model_variable="ANTHROPIC_MODEL",
@@ -110,10 +114,8 @@ CODEX = Agent(
     mode_in_sandbox="agent-full-access",
     listed_models=re.compile(r".+"),
     keys=("CODEX_API_KEY", "OPENAI_API_KEY"),
-    passed=("OPENAI_BASE_URL", *OPENAI.account_headers),
     api=OPENAI,
     files=_codex_files,
-    failed=codex_failure,
     login="set OPENAI_API_KEY, or put .codex/auth.json into AGENT_HOME",
     # Not for Claude, whose adapter would then report errors as successful turns.
     client_meta={"jetbrains": {"air": {"version": 1, "capabilities": ["sessionFailure"]}}},

@@ -15,7 +15,7 @@ from acp.schema import (
 )
 
 from bot.jobserver.agents.content import ends_with_question, last_paragraph
-from bot.jobserver.agents.failures import TurnEnd, failed, stopped_early
+from bot.jobserver.agents.failures import TurnEnd, codex_failure, failed, stopped_early
 from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionPolicy
@@ -109,7 +109,7 @@ def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None], model_fault
 
     `model_fault`: why its model's last answer was not a complete one, as far as the relay knows.
     """
-    if failure := agent.failed(end) or model_fault:
+    if failure := codex_failure(end) or model_fault:
         raise EditError(failed(agent.name, failure, login=agent.login))
     # Some agents give up after a refusal, others continue.
     if (reason := stopped_early(end)) and not (end.stop_reason == "cancelled" and refused):

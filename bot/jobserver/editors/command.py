@@ -3,8 +3,8 @@
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -12,9 +12,8 @@ from typing import IO
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.editors.job_log import MaskedStream, append_line
-from bot.jobserver.egress.model_door import ModelDoor, OpenedModel
-from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.editors.job_log import MaskedStream, told_refusals
+from bot.jobserver.egress.model_door import ModelDoor, OpenedModel, opened_model
 from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox
@@ -75,26 +74,13 @@ class CommandEditor:
     mask: Callable[[str], str] = str
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
-        refusals = EgressRefusals()
-        try:
-            async with self.egress.opened(refusals) as connected, self._opened(refusals) as model:
-                if model:
-                    model.run.tell = progress.spent
+        async with told_refusals(task.log) as refusals:
+            async with (
+                self.egress.opened(refusals) as connected,
+                opened_model(self.door, refusals.note, progress.spent) as model,
+            ):
                 result = await self._edit(task, connected, model)
-        except EditError as error:
-            raise EditError(refusals.after(str(error))) from error
-        finally:
-            for line in refusals.in_log:
-                append_line(task.log, line)
-        return replace(result, notes=refusals.in_words)
-
-    @asynccontextmanager
-    async def _opened(self, refusals: EgressRefusals) -> AsyncIterator[OpenedModel | None]:
-        if self.door is None:
-            yield None
-            return
-        async with self.door.opened(refusals.note) as model:
-            yield model
+            return replace(result, notes=refusals.in_words)
 
     async def _edit(self, task: EditTask, connected: Connected, model: OpenedModel | None) -> EditResult:
         prompt = self._prompt(task).encode(errors="replace")

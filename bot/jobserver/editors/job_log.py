@@ -1,8 +1,11 @@
 """The log of a job: a file for the server's operator."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.errors import EditError
 from bot.jobserver.subprocesses import Stream
 
 _LONGEST_LINE = 16_384
@@ -38,3 +41,16 @@ class MaskedStream:
     def _write(self, data: bytes) -> None:
         text = data.decode(errors="surrogateescape")
         self._stream.write(self._mask(text).encode(errors="surrogateescape"))
+
+
+@asynccontextmanager
+async def told_refusals(path: Path) -> AsyncIterator[EgressRefusals]:
+    """Counts what a run is refused, and tells it in the job's log, and in the reason if the run fails."""
+    refusals = EgressRefusals()
+    try:
+        yield refusals
+    except EditError as error:
+        raise EditError(refusals.after(str(error))) from error
+    finally:
+        for line in refusals.in_log:
+            append_line(path, line)

@@ -5,23 +5,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.model_login import ModelLogin, Read, login_of
+from bot.jobserver.egress.model_login import ModelLogin, login_of
 from bot.jobserver.egress.model_relay import RelayedModel, model_relay
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+from bot.jobserver.usage import Spent
 
 _PORT = 8701
 """Inside the sandbox, whose own loopback interface has nothing else."""
 RELAY_ADDRESS = f"http://127.0.0.1:{_PORT}"
 MODEL_URL, MODEL_KEY = "{model_url}", "{model_key}"
 """Placeholders for the model's address and key in settings."""
-_NO_PROXY = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
-"""The relay must not be reached through a proxy."""
-_ABOUT_MODELS = (
-    "_API_KEY", "_AUTH_TOKEN", "_BASE_URL", "_HOST", "_OAUTH_TOKEN", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
-)  # fmt: skip
 _NOT_COUNTED = (
     "PAGEHAND_JOBSERVER_BUDGET counts what the model relay passes on, and the relay is not in use: it needs "
     "bubblewrap, EGRESS other than open, and a key that the relay supports; or leave the budget out"
@@ -65,18 +61,15 @@ class OpenedModel:
 
 @dataclass(frozen=True)
 class ModelDoor:
-    """How a program's runs reach their model. `model`: the setting; `known`: variables by which the program logs in."""
+    """How a program's runs reach their model. `own`: the variables by which it logs in itself."""
 
     login: ModelLogin
-    read: Read = field(repr=False)
-    model: str | None = None
-    known: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
     def without_login(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Returns what the program may get of some variables: not those about the model, or with the key in them."""
-        key = self.read(self.login.key_variable)
-        own = {name for name in self.known if name.endswith(_ABOUT_MODELS)}
-        return {name: value for name, value in variables.items() if name not in own and not (key and key in value)}
+        """Returns what the program may get of some variables: not those of its login, or with the key in them."""
+        key = self.login.read(self.login.key_variable)
+        return {name: value for name, value in variables.items() if name not in self.own and not (key and key in value)}
 
     @asynccontextmanager
     async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator[OpenedModel]:
@@ -86,19 +79,33 @@ class ModelDoor:
             EditError: it cannot be opened.
         """
         try:
-            key = self.read(self.login.key_variable)
+            key = self.login.key()
         except ConfigError as error:
             raise EditError(str(error)) from None
-        if not key:
-            raise EditError(f"{self.login.key_variable} is missing")
-        access = self.login.access(self.read, self.model)
         async with AsyncExitStack() as stack:
             try:
-                run = await stack.enter_async_context(model_relay(access, tell_refused))
+                run = await stack.enter_async_context(model_relay(self.login, tell_refused))
             except OSError as error:
                 raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
             address = f"{RELAY_ADDRESS}{self.login.api.suffix}"
-            yield OpenedModel(run, {**self.login.variables(address, run.token), **_NO_PROXY}, address, key)
+            yield OpenedModel(run, self.login.variables(address, run.token), address, key)
+
+
+@asynccontextmanager
+async def opened_model(
+    door: ModelDoor | None, refused: Callable[[str], None], spent: Callable[[Spent], None] | None = None
+) -> AsyncIterator[OpenedModel | None]:
+    """Opens a door for one run, if there is one; `refused` and `spent` are told what the relay refuses and counts.
+
+    Raises:
+        EditError: it cannot be opened.
+    """
+    if door is None:
+        yield None
+        return
+    async with door.opened(refused) as model:
+        model.run.tell = spent
+        yield model
 
 
 def relays_models(settings: SandboxSettings) -> bool:
@@ -118,8 +125,8 @@ def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
     Raises:
         JobServerError: its address, or the proxy on the way there, cannot be used.
     """
-    if settings.model_api is None or not relays_models(settings):
+    login = login_of(settings, settings.model)
+    if login is None or not relays_models(settings):
         return None
-    login = login_of(settings.model_api, settings.model_url, settings.model_key_header)
     login.check_address()
-    return ModelDoor(login, settings.read_model_key, settings.model)
+    return ModelDoor(login)

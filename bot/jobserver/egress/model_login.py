@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 from urllib.parse import urlsplit
 
 from bot.errors import ConfigError
 from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.gemini import GEMINI
 from bot.jobserver.egress.model_api import BEARER, ModelApi
-from bot.jobserver.egress.model_relay import ModelAccess
-from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 from bot.jobserver.egress.openai import OPENAI
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.settings.agent import ModelSettings
 
 Read = Callable[[str], str]
 """Returns the value of a server variable, or of the file that `<name>_FILE` names; empty if neither is set."""
@@ -21,17 +19,26 @@ Read = Callable[[str], str]
 
 @dataclass(frozen=True)
 class ModelLogin:
-    """`key_variable` contains the real key for the server, and a token for the agent.
+    """How to reach a model, which the sandbox does not know.
 
-    `header` is where the API expects it, `address` the API's address for the server, empty for the provider's own.
-    `headers` go with every request.
+    `key_variable` contains the real key for the server, read again each time, and a token for the agent. `header` is
+    where the API expects it, `address` the API's address for the server, empty for the provider's own. `model` is the
+    setting. `headers` go with every request.
     """
 
     api: ModelApi
     header: str
     key_variable: str
+    read: Read = field(repr=False)
     address: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    model: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def key(self) -> str:
+        """Returns the key. Raises ConfigError if it is missing, or its file cannot be read."""
+        if found := self.read(self.key_variable):
+            return found
+        raise ConfigError([f"{self.key_variable} is missing"])
 
     @property
     def upstream(self) -> str:
@@ -62,17 +69,6 @@ class ModelLogin:
         except ConfigError as error:
             raise JobServerError(str(error)) from None
 
-    def access(self, read: Read, model: str | None) -> ModelAccess:
-        """Returns what the relay needs; `model` is the setting."""
-
-        def key() -> str:
-            if found := read(self.key_variable):
-                return found
-            raise ConfigError([f"{self.key_variable} is missing"])
-
-        policy = RequestPolicy(self.api, ModelNames(model, self.api.companions))
-        return ModelAccess(policy, self.upstream, self.header, key, self.headers)
-
     def variables(self, address: str, key: str) -> dict[str, str]:
         """Returns the variables in which the API's own libraries find address and key."""
         return {self.api.address_variable: address, self.key_variable: key}
@@ -81,19 +77,21 @@ class ModelLogin:
 APIS = {api.name: api for api in (ANTHROPIC, OPENAI, GEMINI)}
 
 
-def login_of(
-    api: Literal["anthropic", "openai", "gemini"], address: str | None = None, header: str | None = None
-) -> ModelLogin:
+def login_of(settings: ModelSettings, model: str | None = None) -> ModelLogin | None:
     """Returns the login of a program that finds its key and address in the variables of the API's own libraries."""
-    of = APIS[api]
-    return ModelLogin(of, header or of.header, of.key_variable, address or "")
+    if settings.model_api is None:
+        return None
+    of, address = APIS[settings.model_api], settings.model_url or ""
+    return ModelLogin(
+        of, settings.model_key_header or of.header, of.key_variable, settings.read_model_key, address, model
+    )
 
 
-def login_with(api: ModelApi, keys: Iterable[str], read: Read) -> ModelLogin | None:
+def login_with(api: ModelApi, keys: Iterable[str], read: Read, model: str | None) -> ModelLogin | None:
     """Returns the login by the first of some variables that is set, or None; tokens have a header of their own."""
     name = next(filter(read, keys), None)
     if name is None:
         return None
     headers = {header: value for variable, header in api.account_headers.items() if (value := read(variable))}
     header = BEARER if name.endswith("_TOKEN") else api.header
-    return ModelLogin(api, header, name, read(api.address_variable), headers)
+    return ModelLogin(api, header, name, read, read(api.address_variable), model, headers)

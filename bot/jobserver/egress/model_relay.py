@@ -10,7 +10,7 @@ import secrets
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -30,6 +30,7 @@ from bot.jobserver.egress.model_api import (
     response_headers,
     with_key,
 )
+from bot.jobserver.egress.model_login import ModelLogin
 from bot.jobserver.egress.model_requests import RequestPolicy
 from bot.jobserver.egress.request_rules import RELAY, RefusedRequest
 from bot.jobserver.egress.upstream_proxy import proxy_for
@@ -69,21 +70,6 @@ def in_words(error: Exception) -> str:
             return type(error).__name__
 
 
-@dataclass(frozen=True)
-class ModelAccess:
-    """How to reach a model; the sandbox does not know this.
-
-    `address` includes the API's version, such as `https://api.openai.com/v1`. `key` reads the key again each time, and
-    raises ConfigError if it cannot. `headers` go with every request.
-    """
-
-    policy: RequestPolicy
-    address: str
-    key_header: str
-    key: Callable[[], str] = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
 @dataclass
 class RelayedModel:
     """A run's relay, and its use. `socket` is the relay's socket, and `token` the run's key for it."""
@@ -105,7 +91,7 @@ class RelayedModel:
 
 
 @contextlib.asynccontextmanager
-async def model_relay(access: ModelAccess, tell_refused: Callable[[str], None]) -> AsyncIterator[RelayedModel]:
+async def model_relay(login: ModelLogin, tell_refused: Callable[[str], None]) -> AsyncIterator[RelayedModel]:
     """Serves one run; pending requests end with it.
 
     Raises:
@@ -116,7 +102,7 @@ async def model_relay(access: ModelAccess, tell_refused: Callable[[str], None]) 
         connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
         session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar())
         async with session:
-            relay = _Relay(access, run, session, tell_refused)
+            relay = _Relay(login, run, session, tell_refused)
             server = HttpServer(
                 web.Application(middlewares=[relay.answer]),
                 request_seconds=_REQUEST_S,
@@ -147,21 +133,22 @@ class _Relay:
 
     def __init__(
         self,
-        access: ModelAccess,
+        login: ModelLogin,
         run: RelayedModel,
         session: aiohttp.ClientSession,
         tell_refused: Callable[[str], None],
     ) -> None:
-        self._access = access
+        self._login = login
+        self._policy = RequestPolicy(login.api, login.model)
         self._run = run
         self._session = session
         self._tell_refused = tell_refused
 
     @web.middleware
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:  # noqa: ARG002 - by name
-        if not holds_token(request.headers, self._run.token, self._access.key_header):
+        if not holds_token(request.headers, self._run.token, self._login.header):
             return self._refuse(request, RefusedRequest("a wrong token", "This is not the run's key."), status=401)
-        policy = self._access.policy
+        policy = self._policy
         route = policy.route(request.method, request.raw_path, request.headers)
         if isinstance(route, RefusedRequest):
             return self._refuse(request, route)
@@ -188,17 +175,17 @@ class _Relay:
         return response
 
     async def _relayed(self, request: web.Request, route: Route, body: bytes) -> web.StreamResponse:
-        access = self._access
-        seen = ModelAnswer(access.policy.api)
+        login = self._login
+        seen = ModelAnswer(login.api)
         if _HAS_TOOLS.search(body) and not _COUNTS.search(route.target):
             self._run.last = seen
         try:
-            key = access.key()
+            key = login.key()
             headers = request_headers(request.headers)
-            headers.update({**access.headers, **with_key(access.key_header, key), "Accept-Encoding": "identity"})
+            headers.update({**login.headers, **with_key(login.header, key), "Accept-Encoding": "identity"})
             async with self._session.request(
-                request.method, URL(access.address + route.target, encoded=True), headers=headers, data=body or None,
-                allow_redirects=False, proxy=proxy_for(access.address),
+                request.method, URL(login.upstream + route.target, encoded=True), headers=headers, data=body or None,
+                allow_redirects=False, proxy=proxy_for(login.upstream),
             ) as answer:  # fmt: skip
                 self._run.requests += 1
                 return await self._passed_on(request, answer, key, seen)
@@ -206,7 +193,7 @@ class _Relay:
             seen.fault = f"{RELAY} has no key: {error}"
             return self._error(request, 502, seen.fault)
         except (aiohttp.ClientError, TimeoutError) as error:
-            words = f"{RELAY} cannot reach {urlsplit(access.address).hostname}: {in_words(error)}"
+            words = f"{RELAY} cannot reach {urlsplit(login.upstream).hostname}: {in_words(error)}"
             if request.transport is not None and request.writer.output_size:
                 request.transport.abort()  # a truncated response must not look complete
                 if not isinstance(error, aiohttp.ClientConnectionResetError):  # otherwise the agent closed it

@@ -65,44 +65,11 @@ def _no_constant(_: str) -> None:
 
 
 @dataclass(frozen=True)
-class ModelNames:
-    """`setting`: the model that is set, in the agent's own notation; `companions` matches additional names."""
-
-    setting: str | None = None
-    companions: re.Pattern[str] | None = None
-
-    def refusal(self, model: object) -> RefusedRequest | None:
-        """Returns why a request must not use this model, or None."""
-        if not isinstance(model, str) or not model:
-            return RefusedRequest("a request without a model", f"{RELAY} refuses this: it names no model.")
-        name = model.removeprefix("models/")
-        if self._is_set(name) or (self.companions is not None and self.companions.fullmatch(name)):
-            return None
-        if self.setting is not None:
-            return RefusedRequest(
-                shown(name), f"{RELAY} refuses the model {shown(name)}: {_SETTING} names another one."
-            )
-        if _SEARCHES_ON_ITS_OWN.search(name):
-            words = f"{RELAY} refuses the model {shown(name)}, which may search on its own, unless {_SETTING} names it."
-            return RefusedRequest(shown(name), words)
-        return None
-
-    def _is_set(self, name: str) -> bool:
-        """Compares names; agents may omit the provider of `provider/model`, and name families of models by one word."""
-        if self.setting is None:
-            return False
-        wanted = _LONG_CONTEXT.sub("", self.setting).removeprefix("models/")
-        if wanted in _FAMILIES:
-            return name.startswith("claude-") and wanted in name.split("-")
-        return name in {wanted, wanted.partition("/")[2]}
-
-
-@dataclass(frozen=True)
 class RequestPolicy:
-    """What an agent may request, from which API and which models."""
+    """What an agent may request from an API. `model`: the setting, in the agent's own notation."""
 
     api: ModelApi
-    names: ModelNames
+    model: str | None = None
     _logged: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def route(self, method: str, target: str, headers: CIMultiDictProxy[str]) -> Route | RefusedRequest:
@@ -147,8 +114,32 @@ class RequestPolicy:
         yield from check(body, shape, self.api.shapes, self.api.opaque)
         in_body = body.get("model")
         for model in [in_body] if route.model is None else [route.model] if in_body is None else [route.model, in_body]:
-            if (found := self.names.refusal(model)) is not None:
+            if (found := self.model_refusal(model)) is not None:
                 yield found
+
+    def model_refusal(self, model: object) -> RefusedRequest | None:
+        """Returns why a request must not use this model, or None."""
+        if not isinstance(model, str) or not model:
+            return RefusedRequest("a request without a model", f"{RELAY} refuses this: it names no model.")
+        name, companions = model.removeprefix("models/"), self.api.companions
+        if self._is_set(name) or (companions is not None and companions.fullmatch(name)):
+            return None
+        if self.model is not None:
+            words = f"{RELAY} refuses the model {shown(name)}: {_SETTING} names another one."
+        elif _SEARCHES_ON_ITS_OWN.search(name):
+            words = f"{RELAY} refuses the model {shown(name)}, which may search on its own, unless {_SETTING} names it."
+        else:
+            return None
+        return RefusedRequest(shown(name), words)
+
+    def _is_set(self, name: str) -> bool:
+        """Compares names; agents may omit the provider of `provider/model`, and name families of models by one word."""
+        if self.model is None:
+            return False
+        wanted = _LONG_CONTEXT.sub("", self.model).removeprefix("models/")
+        if wanted in _FAMILIES:
+            return name.startswith("claude-") and wanted in name.split("-")
+        return name in {wanted, wanted.partition("/")[2]}
 
 
 def _refused_form(why: str) -> RefusedRequest:

@@ -213,15 +213,10 @@ async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:
 
 
 def _response(status: int, words: str) -> bytes:
-    parser = h11.Connection(h11.SERVER)
-    parser.receive_data(b"CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n")
-    parser.next_event()
-    body = f"{words}\n".encode() if words else b""
-    headers = [("content-length", str(len(body))), ("content-type", "text/plain")] if body else []
-    if status == 200:  # noqa: PLR2004 - "OK"
-        return parser.send(h11.Response(status_code=200, headers=[])) or b""
-    head = parser.send(h11.Response(status_code=status, headers=[*headers, ("connection", "close")])) or b""
-    return head + (parser.send(h11.Data(data=body)) or b"")
+    if not words:
+        return f"HTTP/1.1 {status} \r\n\r\n".encode()
+    fields = f"content-length: {len(words) + 1}\r\ncontent-type: text/plain\r\nconnection: close"
+    return f"HTTP/1.1 {status} \r\n{fields}\r\n\r\n{words}\n".encode("ascii")
 
 
 async def _tunnel(inner: Streams, outer: Streams, idle_s: float) -> None:

@@ -16,8 +16,8 @@ from bot.errors import ConfigError
 from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.gemini import GEMINI
 from bot.jobserver.egress.model_api import ModelApi
-from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay
-from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
+from bot.jobserver.egress.model_login import ModelLogin
+from bot.jobserver.egress.model_relay import LARGEST_REQUEST, model_relay
 from bot.jobserver.egress.openai import OPENAI
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.usage import Spent
@@ -179,10 +179,8 @@ async def test_streams_end_with_the_run() -> None:
 
     async with upstream_server() as upstream:
         upstream.answer = endless
-        access = ModelAccess(
-            RequestPolicy(ANTHROPIC, ModelNames()), f"{upstream.url}/v1", ANTHROPIC.header, lambda: KEY
-        )
-        async with model_relay(access, lambda _: None) as run:
+        login = ModelLogin(ANTHROPIC, ANTHROPIC.header, "KEY", lambda _: KEY, upstream.url)
+        async with model_relay(login, lambda _: None) as run:
             assert stat.S_IMODE(run.socket.parent.stat().st_mode) == 0o700
             reader, writer = await asyncio.open_unix_connection(run.socket)
             request = (

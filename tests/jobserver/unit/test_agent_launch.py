@@ -101,7 +101,7 @@ def test_agents_run_in_asking_mode_and_sandboxed_codex_in_another() -> None:
 
 def test_the_relay_accepts_any_model_of_the_agents_own_choice() -> None:
     doors = [launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model=model).door for model in ("default", "opus")]
-    assert [door and door.model for door in doors] == [None, "opus"]
+    assert [door and door.login.model for door in doors] == [None, "opus"]
 
 
 def test_an_unreadable_key_file_is_reported() -> None:

@@ -1,7 +1,6 @@
 """Which requests pass the model relay, by method, target, headers and body."""
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.gemini import GEMINI
 from bot.jobserver.egress.model_api import ModelApi, Route, holds_token, request_headers, response_headers
-from bot.jobserver.egress.model_requests import MOST_VALUES, ModelNames, RequestPolicy, parse_object
+from bot.jobserver.egress.model_requests import MOST_VALUES, RequestPolicy, parse_object
 from bot.jobserver.egress.openai import OPENAI
 from bot.jobserver.egress.request_rules import RefusedRequest
 
@@ -33,9 +32,9 @@ def headers(**more: str) -> CIMultiDictProxy[str]:
     return CIMultiDictProxy(CIMultiDict({"Content-Type": "application/json", **more}))
 
 
-def looked_at(target: str, body: Any, names: ModelNames | None = None) -> RefusedRequest | None:
+def looked_at(target: str, body: Any, model: str | None = None) -> RefusedRequest | None:
     api, path = TARGETS[target]
-    policy = RequestPolicy(api, names or ModelNames())
+    policy = RequestPolicy(api, model)
     route = policy.route("POST", path, headers())
     assert isinstance(route, Route)
     whole = body if isinstance(body, bytes) else json.dumps({"model": "m", **body}).encode()
@@ -273,7 +272,7 @@ def test_what_is_new_passes_unless_an_address_a_file_or_a_tool_is_inside(
 
 def test_what_is_new_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    policy = RequestPolicy(ANTHROPIC, ModelNames())
+    policy = RequestPolicy(ANTHROPIC)
     route = policy.route("POST", "/v1/messages", headers())
     assert isinstance(route, Route)
     for _ in range(3):
@@ -390,6 +389,7 @@ def test_other_request_targets_are_refused(api: ModelApi, tail: str) -> None:
         ("claude-opus-5", "claude-opus-5-1", False),
         ("claude-opus-5[1m]", "claude-opus-5", True),
         ("claude-opus-5", "claude-haiku-4-5-20251001", True),
+        ("claude-opus-5", "claude-3-5-haiku-latest", True),
         ("sonnet", "claude-sonnet-4-5-20250929", True),
         ("sonnet", "claude-opus-5", False),
         ("anthropic/claude-sonnet-4-5", "claude-sonnet-4-5", True),
@@ -399,14 +399,12 @@ def test_other_request_targets_are_refused(api: ModelApi, tail: str) -> None:
 )
 def test_only_permitted_models_may_be_requested(setting: str | None, asked: object, *, passes: bool) -> None:
     """The configured one and its companions; without a setting any, except those that search by themselves."""
-    names = ModelNames(setting, re.compile(r"claude-haiku-[0-9-]+"))
-    assert (names.refusal(asked) is None) == passes
+    assert (RequestPolicy(ANTHROPIC, setting).model_refusal(asked) is None) == passes
 
 
 def test_models_in_target_and_body_are_both_checked() -> None:
-    names = ModelNames("gemini-x")
-    assert looked_at("gemini", {"contents": [], "model": "models/gemini-x"}, names) is None
-    refused = looked_at("gemini", {"contents": [], "model": "models/other"}, names)
+    assert looked_at("gemini", {"contents": [], "model": "models/gemini-x"}, "gemini-x") is None
+    refused = looked_at("gemini", {"contents": [], "model": "models/other"}, "gemini-x")
     assert refused is not None
     assert refused.what == "other"
 

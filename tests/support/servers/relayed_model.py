@@ -12,8 +12,8 @@ from aiohttp import web
 
 from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.model_api import ModelApi
-from bot.jobserver.egress.model_relay import ModelAccess, RelayedModel, model_relay
-from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
+from bot.jobserver.egress.model_login import ModelLogin
+from bot.jobserver.egress.model_relay import RelayedModel, model_relay
 
 KEY = "planted-key-of-the-model"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -92,17 +92,16 @@ async def upstream_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[Up
 async def relay_world(
     api: ModelApi = ANTHROPIC,
     *,
-    names: ModelNames | None = None,
+    model: str | None = None,
     key: Callable[[], str] = lambda: KEY,
     header: str = ANTHROPIC.header,
     address: str | None = None,
 ) -> AsyncIterator[RelayWorld]:
     refused: list[str] = []
     async with upstream_server() as upstream:
-        policy = RequestPolicy(api, names or ModelNames())
-        access = ModelAccess(policy, address or f"{upstream.url}{api.prefix}", header, key)
+        login = ModelLogin(api, header, "KEY", lambda _: key(), address or f"{upstream.url}{api.prefix}", model)
         async with (
-            model_relay(access, refused.append) as run,
+            model_relay(login, refused.append) as run,
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(run.socket))) as session,
         ):
             yield RelayWorld(upstream, run, session, refused)
