@@ -34,7 +34,7 @@ class KnownValues:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._monotonic = monotonic
-        self._environment = dict(environment)
+        self._environment = {**settings.agent_environment, **environment}
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
         self._rotating = settings.rotating_secrets
         self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))

@@ -167,7 +167,7 @@ def test_the_server_knows_its_own_and_its_programs_secrets(tmp_path: Path) -> No
     settings = JobServerSettings(
         repository="https://github.com/acme/docs", api_key="api-key-of-the-server", agent_home=home,
         reviewers=SecretStr("Ada: key-of-ada-0123456789"), github_token=SecretStr("token-of-github-01"),
-        pass_environment="REGION,DEPLOY_AUTH",
+        pass_environment="REGION,DEPLOY_AUTH", agent_environment="ITS_TOKEN=in-a-line-012345\nPASSWORD={random}",
     )  # fmt: skip
     environment = {
         "ANTHROPIC_API_KEY": "agents-own-key-01", "REGION": "eu-central-1", "DEPLOY_AUTH": "pass-through-1",
@@ -179,10 +179,17 @@ def test_the_server_knows_its_own_and_its_programs_secrets(tmp_path: Path) -> No
     told = set(known().values)
     assert {
         "api-key-of-the-server", "key-of-ada-0123456789", "token-of-github-01", "agents-own-key-01", "pass-through-1",
-        "from-a-file-0123456789", "Pr0xyPassw0rd!",
+        "from-a-file-0123456789", "Pr0xyPassw0rd!", "in-a-line-012345",
     } <= told  # fmt: skip
     assert any(value.startswith("sk-proj-") for value in told)
-    assert not told & {"eu-central-1", "/run/agent.sock", "your-token-here", "/usr/bin:/bin", "docs/samples/**"}
+    assert not told & {
+        "eu-central-1",
+        "/run/agent.sock",
+        "your-token-here",
+        "/usr/bin:/bin",
+        "docs/samples/**",
+        "{random}",
+    }
     assert known.known("a api-key-of-the-server b") == "a [masked: Pagehand's own credential] b"
 
 
