@@ -19,7 +19,6 @@ from bot.jobserver.egress.model_door import (
     MODEL_URL,
     ModelDoor,
     check_budget,
-    door_of_settings,
     relays_models,
 )
 from bot.jobserver.egress.model_login import ModelLogin, login_of, login_with
@@ -91,14 +90,15 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
         return read_variable(name, environment)
 
     model = None if settings.model == _ITS_OWN else settings.model
-    login = login_with(agent.api, agent.keys, read, model) if agent.api else None
+    own_login = login_with(agent.api, agent.keys, read, model) if agent.api else None
+    login = login_of(settings, model) or own_login
     named = {MODEL: settings.model} if settings.model else {}
     launch = AgentLaunch(
         agent,
         {**passed, **own},
         settings.agent_environment,
         {**named, **placeholders},
-        None if _is_listed(agent, settings.model, login) else settings.model,
+        None if _is_listed(agent, settings.model, own_login) else settings.model,
         settings.agent_home,
         _door(agent, settings, login),
         wanted=Wanted(settings.model, settings.effort, agent.mode),
@@ -115,11 +115,7 @@ def _is_listed(agent: Agent, model: str | None, login: ModelLogin | None) -> boo
 
 def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None) -> ModelDoor | None:
     """Returns the agent's door to its model; None if it has network access, or its login is not for the relay."""
-    if not relays_models(settings):
-        return None
-    if settings.model_api is not None:
-        return door_of_settings(settings)
-    if login is None:
+    if login is None or not relays_models(settings):
         return None
     login.check_address()
     return ModelDoor(login, frozenset((*agent.keys, *agent.address_variables)))

@@ -26,12 +26,11 @@ def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
 class Agent:
     """A program that supports the Agent Client Protocol.
 
-    `environment` is set for it; from the server's variables it gets `keys`, `address_variables`, `passed` and
-    those in PASS_ENVIRONMENT.
-    `mode` is the session mode in which it asks before it acts, `mode_in_sandbox` the one to use in a sandbox, if
-    another. `model_variable` sets the model when it starts. Models that match `listed_models` are instead set as a
-    session option, which must list them, if the provider itself serves them. `files` returns the initial files of its
-    HOME. `login` explains how to log in: with the first of `keys` that is set, the relay does it at `api`.
+    `environment` is set for it; from the server's variables it gets `keys`, `address_variables`, `passed` and those in
+    PASS_ENVIRONMENT. `mode` is the session mode in which it asks before it acts, `mode_in_sandbox` the one to use in a
+    sandbox, if another. `model_variable` sets the model when it starts. Models that match `listed_models` are instead
+    set as a session option, which must list them, if the provider itself serves them. `files` returns the initial files
+    of its HOME. `login` explains how to log in: with the first of `keys` that is set, the relay does it at `api`.
     `client_meta` is sent on initialization. `install` installs the tested version, and of what that pulls in the newest
     at that date. `caches` are folders in HOME that need not be kept, in addition to those of common programs.
     `reports_usage_per_turn`: the usage it reports is that of a turn, not of the session as the protocol defines.

@@ -1,6 +1,6 @@
 """A run's door to its model: starts the relay behind it, and gives the program its address."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -42,15 +42,11 @@ class OpenedModel:
         """Why the model's last answer to the agent's own work is not a complete one."""
         return self.run.last.fault if self.run.last else None
 
-    def filled_in(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Returns a command with the relay's address in place of `MODEL_URL`."""
-        return tuple(word.replace(MODEL_URL, self.address) for word in command)
-
     def given_to(self, program: Program) -> Program:
         """Returns a program that knows the relay's address, but not the real key."""
         kept = {name: value for name, value in program.environment.items() if self.key not in value}
-        environment = {**kept, **self.variables}
-        return Program(self.filled_in(program.arguments), environment, (*program.doors, *self.doors))
+        arguments = tuple(word.replace(MODEL_URL, self.address) for word in program.arguments)
+        return Program(arguments, {**kept, **self.variables}, (*program.doors, *self.doors))
 
     @property
     def in_words(self) -> str:
@@ -71,25 +67,6 @@ class ModelDoor:
         key = self.login.read(self.login.key_variable)
         return {name: value for name, value in variables.items() if name not in self.own and not (key and key in value)}
 
-    @asynccontextmanager
-    async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator[OpenedModel]:
-        """Opens the door for one run.
-
-        Raises:
-            EditError: it cannot be opened.
-        """
-        try:
-            key = self.login.key()
-        except ConfigError as error:
-            raise EditError(str(error)) from None
-        async with AsyncExitStack() as stack:
-            try:
-                run = await stack.enter_async_context(model_relay(self.login, tell_refused))
-            except OSError as error:
-                raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
-            address = f"{RELAY_ADDRESS}{self.login.api.suffix}"
-            yield OpenedModel(run, self.login.variables(address, run.token), address, key)
-
 
 @asynccontextmanager
 async def opened_model(
@@ -103,9 +80,18 @@ async def opened_model(
     if door is None:
         yield None
         return
-    async with door.opened(refused) as model:
-        model.run.tell = spent
-        yield model
+    login = door.login
+    async with AsyncExitStack() as stack:
+        try:
+            key = login.key()
+            run = await stack.enter_async_context(model_relay(login, refused))
+        except ConfigError as error:
+            raise EditError(str(error)) from None
+        except OSError as error:
+            raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
+        run.tell = spent
+        address = f"{RELAY_ADDRESS}{login.api.suffix}"
+        yield OpenedModel(run, login.variables(address, run.token), address, key)
 
 
 def relays_models(settings: SandboxSettings) -> bool:

@@ -113,6 +113,15 @@ async def test_codex_does_not_have_openai_search_the_web() -> None:
     assert config["model_providers"]["pagehand"]["base_url"] == f"{RELAY_ADDRESS}/v1"
 
 
+async def test_a_known_agents_own_keys_are_withheld_if_settings_name_its_model() -> None:
+    environment = {"ANTHROPIC_AUTH_TOKEN": "another-key", "ANTHROPIC_BASE_URL": "https://gw.example"}
+    given: dict[str, Any] = {"model_api": "anthropic", "model_key": SecretStr(KEY)}
+    async with opened(environment, agent=("claude",), **given) as launch:
+        got = launch.program().environment
+    assert "ANTHROPIC_AUTH_TOKEN" not in got
+    assert got["ANTHROPIC_BASE_URL"] == RELAY_ADDRESS
+
+
 async def test_a_passed_variable_that_contains_the_key_is_withheld() -> None:
     environment = {"ANTHROPIC_API_KEY": KEY, "COPY": f"Bearer {KEY}", "MINE": "x", "CLAUDE_CODE_MAX_RETRIES": "1"}
     async with opened(environment, agent=("claude",), pass_environment=("COPY", "MINE")) as launch:
