@@ -15,6 +15,7 @@ from aiohttp import web
 
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of, clients_of
+from bot.app.early_health import Listen, early_health, listen
 from bot.app.edges import Edges, open_edges
 from bot.app.metrics.readings import Readings, free_bytes
 from bot.app.settings.config import Config
@@ -23,7 +24,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.last_times import LastTime
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import with_aliases
-from bot.errors import CannotStart, ChatError, StoreError
+from bot.errors import ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RECOVERY_SECONDS, RecordingHealth
@@ -96,9 +97,16 @@ class App:
     """The bot: call `start`, then `stop`. `owner` identifies this run of the process in the database."""
 
     def __init__(
-        self, config: Config, edges: Edges, role: Role = Role.RUN, *, timings: HealthTimings | None = None
+        self,
+        config: Config,
+        edges: Edges,
+        role: Role = Role.RUN,
+        *,
+        timings: HealthTimings | None = None,
+        listen: Listen = listen,
     ) -> None:
         self._edges = edges
+        self._listen = listen
         self._role = role
         self._timings = timings or HealthTimings()
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -130,8 +138,6 @@ class App:
                 await self._page.start()
         except ChatError as error:
             raise token_refused(error, APP_TOKEN) from None
-        except OSError as error:
-            raise CannotStart(f"it {error.strerror or error}. Choose another port or address.") from None
         if self._heartbeat is not None:
             await self._heartbeat.beat()
             self._supervisor.start(type(self._heartbeat).__name__, self._heartbeat.run)
@@ -291,16 +297,19 @@ class App:
             )
         secret = config.slack_signing_secret or RotatingSecret("")
         pages, note = [*health_routes(self.health), *self._metrics_at_port], self._happened.add
-        return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=pages, note=note)
+        at = partial(self._listen, config.host, config.port)
+        return HttpReceiver(slack, secret, listen=at, pages=pages, note=note)
 
     def _build_page(self, config: Config) -> HealthPage | None:
         """Builds a separate health page. A `web` process that receives nothing serves it at PORT, where a hosting
         platform checks that the process is up.
         """
         if self._role is Role.WEB and self.receiver is None:
-            return HealthPage(self.health, host=config.host, port=config.port, more=self._metrics_at_port)
-        port = config.health_port
-        return None if port is None else HealthPage(self.health, host=config.health_host, port=port, more=self._metrics)
+            return HealthPage(self.health, partial(self._listen, config.host, config.port), more=self._metrics_at_port)
+        if config.health_port is None:
+            return None
+        at = partial(self._listen, config.health_host, config.health_port)
+        return HealthPage(self.health, at, more=self._metrics)
 
     def _build_metrics(self, config: Config) -> Sequence[web.RouteDef]:
         page = self._edges.metrics.page
@@ -334,16 +343,25 @@ async def run(config: Config, role: Role = Role.RUN, *, decorate: Callable[[Edge
 
 
 async def _start_app(config: Config, role: Role, decorate: Callable[[Edges], None]) -> App:
-    edges = await open_edges(config)
-    decorate(edges)
-    app = App(config, edges, role)
-    freeze_startup_objects()
-    try:
-        await app.start()
-    except BaseException:
-        await app.stop()
-        raise
+    async with early_health(_addresses(config, role)) as listen_there:
+        edges = await open_edges(config)
+        decorate(edges)
+        app = App(config, edges, role, listen=listen_there)
+        freeze_startup_objects()
+        try:
+            await app.start()
+        except BaseException:
+            await app.stop()
+            raise
     return app
+
+
+def _addresses(config: Config, role: Role) -> Iterator[tuple[str, int]]:
+    """Yields the hosts and ports where the process will serve its health checks."""
+    if role is Role.WEB or (role is Role.RUN and config.slack_app_token is None):
+        yield config.host, config.port
+    if config.health_port is not None:
+        yield config.health_host, config.health_port
 
 
 def _permission_rules(config: Config, edges: Edges) -> PermissionRules:

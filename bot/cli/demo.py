@@ -24,20 +24,15 @@ _PATIENCE = 5.0
 """Seconds after the first signal in which others are ignored, because they would disturb the cleanup."""
 
 
-def browse(keep: str | None, ports: Ports, agent: str) -> None:
-    """Runs the demo for a browser until Ctrl-C. Raises PagehandError.
-
-    `keep` is the directory for its data, which is deleted at the end if there is none. `agent` may be empty.
-    """
-    with _prepared(keep) as directory:
+def browse(ports: Ports, agent: str) -> None:
+    """Runs the demo for a browser until Ctrl-C. Raises PagehandError. `agent` may be empty."""
+    with _prepared() as directory:
         _run(_browse(directory, ports, agent))
 
 
-def run_once(
-    keep: str | None, ports: Ports, agent: str, prompt: str, replies: tuple[str, ...], *, limit: float
-) -> None:
+def run_once(ports: Ports, agent: str, prompt: str, replies: tuple[str, ...], *, limit: float) -> None:
     """Runs the whole loop once, within `limit` seconds, and prints the thread. Raises DemoError, PagehandError."""
-    with _prepared(keep) as directory:
+    with _prepared() as directory:
         _run(_run_once(directory, ports, agent, prompt, replies, limit=limit))
 
 
@@ -71,26 +66,15 @@ async def _cancelled_by_signal(work: Coroutine[Any, Any, None]) -> None:
 
 
 @contextmanager
-def _prepared(keep: str | None) -> Iterator[Path]:
-    """Prepares the process for a demo; yields the directory for its data."""
+def _prepared() -> Iterator[Path]:
+    """Prepares the process for a demo; yields the directory for its data, which is deleted at the end."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())  # until they can clean up
     configure_logging("WARNING", [])
     try:
-        with _data_directory(keep) as directory:
-            yield directory
+        with tempfile.TemporaryDirectory(prefix="pagehand-demo-", ignore_cleanup_errors=True) as directory:
+            yield Path(directory)
     except JobServerError as error:
         raise DemoError(str(error)) from None
-
-
-@contextmanager
-def _data_directory(keep: str | None) -> Iterator[Path]:
-    if keep is not None:
-        kept = Path(keep).resolve()
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept
-        return
-    with tempfile.TemporaryDirectory(prefix="pagehand-demo-", ignore_cleanup_errors=True) as directory:
-        yield Path(directory)
 
 
 async def _browse(directory: Path, ports: Ports, agent: str) -> None:

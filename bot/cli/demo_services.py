@@ -31,7 +31,7 @@ YOU = "you (demo)"
 """The name under which changes are merged and closed on the demo's pages when no login is needed."""
 HOST = "127.0.0.1"
 WORKSPACE_PORT, JOB_SERVER_PORT = 8420, 8421
-"""Used if they are free, so that links in a kept demo still work the next time."""
+"""Used if they are free."""
 
 
 class DemoError(PagehandError):
@@ -92,7 +92,7 @@ async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncI
         settings = _job_server_settings(directory, repository, key, agent)
         job_server, job_api_url = await _start_job_server(settings, ports.job_server)
         stack.push_async_callback(job_server.stop)
-        workspace = WorkspaceServer(manifest(), directory=directory / "workspace")
+        workspace = WorkspaceServer(manifest())
         stack.push_async_callback(workspace.stop)
         url = await _start_workspace(workspace, ports.page)
         config = _config(directory, workspace, job_api_url, key)

@@ -89,7 +89,7 @@ def worker() -> None:
 @click.option(
     "--agent", default="", metavar="AGENT", help="A coding agent that you have, with your key: claude, codex, …"
 )
-@click.option("--keep", type=click.Path(file_okay=False), metavar="DIR", help="Keep the demo's data in this directory.")
+@click.option("--keep", hidden=True)
 @click.option("--port", type=PORT, help="Port of the workspace's page.  [default: 8420, or a free one]")
 @click.option("--job-server-port", type=PORT, help="Port of the job server.  [default: 8421, or a free one]")
 @click.option(
@@ -117,6 +117,11 @@ def demo(  # noqa: PLR0917 - click passes options by name
     """
     if replies and prompt is None:
         raise click.UsageError("--reply needs --once.")
+    if keep is not None:
+        raise click.UsageError(
+            f"--keep is gone: each demo starts anew, and {keep} is left as it is. Omit it, or run `pagehand setup` for "
+            "a Pagehand that lasts."
+        )
     if prompt is not None and not prompt.strip():
         raise click.UsageError("--once needs a task, such as --once 'Fix the spelling'.")
     with exit_on_error("The demo cannot start", "Pagehand stopped"):
@@ -127,9 +132,9 @@ def demo(  # noqa: PLR0917 - click passes options by name
 
         ports = Ports(port, job_server_port)
         if prompt is not None:
-            run_once(keep, ports, agent, prompt, replies, limit=limit)
+            run_once(ports, agent, prompt, replies, limit=limit)
         else:
-            browse(keep, ports, agent)
+            browse(ports, agent)
 
 
 @main.command()

@@ -10,7 +10,7 @@ from bot.workspace.model.errors import SlackError
 from bot.workspace.model.files import MAX_FILES, Upload
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, stored_typed_text
 from bot.workspace.person_views import ActorContext, PersonViews
-from bot.workspace.wire.forwarding import forwarded, linked, linked_attachment
+from bot.workspace.wire.forwarding import forwarded
 from bot.workspace.wire.interaction_payloads import find_action
 
 
@@ -107,8 +107,7 @@ class Actor:
             message.subtype = "file_share"
         elif thread_ts and broadcast:
             message.subtype = "thread_broadcast"
-        self._unfurl(self._state.post(message))
-        return message
+        return self._state.post(message)
 
     async def forward(self, channel: str, ts: str, to: str, *, thread_ts: str | None = None, text: str = "") -> Message:
         """Shares a message into another conversation or thread, with optional text."""
@@ -116,15 +115,6 @@ class Actor:
         message = self._message(self._writable(to), text, thread_ts)
         message.attachments = [forwarded(original, self._state, self._renderer)]
         return self._state.post(message)
-
-    async def delete_file(self, file_id: str) -> None:
-        """Deletes the person's own file. Messages keep its id; messages with nothing else are deleted, too."""
-        file = self._state.files.get(file_id)
-        if file is None or file.is_deleted:
-            raise SlackError("file_not_found")
-        if file.user != self.user.id:
-            raise SlackError("cant_delete_file")
-        self._state.delete_file(file, self.user.id)
 
     async def command(self, channel: str, name: str, text: str = "") -> InteractionResult:
         """Runs a slash command such as ``/docs`` and waits for the app's acknowledgement."""
@@ -171,9 +161,6 @@ class Actor:
             raise SlackError("method_not_supported_for_channel_type")
         self._state.join(place, self.user.id)
 
-    async def leave(self, channel: str) -> None:
-        self._state.leave(self._member_of(channel), self.user.id)
-
     async def invite(self, channel: str, name: str) -> None:
         """Adds a person or the app to a channel."""
         place = self._member_of(channel)
@@ -208,13 +195,6 @@ class Actor:
     def _message(self, place: Channel, text: str, thread_ts: str | None) -> Message:
         stored, own_id = self._stored(text), str(uuid4())
         return Message(place.id, "", self.user.id, stored, thread_ts=thread_ts, client_msg_id=own_id)
-
-    def _unfurl(self, message: Message) -> None:
-        """Attaches the preview of a linked message, as Slack does a moment after posting."""
-        found = linked(message.text, self._state, self._renderer.origin)
-        if found is not None and self.can_see(self._state.channels[found.channel]):
-            attachments = [linked_attachment(found, self._state, self._renderer)]
-            self._state.edit(message, self.user.id, attachments=attachments)
 
     def _upload(self, place: Channel, thread_ts: str | None, files: Sequence[str | Upload]) -> list[File]:
         """Stores the files of a message before it is posted."""

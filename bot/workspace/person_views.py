@@ -42,9 +42,9 @@ class ActorContext:
 class PersonViews:
     """The modals and the Home tab of one person.
 
-    Without a view id, methods use the topmost modal, or Home if no modal is open. A modal under another one cannot be
-    used. What Slack would not let the person do raises SlackError: ``not_found`` for a missing view,
-    ``action_not_found`` for a missing element, ``invalid_option`` for a value that is not offered.
+    Without a view id, methods use the modal, or Home if no modal is open. What Slack would not let the person do raises
+    SlackError: ``not_found`` for a missing view, ``action_not_found`` for a missing element, ``invalid_option`` for a
+    value that is not offered.
 
     Args:
         user: The person.
@@ -62,15 +62,10 @@ class PersonViews:
 
     # seeing
 
-    def stack(self) -> list[View]:
-        """Returns the open modals; the last one is on top."""
-        return self._views.stack(self._user.id)
-
     @property
     def top(self) -> View | None:
-        """The modal on top; None if none is open."""
-        stack = self.stack()
-        return stack[-1] if stack else None
+        """The open modal; None if none is open."""
+        return self._views.modal(self._user.id)
 
     def home(self) -> View | None:
         """Returns the Home tab as the app last published it; None if it never did."""
@@ -130,7 +125,7 @@ class PersonViews:
         return await self._interactions.submit(self._user, view)
 
     async def close(self, view_id: str | None = None, *, clear: bool = False) -> InteractionResult:
-        """Closes a modal, like the button at its bottom, or with ``clear`` all of them, like the cross at its top."""
+        """Closes a modal, by the button at its bottom, or with ``clear`` by the cross at its top."""
         view = self._usable(view_id)
         if view.kind == "home":
             raise SlackError("not_found")

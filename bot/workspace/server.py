@@ -3,33 +3,31 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
+from bot.runtime.http.server import listening_socket
 from bot.workspace.delivery.deliveries import RETRY_DELAYS, Deliveries
 from bot.workspace.delivery.interactions import Interactions
 from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
-from bot.workspace.delivery.transport import Transport
 from bot.workspace.delivery.view_interactions import ViewInteractions
-from bot.workspace.listener import Listener
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.changes import ChangeSignal
 from bot.workspace.model.entities import Change, Channel, Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.manifests import AppManifests
-from bot.workspace.model.sample_data import HOME, install_bot_user, populate
+from bot.workspace.model.sample_data import HOME, populate
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import LIFETIME_SECONDS, Triggers
 from bot.workspace.model.views import OpenViews, ViewChange
 from bot.workspace.page.endpoints import Page
 from bot.workspace.people import WorkspacePeople
-from bot.workspace.persistence import Persistence
 from bot.workspace.person_views import ActorContext
 from bot.workspace.web_api.credentials import Credentials
-from bot.workspace.web_api.endpoint import RateLimits, ReceivedCall, WebApi
+from bot.workspace.web_api.endpoint import WebApi
 from bot.workspace.web_api.file_downloads import FileDownloads
 from bot.workspace.web_api.method import MethodCall
 from bot.workspace.wire.arguments import Arguments
@@ -80,22 +78,6 @@ class WorkspaceChannels:
         self._state.leave(self[name], self._app.bot_user_id)
 
 
-class Interference:
-    """Where tests make calls, envelopes and handshakes fail. This one changes nothing."""
-
-    async def answer(self, call: ReceivedCall) -> web.StreamResponse:
-        """Carries out a call."""
-        return call.carry_out()
-
-    def transport(self, transport: Transport) -> Transport:
-        """Returns the transport for envelopes."""
-        return transport
-
-    def refuses_handshake(self) -> bool:
-        """Returns whether to refuse a WebSocket handshake, as for an expired ticket."""
-        return False
-
-
 MAX_BODY_BYTES = 4 << 20
 
 
@@ -103,23 +85,20 @@ class WorkspaceServer:
     """A Slack workspace on this machine, with one app installed.
 
     Its parts: ``people`` and ``channels`` for acting and looking, ``views`` for open modals and Home tabs, ``changes``
-    for waiting, ``listener`` for outages, ``credentials`` for revoking tokens, ``manifests`` for changing the
-    app, ``web_api`` and ``deliveries`` for records of what the app called and was sent, ``socket_mode`` and
-    ``signed_http`` for the transports to the app.
+    for waiting, ``credentials`` for revoking tokens, ``manifests`` for changing the app, ``web_api`` and ``deliveries``
+    for records of what the app called and was sent, ``socket_mode`` and ``signed_http`` for the transports to the app.
+    Whoever makes calls fail adds to ``middlewares`` before the start, and for what is sent replaces
+    ``deliveries.transport``.
 
     Args:
         app: The app; by default one like Pagehand.
         is_installed: Whether the app exists. If not, the first app that ``apps.manifest.create`` creates is it, and its
             tokens are good once ``install`` was called.
-        directory: Where to store the workspace; None keeps it in memory only.
         credentials: The app's tokens and secrets; random by default.
         ack_timeout: Seconds after which an unacknowledged event is sent again, or a command has failed.
         retry_delays: Seconds before each retry of an event if nothing was listening.
-        ticket_lifetime: Seconds until a Socket Mode URL expires.
         trigger_lifetime: Seconds until a trigger id expires.
-        rate_limits: Slack's rate limits; None for none.
         now: The clock, in seconds since 1970.
-        interference: Where tests make calls and envelopes fail.
     """
 
     def __init__(
@@ -127,15 +106,11 @@ class WorkspaceServer:
         app: AppConfig | None = None,
         *,
         is_installed: bool = True,
-        directory: Path | None = None,
         credentials: Credentials | None = None,
         ack_timeout: float = 3.0,
         retry_delays: tuple[float, ...] = RETRY_DELAYS,
-        ticket_lifetime: float = 30.0,
         trigger_lifetime: float = LIFETIME_SECONDS,
-        rate_limits: RateLimits | None = None,
         now: Callable[[], float] = time.time,
-        interference: Interference | None = None,
     ) -> None:
         self.app = app or AppConfig()
         self.credentials = credentials or Credentials()
@@ -145,51 +120,35 @@ class WorkspaceServer:
         self.state = State(HOME, now)
         self.channels = WorkspaceChannels(self.state, self.app)
         self.changes = ChangeSignal()
-        self._interference = interference or Interference()
-        self.listener = Listener()
+        self.middlewares: list[Middleware] = []
+        self.origin = ""
+        """The server's address; empty unless it is started."""
+        self.runner: web.AppRunner | None = None
         self.views = OpenViews()
         self._renderer = Renderer(self.state, self.app, self._origin)
         self.triggers = Triggers(now, trigger_lifetime)
-        self._build_delivery(ack_timeout, retry_delays, ticket_lifetime, now)
-        self._build_endpoints(rate_limits)
-        self._persistence = Persistence(directory, self.state) if directory else None
-        self._load_or_populate()
+        self._build_delivery(ack_timeout, retry_delays, now)
+        self._build_endpoints()
+        populate(self.state, self.app)
         self.state.observers.append(self._on_change)
         self.views.observers.append(self._on_view_change)
 
-    def _build_delivery(
-        self, ack_timeout: float, retry_delays: tuple[float, ...], ticket_lifetime: float, now: Callable[[], float]
-    ) -> None:
+    def _build_delivery(self, ack_timeout: float, retry_delays: tuple[float, ...], now: Callable[[], float]) -> None:
         """Builds the parts that deliver payloads to the app."""
-        state, app, token = self.state, self.app, self.credentials.verification_token
-        self.socket_mode = SocketMode(
-            app.app_id,
-            self._interference.refuses_handshake,
-            self._on_connection_change,
-            self._origin,
-            now,
-            ticket_lifetime=ticket_lifetime,
-        )
+        state, app = self.state, self.app
+        self.socket_mode = SocketMode(app.app_id, self._on_connection_change, self._origin, now)
         self.signed_http = SignedHttp(app, lambda: self.credentials.signing_secret, now)
-        self._transport = self._interference.transport(self.socket_mode if app.socket_mode else self.signed_http)
+        self._transport = self.socket_mode if app.socket_mode else self.signed_http
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)
         self.response_urls = IssuedResponseUrls(state, app, now, self._origin)
-        payloads = InteractionPayloads(state, app, self._renderer, self.triggers, token)
+        payloads = InteractionPayloads(state, app, self._renderer, self.triggers)
         self.interactions = Interactions(state, app, payloads, self.deliveries, self.response_urls)
         self._view_interactions = ViewInteractions(self.views, payloads, self.deliveries)
-        self._events = EventPayloads(state, app, self._renderer, self.views, token)
+        self._events = EventPayloads(state, app, self._renderer, self.views)
 
-    def _build_endpoints(self, rate_limits: RateLimits | None) -> None:
+    def _build_endpoints(self) -> None:
         """Builds the parts that the app and the page call."""
-        self.web_api = WebApi(
-            self.state,
-            self.manifests,
-            self._new_call,
-            self.credentials,
-            rate_limits,
-            answer=self._interference.answer,
-            notify=self.changes.notify,
-        )
+        self.web_api = WebApi(self.state, self.manifests, self._new_call, self.credentials, self.changes.notify)
         self.files = FileDownloads(self.state, self.app, self.credentials)
         self.people = WorkspacePeople(
             ActorContext(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
@@ -210,17 +169,7 @@ class WorkspaceServer:
             self.socket_mode.open_url,
         )
 
-    def _load_or_populate(self) -> None:
-        if self._persistence is not None and self._persistence.load():
-            install_bot_user(self.state, self.app)
-        else:
-            populate(self.state, self.app)
-        if self._persistence is not None:
-            self._persistence.save_users_and_channels()
-
     def _on_change(self, change: Change) -> None:
-        if self._persistence is not None:
-            self._persistence.record(change)
         if self.origin:
             for payload in self._events.for_change(change):
                 self.deliveries.send_event(payload)
@@ -245,34 +194,37 @@ class WorkspaceServer:
         return self.origin
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listens, on a free port unless one is given. Returns the origin, such as ``http://127.0.0.1:8123``."""
-        application = web.Application(client_max_size=MAX_BODY_BYTES)
+        """Listens, on a free port unless one is given. Returns the origin, such as ``http://127.0.0.1:8123``.
+
+        Raises OSError if the address is taken, or not this machine's.
+        """
+        listener = listening_socket(host, port)
+        application = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=self.middlewares)
         application.add_routes(
             [
                 web.route("*", "/api/{method}", self.web_api.handle),
                 web.get("/link/", self.socket_mode.handle),
-                web.post(r"/{kind:commands|actions|app}/{team}/{secret}", self.response_urls.handle),
+                web.post("/commands/{team}/{secret}", self.response_urls.handle),
                 *self.files.routes(),
                 *self._page.routes(),
             ]
         )
-        return await self.listener.start(application, host, port)
+        self.runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
+        await self.runner.setup()
+        await web.SockSite(self.runner, listener).start()
+        shown = f"[{host}]" if ":" in host else host
+        self.origin = f"http://{shown}:{listener.getsockname()[1]}"
+        return self.origin
 
     async def stop(self) -> None:
-        """Closes every connection and stops listening. Stored data is already on disk."""
+        """Closes every connection and stops listening."""
         await self.deliveries.stop()
         self._page.streams.close()
         self.socket_mode.abort_connections()
-        await self.listener.stop()
+        if self.runner is not None:
+            await self.runner.cleanup()
+            self.origin, self.runner = "", None
         await self.signed_http.close()
-        if self._persistence is not None:
-            self._persistence.close()
-            self._persistence = None
-
-    @property
-    def origin(self) -> str:
-        """The server's address; empty until it has started."""
-        return self.listener.origin
 
     @property
     def api_url(self) -> str:

@@ -1,14 +1,12 @@
 """Serves the health checks over HTTP, for load balancers, hosting platforms and operators."""
 
-import logging
+import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from aiohttp import web
 
 from bot.runtime.health.report import Health
-from bot.runtime.http.server import HttpServer, listening_socket
-
-logger = logging.getLogger(__name__)
+from bot.runtime.http.server import HttpServer
 
 Report = Callable[[], Mapping[str, object]]
 
@@ -29,22 +27,20 @@ def health_routes(health: Health) -> Sequence[web.RouteDef]:
 
 
 class HealthPage:
-    """Serves the health checks, and `more` pages, on a port of their own."""
+    """Serves the health checks, and `more` pages, on a port of their own: on the socket that `listen` returns."""
 
-    def __init__(self, health: Health, *, host: str, port: int, more: Sequence[web.RouteDef] = ()) -> None:
+    def __init__(self, health: Health, listen: Callable[[], socket.socket], more: Sequence[web.RouteDef] = ()) -> None:
         self._health = health
+        self._listen = listen
         self._more = more
-        self._host = host
-        self._port = port
         self._server: HttpServer | None = None
 
     async def start(self) -> None:
-        """Starts to listen. Raises OSError if the port is taken."""
+        """Starts to listen. Raises what `listen` does."""
         served = web.Application(client_max_size=1024)
         served.router.add_routes([*health_routes(self._health), *self._more])
         self._server = HttpServer(served)
-        await self._server.start(listening_socket(self._host, self._port))
-        logger.info("health checks are served on %s, port %d", self._host, self._server.port)
+        await self._server.start(self._listen())
 
     async def stop(self) -> None:
         """Stops listening."""

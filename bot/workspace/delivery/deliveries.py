@@ -58,8 +58,8 @@ class Deliveries:
         retry_delays: tuple[float, ...] = RETRY_DELAYS,
     ) -> None:
         self.ack_timeout = ack_timeout
+        self.transport = transport
         self.records: list[DeliveryRecord] = []
-        self._transport = transport
         self._changes = changes
         self._retry_delays = retry_delays
         self._tasks = BackgroundTasks(expected=NotDeliveredError)  # the caller of request() sees it
@@ -114,7 +114,7 @@ class Deliveries:
             try:
                 await self._attempt(record, envelope)
             except NotDeliveredError as error:
-                if not error.retry or attempt == len(self._retry_delays):
+                if attempt == len(self._retry_delays):
                     record.given_up = True
                     self._changes.notify()
                     return
@@ -127,14 +127,14 @@ class Deliveries:
     async def _wait_before_retry(self, error: NotDeliveredError, delay: float) -> None:
         """Waits. If no connection was open, a new one ends the wait early."""
         if error.reason == "no_connection":
-            await self._transport.wait_until_connected(delay or self.ack_timeout)
+            await self.transport.wait_until_connected(delay or self.ack_timeout)
         else:
             await asyncio.sleep(delay)
 
     async def _attempt(self, record: DeliveryRecord, envelope: Envelope) -> Ack:
         record.attempts += 1
         try:
-            ack = await self._transport.send(envelope, self.ack_timeout)
+            ack = await self.transport.send(envelope, self.ack_timeout)
         except NotDeliveredError as error:
             record.failed = error.reason
             raise

@@ -10,7 +10,7 @@ from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
 from bot.workspace.model.entities import Channel, Json, Message, User
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import SLACKBOT, State
-from bot.workspace.model.text import escape, stored_typed_text
+from bot.workspace.model.text import escape
 from bot.workspace.wire.envelopes import Ack
 from bot.workspace.wire.interaction_payloads import InteractionPayloads
 
@@ -34,10 +34,6 @@ class InteractionResult:
     payload: Json | None = None
     message: Message | None = None
     errors: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def timeout(self) -> bool:
-        return self.error == "operation_timeout"
 
 
 class Interactions:
@@ -70,20 +66,17 @@ class Interactions:
         command = self._app.command(name)
         if command is None or not self._may_use_app(user):
             return self._failed(user, channel, f"{escape(name)} is not a valid command.", "invalid_command")
-        url = self._response_urls.issue("commands", user.id, channel.id)
+        url = self._response_urls.issue(user.id, channel.id)
         payload = self._payloads.slash_command(user, channel, command, text, url)
         try:
             ack = await self._deliveries.request("slash_commands", payload)
         except NotDeliveredError as error:
             return self._command_failed(user, channel, command, _code(error))
-        typed = stored_typed_text(
-            f"{name} {text}".rstrip(), self._state.user_id, self._state.channel_id, self._state.group_id
-        )
-        return self.show_ack(user, channel, command, ack, typed)
+        return self.show_ack(user, channel, command, ack)
 
     async def press(self, user: User, message: Message, action: Json) -> InteractionResult:
         """Uses an interactive element of a message as a person. ``action`` describes the element in the payload."""
-        url = self._response_urls.issue("actions", user.id, message.channel, message)
+        url = self._response_urls.issue(user.id, message.channel)
         return await deliver_interaction(self._deliveries, self._payloads.block_actions(user, message, action, url))
 
     async def message_shortcut(self, user: User, message: Message, callback_id: str) -> InteractionResult:
@@ -95,7 +88,7 @@ class Interactions:
         shortcut = self._shortcut(user, callback_id, "message")
         if message.ephemeral_to is not None:
             raise SlackError("shortcut_not_found")
-        url = self._response_urls.issue("app", user.id, message.channel)
+        url = self._response_urls.issue(user.id, message.channel)
         return await deliver_interaction(
             self._deliveries, self._payloads.message_shortcut(user, message, shortcut, url)
         )
@@ -116,10 +109,10 @@ class Interactions:
         """Returns whether a person may use commands and shortcuts: people of another organization may not."""
         return "commands" in self._app.scopes and user.team_id == self._state.team.id
 
-    def show_ack(self, user: User, channel: Channel, command: SlashCommand, ack: Ack, typed: str) -> InteractionResult:
+    def show_ack(self, user: User, channel: Channel, command: SlashCommand, ack: Ack) -> InteractionResult:
         """Shows the content of a command's acknowledgement. As in Slack, invalid content fails the command."""
         try:
-            message = self._response_urls.show_ack(user.id, channel.id, ack.payload, typed)
+            message = self._response_urls.show_ack(user.id, channel.id, ack.payload)
         except SlackError:
             return self._command_failed(user, channel, command, "dispatch_unknown_error")
         return InteractionResult(ok=True, text=message.text if message else "", payload=ack.payload, message=message)

@@ -1,10 +1,9 @@
-"""Response URLs, at which an app may answer an interaction: five times within half an hour."""
+"""Response URLs, at which an app may answer an interaction: five times within half an hour, to the person only."""
 
 import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from aiohttp import web
 
@@ -19,19 +18,16 @@ from bot.workspace.wire.blocks import checked_blocks
 MAX_USES = 5
 LIFETIME_SECONDS = 30 * 60
 MAX_OPEN = 10_000
-ResponseUrlKind = Literal["commands", "actions", "app"]
-"""The first part of a response URL's path."""
 
 
 @dataclass
 class _ResponseUrl:
-    """Who may see the answers, where they go, and the message that was used or last posted."""
+    """Who may see the answers, and where they go."""
 
     user: str
     channel: str
     expires: float
     uses: int = 0
-    message: Message | None = None
 
 
 class IssuedResponseUrls:
@@ -51,13 +47,13 @@ class IssuedResponseUrls:
         self._origin = origin
         self._open: dict[str, _ResponseUrl] = {}
 
-    def issue(self, kind: ResponseUrlKind, user: str, channel: str, message: Message | None = None) -> str:
-        """Returns a new URL for answers to a person in a channel; `message` is the one whose element they used."""
+    def issue(self, user: str, channel: str) -> str:
+        """Returns a new URL for answers to a person in a channel."""
         while len(self._open) >= MAX_OPEN:
             del self._open[next(iter(self._open))]
         secret = secrets.token_urlsafe(18)
-        self._open[secret] = _ResponseUrl(user, channel, self._now() + LIFETIME_SECONDS, message=message)
-        return f"{self._origin()}/{kind}/{self._state.team.id}/{secret}"
+        self._open[secret] = _ResponseUrl(user, channel, self._now() + LIFETIME_SECONDS)
+        return f"{self._origin()}/commands/{self._state.team.id}/{secret}"
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Serves a response URL. The answer is ``ok`` as plain text, or Slack's error."""
@@ -84,66 +80,24 @@ class IssuedResponseUrls:
             raise SlackError("used_url")
         if not isinstance(body, dict):
             raise SlackError("invalid_payload")
-        self._respond(target, Arguments(body))
+        self._respond(target.user, target.channel, Arguments(body))
         target.uses += 1
 
-    def show_ack(self, user: str, channel: str, payload: Json, typed: str) -> Message | None:
-        """Shows the content of an acknowledgement; in a channel, the typed command comes first.
-
-        Returns None if there was nothing to show.
+    def show_ack(self, user: str, channel: str, payload: Json) -> Message | None:
+        """Shows the content of an acknowledgement. Returns None if there was nothing to show.
 
         Raises:
             SlackError: There is an error in the message.
         """
-        arguments = Arguments(payload)
-        if not (payload.get("text") or payload.get("blocks") or payload.get("attachments")):
+        if not (payload.get("text") or payload.get("blocks")):
             return None
-        if arguments.text("response_type") == "in_channel":
-            self._state.post(Message(channel, "", user, typed))
-        return self._respond(_ResponseUrl(user, channel, 0), arguments)
+        return self._respond(user, channel, Arguments(payload))
 
-    def _respond(self, target: _ResponseUrl, arguments: Arguments) -> Message | None:
-        if arguments.flag("delete_original"):
-            self._delete(target)
-            return None
-        content = self._content(arguments)
-        if arguments.flag("replace_original") and target.message is not None:
-            self._replace(target.message, content)
-            return target.message
-        message = Message(target.channel, "", self._app.bot_user_id, **content)
-        message.bot_id, message.app_id = self._app.bot_id, self._app.app_id
-        message.thread_ts = arguments.timestamp("thread_ts")
-        if arguments.text("response_type") == "in_channel":
-            message.subtype = "bot_message"
-            target.message = self._state.post(message)
-        else:
-            message.ephemeral_to = target.user
-            target.message = self._state.show_ephemeral(message)
-        return target.message
-
-    def _content(self, arguments: Arguments) -> Json:
-        blocks = arguments.json_value("blocks", "invalid_blocks_format")
-        text = arguments.text("text")
-        attachments = arguments.json_value("attachments", "invalid_attachments")
-        if not text and not blocks and not attachments:
+    def _respond(self, user: str, channel: str, arguments: Arguments) -> Message:
+        blocks, text = arguments.json_value("blocks", "invalid_blocks_format"), arguments.text("text")
+        if not text and not blocks:
             raise SlackError("no_text")
-        return {
-            "text": stored_app_text(text),
-            "blocks": checked_blocks(blocks) if blocks else None,
-            "attachments": attachments if isinstance(attachments, list) else None,
-        }
-
-    def _replace(self, message: Message, content: Json) -> None:
-        if message.ephemeral_to:
-            self._state.edit_ephemeral(message, **content)
-        else:
-            self._state.edit(message, self._app.bot_user_id, **content)
-
-    def _delete(self, target: _ResponseUrl) -> None:
-        message, target.message = target.message, None
-        if message is None:
-            return
-        if message.ephemeral_to:
-            self._state.delete_ephemeral(message)
-        elif self._state.conversation(self._state.channels[message.channel]).get(message.ts):
-            self._state.delete(message, self._app.bot_user_id)
+        checked = checked_blocks(blocks) if blocks else None
+        message = Message(channel, "", self._app.bot_user_id, stored_app_text(text), checked, ephemeral_to=user)
+        message.bot_id, message.app_id = self._app.bot_id, self._app.app_id
+        return self._state.show_ephemeral(message)

@@ -81,9 +81,8 @@ class SignedHttp:
 
 
 async def _acknowledgement(answer: ClientResponse) -> Ack:
-    retry = answer.headers.get("X-Slack-No-Retry") != "1"
     if not 200 <= answer.status < 300:  # noqa: PLR2004 - any 2xx
-        raise NotDeliveredError("http_error", retry=retry)
+        raise NotDeliveredError("http_error")
     return _read_ack_body(await answer.content.read(MAX_ANSWER_BYTES))
 
 

@@ -7,19 +7,13 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSMsgType, web
 
 from bot.workspace.delivery.transport import NotDeliveredError
 from bot.workspace.model.entities import Json
-from bot.workspace.wire.envelopes import (
-    Ack,
-    DisconnectReason,
-    Envelope,
-    disconnect_frame,
-    envelope_frame,
-    hello_frame,
-    read_ack_frame,
-)
+from bot.workspace.wire.envelopes import Ack, Envelope, envelope_frame, hello_frame, read_ack_frame
+
+TICKET_SECONDS = 30.0
 
 
 class Tickets:
@@ -27,19 +21,17 @@ class Tickets:
 
     Args:
         now: The clock, in seconds.
-        lifetime: Seconds until a ticket expires.
     """
 
-    def __init__(self, now: Callable[[], float], lifetime: float) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._lifetime = lifetime
         self._expiry: dict[str, float] = {}
 
     def issue(self) -> str:
         now = self._now()
         self._expiry = {ticket: end for ticket, end in self._expiry.items() if end > now}
         ticket = secrets.token_urlsafe(24)
-        self._expiry[ticket] = now + self._lifetime
+        self._expiry[ticket] = now + TICKET_SECONDS
         return ticket
 
     def redeem(self, ticket: str) -> bool:
@@ -47,24 +39,19 @@ class Tickets:
         return self._expiry.pop(ticket, 0) > self._now()
 
 
-MAX_CONNECTIONS = 10
-CONNECTION_SECONDS = 18_060
-WARNING_SECONDS = 10
 HEARTBEAT_SECONDS = 30
 MAX_FRAME_BYTES = 1 << 20
 
 
 @dataclass(eq=False)
-class _AppConnection:
+class AppConnection:
+    """A connection of the app."""
+
     socket: web.WebSocketResponse
     transport: asyncio.Transport | None
-    blackholed: bool = False
-    """The connection is open, but no frame gets through in either direction."""
 
     async def send(self, frame: Json) -> None:
         """Sends a frame. If it does not arrive, no acknowledgement will."""
-        if self.blackholed:
-            return
         try:
             await self.socket.send_str(json.dumps(frame))
         except ConnectionError:
@@ -80,47 +67,36 @@ class SocketMode:
 
     Args:
         app_id: Sent in ``hello``.
-        refuses_handshake: Returns whether to refuse the next handshake even with a valid ticket.
-        on_connection_change: Called when a connection opens or closes, or a handshake is refused.
+        on_connection_change: Called when a connection opens or closes.
         origin: Returns the workspace's own address.
         now: The clock, in seconds.
-        ticket_lifetime: Seconds until a connection's URL expires.
     """
 
     def __init__(
         self,
         app_id: str,
-        refuses_handshake: Callable[[], bool],
         on_connection_change: Callable[[], None],
         origin: Callable[[], str],
         now: Callable[[], float],
-        *,
-        ticket_lifetime: float = 30.0,
     ) -> None:
-        self.handshakes_refused = 0
-        self._tickets = Tickets(now, ticket_lifetime)
+        self.connections: dict[int, AppConnection] = {}
+        self.tickets = Tickets(now)
         self._app_id = app_id
-        self._refuses_handshake = refuses_handshake
         self._on_connection_change = on_connection_change
         self._origin = origin
-        self._connections: dict[int, _AppConnection] = {}
         self._pending: dict[str, list[asyncio.Future[Ack]]] = {}
         self._numbers = itertools.count(1)
         self._connected = asyncio.Event()
         self._turn = 0
 
     @property
-    def connections(self) -> int:
-        return len(self._connections)
-
-    @property
     def connected(self) -> bool:
-        return self.connections > 0
+        return bool(self.connections)
 
     def open_url(self) -> str:
         """Returns a new URL, valid for one connection."""
         base = self._origin().replace("http", "ws", 1)
-        return f"{base}/link/?ticket={self._tickets.issue()}&app_id={self._app_id}"
+        return f"{base}/link/?ticket={self.tickets.issue()}&app_id={self._app_id}"
 
     async def wait_until_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - as the protocol has it
         try:
@@ -132,41 +108,29 @@ class SocketMode:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Serves one WebSocket connection, from the handshake to its end."""
-        redeemed = self._tickets.redeem(request.query.get("ticket", ""))
-        if self._refuses_handshake() or not redeemed:
-            self.handshakes_refused += 1
-            self._on_connection_change()
+        if not self.tickets.redeem(request.query.get("ticket", "")):
             return web.json_response({"ok": False, "error": "invalid_ticket"}, status=403)
         socket = web.WebSocketResponse(autoping=False, heartbeat=HEARTBEAT_SECONDS, max_msg_size=MAX_FRAME_BYTES)
         await socket.prepare(request)
-        connection = _AppConnection(socket, request.transport)
-        if len(self._connections) >= MAX_CONNECTIONS:
-            await connection.send(disconnect_frame("too_many_websockets"))
-            await socket.close()
-            return socket
-        await self._serve(connection)
+        await self._serve(AppConnection(socket, request.transport))
         return socket
 
-    async def _serve(self, connection: _AppConnection) -> None:
+    async def _serve(self, connection: AppConnection) -> None:
         number = next(self._numbers)
-        self._connections[number] = connection
-        ageing = asyncio.create_task(_age(connection))
+        self.connections[number] = connection
         try:
-            await connection.send(hello_frame(self._app_id, len(self._connections), CONNECTION_SECONDS))
+            await connection.send(hello_frame(self._app_id, len(self.connections)))
             self._connected.set()
             self._on_connection_change()
             await self._receive(connection)
         finally:
-            ageing.cancel()
-            del self._connections[number]
-            if not self._connections:
+            del self.connections[number]
+            if not self.connections:
                 self._connected.clear()
             self._on_connection_change()
 
-    async def _receive(self, connection: _AppConnection) -> None:
+    async def _receive(self, connection: AppConnection) -> None:
         async for frame in connection.socket:
-            if connection.blackholed:
-                continue
             if frame.type is WSMsgType.PING:
                 await connection.socket.pong(frame.data)
             elif frame.type is WSMsgType.TEXT:
@@ -207,8 +171,8 @@ class SocketMode:
         else:
             self._pending.pop(envelope_id, None)
 
-    def _next_connection(self) -> _AppConnection | None:
-        alive = [connection for connection in self._connections.values() if not connection.socket.closed]
+    def _next_connection(self) -> AppConnection | None:
+        alive = [connection for connection in self.connections.values() if not connection.socket.closed]
         if not alive:
             return None
         self._turn += 1
@@ -216,35 +180,7 @@ class SocketMode:
 
     # ending connections
 
-    async def disconnect(self, reason: DisconnectReason = "refresh_requested", *, only: int | None = None) -> int:
-        """Sends a disconnect frame and, unless it is a warning, closes. Returns the number of connections.
-
-        Args:
-            reason: Slack's reason.
-            only: How many connections to disconnect; None for all.
-        """
-        chosen = list(self._connections.values())[:only]
-        for connection in chosen:
-            await connection.send(disconnect_frame(reason))
-            if reason != "warning":
-                await connection.socket.close(code=WSCloseCode.OK)
-        return len(chosen)
-
     def abort_connections(self) -> None:
         """Breaks every connection without a close frame."""
-        for connection in tuple(self._connections.values()):
+        for connection in tuple(self.connections.values()):
             connection.abort()
-
-    def blackhole_connections(self) -> None:
-        """Drops all further frames on the open connections without closing them, like a broken network."""
-        for connection in self._connections.values():
-            connection.blackholed = True
-
-
-async def _age(connection: _AppConnection) -> None:
-    """Warns the app and then ends the connection, as Slack does after some hours."""
-    await asyncio.sleep(CONNECTION_SECONDS - WARNING_SECONDS)
-    await connection.send(disconnect_frame("warning"))
-    await asyncio.sleep(WARNING_SECONDS)
-    await connection.send(disconnect_frame("refresh_requested"))
-    await connection.socket.close()

@@ -10,13 +10,11 @@ class NotDeliveredError(Exception):
 
     Args:
         reason: Slack's reason.
-        retry: Whether the payload may be sent again.
     """
 
-    def __init__(self, reason: str, *, retry: bool = True) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.retry = retry
 
 
 class Transport(Protocol):

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 
 from bot.workspace.delivery.deliveries import Deliveries
 from bot.workspace.delivery.interactions import InteractionResult, deliver_interaction
@@ -64,16 +63,11 @@ class ViewInteractions:
             return InteractionResult(ok=False, error=MALFORMED, payload=result.payload)
 
     async def close(self, user: User, view: View, *, clear: bool) -> InteractionResult:
-        """Closes a modal, or with ``clear`` all of them. The app hears of those with ``notify_on_close``."""
-        closed = self._views.clear(user.id) if clear else [view]
+        """Closes a modal, with ``clear`` by the cross at its top. The app hears of it with ``notify_on_close``."""
         self._views.close(view)
-        result = InteractionResult(ok=True)
-        for each in closed:
-            if each.notifies_on_close:
-                result = await deliver_interaction(
-                    self._deliveries, self._payloads.view_closed(user, each, is_cleared=clear)
-                )
-        return result
+        if not view.notifies_on_close:
+            return InteractionResult(ok=True)
+        return await deliver_interaction(self._deliveries, self._payloads.view_closed(user, view, is_cleared=clear))
 
     def _answer(self, view: View, payload: Json) -> InteractionResult:
         """Carries out the acknowledgement of a submission.
@@ -84,16 +78,12 @@ class ViewInteractions:
         match payload.get("response_action"):
             case None if not payload:
                 self._views.close(view)
-            case "clear":
-                self._views.clear(view.user)
             case "errors":
                 errors = _errors_by_app(view, payload.get("errors"))
                 self._views.show_errors(view, errors)
                 return InteractionResult(ok=True, payload=payload, errors=errors)
             case "update":
                 self._views.update(view, checked_view(payload.get("view"), "modal"))
-            case "push":
-                self._views.push(view.user, checked_view(payload.get("view"), "modal"))
             case _:
                 raise SlackError(MALFORMED)
         return InteractionResult(ok=True, payload=payload)
@@ -125,10 +115,7 @@ def _error_in_input(element: Element, value: object) -> str | None:
 def _error_in_number(element: Element, value: str) -> str | None:
     if not _NUMBER.fullmatch(value) or ("." in value and not element.body.get("is_decimal_allowed")):
         return "Enter a number." if element.body.get("is_decimal_allowed") else "Enter a whole number."
-    least, most = element.body.get("min_value"), element.body.get("max_value")
-    if least is not None and Decimal(value) < Decimal(least):
-        return f"Enter {least} or more."
-    return f"Enter {most} or less." if most is not None and Decimal(value) > Decimal(most) else None
+    return None
 
 
 def _errors_by_app(view: View, errors: object) -> dict[str, str]:

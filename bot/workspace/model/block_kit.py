@@ -21,19 +21,7 @@ from bot.workspace.model.kit_elements import (
     Text,
 )
 
-_INTERACTIVE = frozenset(
-    {
-        "button",
-        "checkboxes",
-        "conversations_select",
-        "multi_static_select",
-        "number_input",
-        "overflow",
-        "plain_text_input",
-        "radio_buttons",
-        "static_select",
-    }
-)
+_TEXTS = frozenset({"plain_text", "mrkdwn"})
 
 
 class Block(Strict):
@@ -102,7 +90,7 @@ def assign_ids(blocks: list[Json] | None) -> None:
     for block in blocks or []:
         block.setdefault("block_id", uuid4().hex[:5])
         for element in (block.get("accessory"), block.get("element"), *(block.get("elements") or ())):
-            if element and element["type"] in _INTERACTIVE:
+            if element and element["type"] not in _TEXTS:
                 element.setdefault("action_id", uuid4().hex[:5])
 
 

@@ -11,8 +11,6 @@ ChangeKind = Literal[
     "message_changed",
     "message_deleted",
     "ephemeral_shown",
-    "ephemeral_changed",
-    "ephemeral_deleted",
     "reaction_added",
     "reaction_removed",
     "member_joined",
@@ -76,7 +74,6 @@ class Channel:
     is_ext_shared: bool = False
     is_archived: bool = False
     topic: str = ""
-    purpose: str = ""
     user: str | None = None
     members: list[str] = field(default_factory=list)
 
@@ -101,7 +98,6 @@ class File:
         created: When, in seconds since 1970.
         preview: The first lines of a text; None for anything else.
         lines: How many lines a text has.
-        is_deleted: Whether only its id is left.
     """
 
     id: str
@@ -112,7 +108,6 @@ class File:
     created: int
     preview: str | None = None
     lines: int = 0
-    is_deleted: bool = False
 
 
 @dataclass
@@ -186,10 +181,6 @@ class Timestamps:
     def next(self) -> str:
         self._last = max(int(self._now() * 1_000_000), self._last + 1)
         return timestamp_of(self._last)
-
-    def advance_past(self, ts: str) -> None:
-        """Makes all further timestamps later than one from an earlier process."""
-        self._last = max(self._last, microseconds(ts))
 
 
 def is_timestamp(text: str) -> bool:

@@ -61,27 +61,15 @@ class FileStore:
             f"F{uuid4().hex[:10].upper()}", name, mimetype, len(upload.content), user, int(self._now()),
             preview=None if text is None else _preview(text), lines=0 if text is None else text.count("\n") + 1,
         )  # fmt: skip
-        self.restore(file, upload.content)
+        self._files[file.id], self._contents[file.id] = file, upload.content
         return file
 
     def get(self, file_id: str) -> File | None:
         return self._files.get(file_id)
 
     def content(self, file_id: str) -> bytes | None:
-        """Returns a file's content; None if there is no such file or it was deleted."""
+        """Returns a file's content; None if there is no such file."""
         return self._contents.get(file_id)
-
-    def replace(self, file: File) -> None:
-        """Replaces a file's description. The content of a deleted file is removed."""
-        self._files[file.id] = file
-        if file.is_deleted:
-            self._contents.pop(file.id, None)
-
-    def restore(self, file: File, content: bytes) -> None:
-        """Adds a file from an earlier run, without its content if it was deleted."""
-        self._files[file.id] = file
-        if not file.is_deleted:
-            self._contents[file.id] = content
 
 
 def _text_of(content: bytes, mimetype: str) -> str | None:

@@ -79,59 +79,55 @@ class Option(Strict):
     value: Annotated[str, StringConstraints(min_length=1, max_length=150)]
 
 
-class Button(Strict):
+class Interactive(Strict):
+    action_id: Id | None = None
+
+
+class Confirmed(Interactive):
+    confirm: Confirm | None = None
+
+
+class Chooser(Confirmed):
+    focus_on_load: bool | None = None
+
+
+class Button(Confirmed):
     type: Literal["button"]
     text: LabelText
-    action_id: Id | None = None
     value: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
     url: Url | None = None
     style: Literal["primary", "danger"] | None = None
-    confirm: Confirm | None = None
 
 
-class Overflow(Strict):
+class Overflow(Confirmed):
     type: Literal["overflow"]
     options: Annotated[list[Option], Field(min_length=1, max_length=5)]
-    action_id: Id | None = None
-    confirm: Confirm | None = None
 
 
-class StaticSelect(Strict):
+class StaticSelect(Chooser):
     type: Literal["static_select"]
     options: Annotated[list[Option], Field(min_length=1, max_length=100)]
-    action_id: Id | None = None
     placeholder: PlaceholderText | None = None
     initial_option: Option | None = None
-    confirm: Confirm | None = None
-    focus_on_load: bool | None = None
 
 
-class MultiStaticSelect(Strict):
+class MultiStaticSelect(Chooser):
     type: Literal["multi_static_select"]
     options: Annotated[list[Option], Field(min_length=1, max_length=100)]
-    action_id: Id | None = None
     placeholder: PlaceholderText | None = None
     initial_options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
-    confirm: Confirm | None = None
-    focus_on_load: bool | None = None
 
 
-class RadioButtons(Strict):
+class RadioButtons(Chooser):
     type: Literal["radio_buttons"]
     options: Annotated[list[Option], Field(min_length=1, max_length=10)]
-    action_id: Id | None = None
     initial_option: Option | None = None
-    confirm: Confirm | None = None
-    focus_on_load: bool | None = None
 
 
-class Checkboxes(Strict):
+class Checkboxes(Chooser):
     type: Literal["checkboxes"]
     options: Annotated[list[Option], Field(min_length=1, max_length=10)]
-    action_id: Id | None = None
     initial_options: Annotated[list[Option], Field(min_length=1, max_length=10)] | None = None
-    confirm: Confirm | None = None
-    focus_on_load: bool | None = None
 
 
 class ConversationFilter(Strict):
@@ -141,15 +137,12 @@ class ConversationFilter(Strict):
     exclude_bot_users: bool | None = None
 
 
-class ConversationsSelect(Strict):
+class ConversationsSelect(Chooser):
     type: Literal["conversations_select"]
-    action_id: Id | None = None
     placeholder: PlaceholderText | None = None
     initial_conversation: str | None = None
     default_to_current_conversation: bool | None = None
     filter: ConversationFilter | None = None
-    confirm: Confirm | None = None
-    focus_on_load: bool | None = None
 
 
 class DispatchActionConfig(Strict):
@@ -158,30 +151,26 @@ class DispatchActionConfig(Strict):
     trigger_actions_on: Annotated[list[Literal["on_character_entered"]], Field(min_length=1, max_length=1)]
 
 
-class PlainTextInput(Strict):
-    type: Literal["plain_text_input"]
-    action_id: Id | None = None
-    initial_value: str | None = None
-    multiline: bool | None = None
-    max_length: Annotated[int, Field(ge=1, le=3000)] | None = None
+class TextInput(Interactive):
     dispatch_action_config: DispatchActionConfig | None = None
     placeholder: PlaceholderText | None = None
     focus_on_load: bool | None = None
+
+
+class PlainTextInput(TextInput):
+    type: Literal["plain_text_input"]
+    initial_value: str | None = None
+    multiline: bool | None = None
+    max_length: Annotated[int, Field(ge=1, le=3000)] | None = None
 
 
 Number = Annotated[str, StringConstraints(pattern=r"^-?\d{1,30}(\.\d{1,30})?$")]
 
 
-class NumberInput(Strict):
+class NumberInput(TextInput):
     type: Literal["number_input"]
     is_decimal_allowed: bool
-    action_id: Id | None = None
     initial_value: Number | None = None
-    min_value: Number | None = None
-    max_value: Number | None = None
-    dispatch_action_config: DispatchActionConfig | None = None
-    placeholder: PlaceholderText | None = None
-    focus_on_load: bool | None = None
 
 
 Choice = StaticSelect | MultiStaticSelect | RadioButtons | Checkboxes | ConversationsSelect

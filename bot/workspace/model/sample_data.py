@@ -1,7 +1,4 @@
-"""The people and channels of a new workspace: enough to try every access rule.
-
-Ids are fixed, so that a stored workspace and its bot recognize each other.
-"""
+"""The people and channels of a new workspace: enough to try every access rule."""
 
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, Team, User, UserGroup
@@ -26,7 +23,8 @@ def populate(state: State, app: AppConfig) -> None:
     for user in (ANA, BEN, GIA, EMIL):
         state.add_user(user)
     state.add_user(User(SLACKBOT, "slackbot", "Slackbot", HOME.id, color="757575", is_bot=True))
-    install_bot_user(state, app)
+    state.groups[WRITERS.id] = WRITERS
+    state.add_user(User(app.bot_user_id, app.name, app.display_name, HOME.id, color="1f7a5c", is_bot=True))
     everyone = [ANA.id, BEN.id, GIA.id]
     created = int(state.now())
     for channel in (
@@ -40,9 +38,3 @@ def populate(state: State, app: AppConfig) -> None:
         state.add_channel(channel)
     for user_id in everyone:
         state.direct_channel(app.bot_user_id, user_id)
-
-
-def install_bot_user(state: State, app: AppConfig) -> None:
-    """Adds the app's bot user or updates its name in a stored workspace. Also adds the group, which is not stored."""
-    state.groups[WRITERS.id] = WRITERS
-    state.add_user(User(app.bot_user_id, app.name, app.display_name, HOME.id, color="1f7a5c", is_bot=True))

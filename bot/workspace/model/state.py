@@ -5,9 +5,8 @@ Observers hear of every change, in order, after it has been made.
 
 import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import replace
 from itertools import chain
 
 from bot.workspace.model.block_kit import assign_ids
@@ -15,7 +14,6 @@ from bot.workspace.model.entities import (
     Change,
     ChangeKind,
     Channel,
-    File,
     Message,
     Observer,
     Team,
@@ -238,29 +236,7 @@ class State:
     def ephemerals(self, channel: Channel, user: str) -> list[Message]:
         return [m for m in self._ephemerals.get(channel.id, {}).values() if m.ephemeral_to == user]
 
-    def edit_ephemeral(self, message: Message, **fields: object) -> None:
-        for name, value in fields.items():
-            setattr(message, name, value)
-        assign_ids(message.blocks)
-        self._notify("ephemeral_changed", self.channels[message.channel], message.user, message=message)
-
-    def delete_ephemeral(self, message: Message) -> None:
-        if self._ephemerals.get(message.channel, {}).pop(message.ts, None):
-            self._notify("ephemeral_deleted", self.channels[message.channel], message.user, message=message)
-
     # files
-
-    def delete_file(self, file: File, actor: str) -> None:
-        """Deletes a file. Messages keep its id; messages with nothing else are deleted, too."""
-        deleted = replace(file, is_deleted=True)
-        self.files.replace(deleted)
-        for conversation in self._conversations.values():
-            for message in [m for m in conversation if m.files and any(f.id == file.id for f in m.files)]:
-                left = [deleted if each.id == file.id else each for each in message.files or ()]
-                if message.text or not all(each.is_deleted for each in left):
-                    self.edit(message, actor, files=left)
-                else:
-                    self.delete(message, actor)
 
     def channels_of_file(self, file_id: str) -> list[Channel]:
         """Returns the conversations that contain a file."""
@@ -289,18 +265,6 @@ class State:
         if not users:
             del message.reactions[name]
         self._notify("reaction_removed", self.channels[message.channel], user, message=message, name=name)
-
-    # earlier runs
-
-    def restore(self, users: Iterable[User], channels: Iterable[Channel], messages: Iterable[Message]) -> None:
-        """Adds users, channels and messages from an earlier run, without notifying observers."""
-        self.users.update((user.id, user) for user in users)
-        for channel in channels:
-            self.channels[channel.id] = channel
-            self._conversations.setdefault(channel.id, Conversation())
-        for message in messages:
-            self._conversations[message.channel].add(message)
-            self.timestamps.advance_past(message.ts)
 
     def _require_unarchived(self, channel: Channel) -> None:
         if channel.is_archived:

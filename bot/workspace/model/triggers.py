@@ -1,6 +1,5 @@
 """Trigger ids, which come with interactions: each lets the app open one view within seconds."""
 
-import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from bot.workspace.model.errors import SlackError
 
 LIFETIME_SECONDS = 3.0
 MAX_REMEMBERED = 10_000
-_FORM = re.compile(r"\d{1,20}\.\d{1,20}\.[0-9a-f]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -24,13 +22,6 @@ class Trigger:
     view: str | None = None
 
 
-@dataclass
-class _Issued:
-    trigger: Trigger
-    expires: float
-    used: bool = False
-
-
 class Triggers:
     """Issues trigger ids and accepts each once.
 
@@ -42,30 +33,28 @@ class Triggers:
     def __init__(self, now: Callable[[], float], lifetime: float = LIFETIME_SECONDS) -> None:
         self.lifetime = lifetime
         self._now = now
-        self._issued: dict[str, _Issued] = {}
+        self._issued: dict[str, tuple[Trigger, float]] = {}
 
     def issue(self, trigger: Trigger) -> str:
         while len(self._issued) >= MAX_REMEMBERED:
             del self._issued[next(iter(self._issued))]
         now = self._now()
         trigger_id = f"{int(now)}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"
-        self._issued[trigger_id] = _Issued(trigger, now + self.lifetime)
+        self._issued[trigger_id] = trigger, now + self.lifetime
         return trigger_id
 
     def check(self, trigger_id: str) -> Trigger:
         """Returns what a trigger id refers to, without using it up.
 
         Raises:
-            SlackError: ``invalid_trigger_id``, ``exchanged_trigger_id`` or ``expired_trigger_id``.
+            SlackError: ``invalid_trigger_id`` or ``expired_trigger_id``.
         """
-        issued = self._issued.get(trigger_id)
-        if not _FORM.fullmatch(trigger_id) or issued is None:
+        trigger, expires = self._issued.get(trigger_id, (None, 0.0))
+        if trigger is None:
             raise SlackError("invalid_trigger_id")
-        if issued.used:
-            raise SlackError("exchanged_trigger_id")
-        if issued.expires < self._now():
+        if expires < self._now():
             raise SlackError("expired_trigger_id")
-        return issued.trigger
+        return trigger
 
     def use_up(self, trigger_id: str) -> None:
-        self._issued[trigger_id].used = True
+        del self._issued[trigger_id]

@@ -1,10 +1,9 @@
-"""Open views: each person's stack of modals and Home tab."""
+"""Open views: each person's modal and Home tab."""
 
 import secrets
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Literal
 from uuid import uuid4
 
@@ -13,7 +12,6 @@ from bot.workspace.model.elements import Element, InputValue, Values, elements, 
 from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
 
-MAX_STACKED = 3
 ViewKind = Literal["modal", "home"]
 
 
@@ -26,8 +24,6 @@ class View:
         user: Who sees it.
         content: The app's validated definition: title, blocks, callback_id, private_metadata and so on.
         hash: Changes whenever the view does.
-        root: The id of the view at the bottom of its stack.
-        previous: The id of the view below it.
         values: The values of its elements.
         errors: Errors in inputs, by block id; shown until the next submission.
         conversation: The id of the conversation where the person opened it.
@@ -37,8 +33,6 @@ class View:
     user: str
     content: Json
     hash: str
-    root: str
-    previous: str | None = None
     values: Values = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     conversation: str | None = None
@@ -87,7 +81,7 @@ class View:
 
 @dataclass(frozen=True)
 class ViewChange:
-    """A change to a person's stack of modals or Home tab."""
+    """A change to a person's modal or Home tab."""
 
     kind: ViewKind
     user: str
@@ -97,18 +91,18 @@ ViewObserver = Callable[[ViewChange], None]
 
 
 class OpenViews:
-    """All open modals, and each person's Home as last published."""
+    """Each person's open modal, and their Home as last published."""
 
     def __init__(self) -> None:
         self.observers: list[ViewObserver] = []
-        self._stacks: dict[str, list[View]] = {}
+        self._modals: dict[str, View] = {}
         self._homes: dict[str, View] = {}
 
     # finding
 
-    def stack(self, user: str) -> list[View]:
-        """Returns a person's open modals; the last one is on top."""
-        return list(self._stacks.get(user, ()))
+    def modal(self, user: str) -> View | None:
+        """Returns a person's open modal."""
+        return self._modals.get(user)
 
     def home(self, user: str) -> View | None:
         """Returns a person's Home; None until the app has published one."""
@@ -120,7 +114,7 @@ class OpenViews:
         Raises:
             SlackError: ``not_found``, also for a closed modal.
         """
-        for view in (*chain.from_iterable(self._stacks.values()), *self._homes.values()):
+        for view in (*self._modals.values(), *self._homes.values()):
             if view.id == view_id:
                 return view
         raise SlackError("not_found")
@@ -128,26 +122,8 @@ class OpenViews:
     # the app's changes
 
     def open(self, user: str, content: Json, conversation: str | None = None) -> View:
-        """Opens a modal in place of any open ones."""
-        view = self._new_view(user, content, conversation)
-        self._stacks[user] = [view]
-        self._notify(view)
-        return view
-
-    def push(self, user: str, content: Json) -> View:
-        """Opens a modal on top of the open ones.
-
-        Raises:
-            SlackError: ``not_found`` if none is open, ``push_limit_reached`` if three are.
-        """
-        stack = self._stacks.get(user)
-        if not stack:
-            raise SlackError("not_found")
-        if len(stack) >= MAX_STACKED:
-            raise SlackError("push_limit_reached")
-        view = self._new_view(user, content, stack[0].conversation)
-        view.root, view.previous = stack[0].id, stack[-1].id
-        stack.append(view)
+        """Opens a modal in place of an open one."""
+        view = self._modals[user] = self._new_view(user, content, conversation)
         self._notify(view)
         return view
 
@@ -173,7 +149,7 @@ class OpenViews:
 
     def _new_view(self, user: str, content: Json, conversation: str | None) -> View:
         view_id = f"V{uuid4().hex[:10].upper()}"
-        view = View(view_id, user, {}, "", view_id, conversation=conversation)
+        view = View(view_id, user, {}, "", conversation=conversation)
         self._fill(view, content)
         return view
 
@@ -193,18 +169,10 @@ class OpenViews:
         return held
 
     def close(self, view: View) -> None:
-        """Closes a modal and those on top of it. Does nothing for a closed one."""
-        stack = self._stacks.get(view.user, [])
-        if view in stack:
-            del stack[stack.index(view) :]
+        """Closes a modal. Does nothing for a closed one."""
+        if self._modals.get(view.user) is view:
+            del self._modals[view.user]
             self._notify(view)
-
-    def clear(self, user: str) -> list[View]:
-        """Closes all modals of a person. Returns them from top to bottom."""
-        closed = self._stacks.pop(user, [])
-        if closed:
-            self._notify(closed[0])
-        return closed[::-1]
 
     def _notify(self, view: View) -> None:
         for observer in tuple(self.observers):

@@ -11,7 +11,7 @@ from bot.workspace.people import Actor
 
 
 def _modals(viewer: Actor) -> list[Json]:
-    return [_view(view) for view in viewer.views.stack()]
+    return [_view(viewer.views.top)] if viewer.views.top else []
 
 
 def _home(viewer: Actor, app: AppConfig) -> Json | None:
@@ -88,7 +88,7 @@ class PageRenderer:
                     yield {"type": "message", "message": each}
         elif message.ephemeral_to not in {None, viewer.id}:
             return
-        elif change.kind in {"message_deleted", "ephemeral_deleted"}:
+        elif change.kind == "message_deleted":
             yield {"type": "deleted", "channel": channel.id, "ts": message.ts}
             yield from self._root(message, channel)
         else:
@@ -157,7 +157,5 @@ class PageRenderer:
 
 
 def _file(file: File) -> Json:
-    if file.is_deleted:
-        return {"id": file.id, "is_deleted": True}
     body: Json = {"id": file.id, "name": file.name, "mimetype": file.mimetype, "size": file.size}
     return body | {"preview": file.preview, "lines": file.lines}

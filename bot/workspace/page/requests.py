@@ -58,7 +58,6 @@ def _is_own(request: web.Request) -> bool:
 
 _MESSAGES = {
     "action_not_found": "That button or choice is no longer there.",
-    "cant_delete_file": "You can delete only your own files.",
     "cant_delete_message": "You can delete only your own messages.",
     "cant_update_message": "You can edit only your own messages.",
     "channel_not_found": "There is no such channel, or you cannot see it.",

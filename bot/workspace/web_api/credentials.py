@@ -28,7 +28,6 @@ class Credentials:
         app_token: For ``apps.connections.open``.
         configuration_token: For ``apps.manifest.*``.
         signing_secret: Signs requests to the app's request URLs.
-        verification_token: Part of every payload; only old apps check it.
         refusal: Slack's error code for every call after the tokens were revoked.
         removed_scopes: The scopes of the app that are no longer granted.
     """
@@ -37,7 +36,6 @@ class Credentials:
     app_token: str = field(default_factory=lambda: f"xapp-1-{secrets.token_hex(24)}", repr=False)
     configuration_token: str = field(default_factory=lambda: f"xoxe.xoxp-1-{secrets.token_hex(24)}", repr=False)
     signing_secret: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
-    verification_token: str = field(default_factory=lambda: secrets.token_hex(12), repr=False)
     refusal: str | None = None
     removed_scopes: frozenset[str] = frozenset()
 

@@ -29,7 +29,7 @@ class ReadableFile:
 
 
 def readable_file(state: State, app: AppConfig, file_id: str) -> ReadableFile:
-    """Returns a file that the app may read; it may be deleted.
+    """Returns a file that the app may read.
 
     Raises:
         SlackError: ``file_not_found``.
@@ -38,7 +38,7 @@ def readable_file(state: State, app: AppConfig, file_id: str) -> ReadableFile:
     if file is None:
         raise SlackError("file_not_found")
     channels = tuple(c for c in state.channels_of_file(file_id) if _is_visible(c, app))
-    if not channels and not file.is_deleted:
+    if not channels:
         raise SlackError("file_not_found")
     return ReadableFile(file, channels)
 
@@ -74,18 +74,9 @@ class FileDownloads:
 
     def routes(self) -> list[web.AbstractRouteDef]:
         base = f"{FILES_PATH}/{{team:\\w+}}-{{file:\\w+}}"
-        return [
-            web.get(f"{base}/download/{{name}}", self._download),
-            web.get(f"{base}/{{name}}", self._show),
-        ]
+        return [web.get(f"{base}/download/{{name}}", self._answer)]
 
-    async def _show(self, request: web.Request) -> web.StreamResponse:
-        return self._answer(request, "inline")
-
-    async def _download(self, request: web.Request) -> web.StreamResponse:
-        return self._answer(request, "attachment")
-
-    def _answer(self, request: web.Request, disposition: str) -> web.StreamResponse:
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         """Answers as Slack does: without permission to read files, a sign-in page with status 200."""
         if not self._may_read(request):
             return web.Response(text=_SIGN_IN, content_type="text/html", headers=_HEADERS)
@@ -94,7 +85,7 @@ class FileDownloads:
         except SlackError:
             return _missing()
         content = self._state.files.content(file.id)
-        return _missing() if content is None else _file(file, content, disposition)
+        return _missing() if content is None else _file(file, content)
 
     def _may_read(self, request: web.Request) -> bool:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -109,7 +100,7 @@ def _missing() -> web.Response:
     return web.Response(text=_NOT_FOUND, status=404, content_type="text/html", headers=_HEADERS)
 
 
-def _file(file: File, content: bytes, disposition: str) -> web.Response:
+def _file(file: File, content: bytes) -> web.Response:
     kind = file.mimetype if file.mimetype.isascii() and file.mimetype.isprintable() else "application/octet-stream"
-    headers = _HEADERS | {"Content-Type": kind, "Content-Disposition": disposition}
+    headers = _HEADERS | {"Content-Type": kind, "Content-Disposition": "attachment"}
     return web.Response(body=content, headers=headers)

@@ -72,10 +72,8 @@ class Method:
         handler: Returns the answer to a call, without ``ok``.
         scope: The scope that it always needs, if any.
         token: Which kind of token it takes.
-        per_minute: How many calls Slack allows per minute.
     """
 
     handler: Callable[[MethodCall], Json]
     scope: str | None = None
     token: TokenKind = TokenKind.BOT
-    per_minute: int = 50

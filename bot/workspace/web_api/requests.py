@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from aiohttp import web
-from aiohttp.http import HttpProcessingError
 
 from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
@@ -34,10 +33,8 @@ async def read_arguments(request: web.Request) -> tuple[str, Arguments]:
 
 async def _body(request: web.Request) -> Mapping[str, Any]:
     kind = request.content_type
-    if not request.can_read_body:
+    if not request.body_exists:
         return {}
-    if kind == "multipart/form-data":
-        return await _multipart(request)
     try:
         raw = await request.read()
     except web.RequestPayloadError:
@@ -64,14 +61,6 @@ def _form(raw: bytes) -> Json:
         return dict(parse_qsl(raw.decode("utf-8"), keep_blank_values=False, max_num_fields=_FORM_FIELDS))
     except ValueError:
         raise SlackError("invalid_form_data") from None
-
-
-async def _multipart(request: web.Request) -> Json:
-    try:
-        form = await request.post()
-    except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError, web.RequestPayloadError):
-        raise SlackError("invalid_form_data") from None
-    return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
 @dataclass

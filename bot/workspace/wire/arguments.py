@@ -57,14 +57,12 @@ class Arguments:
         return min(number, high)
 
     def timestamp(self, name: str) -> str | None:
-        """Returns a timestamp, given in Slack's format or in whole seconds; None if it is missing."""
+        """Returns a timestamp; None if it is missing."""
         value = self.text(name)
         if not value:
             return None
         if is_timestamp(value):
             return value
-        if _is_integer(value) and int(value) >= 0:
-            return f"{int(value)}.000000"
         raise SlackError(f"invalid_ts_{name}" if name in {"oldest", "latest"} else "invalid_arguments")
 
     def json_value(self, name: str, error_code: str) -> Any:

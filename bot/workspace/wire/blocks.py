@@ -1,10 +1,8 @@
-"""Validates the blocks of a message, with Slack's error messages."""
+"""Validates the blocks of a message."""
 
-import json
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from bot.workspace.model.block_kit import MessageBlock
 from bot.workspace.model.entities import Json
@@ -41,7 +39,7 @@ def _faults(blocks: list[Json]) -> list[str]:
     try:
         _blocks.validate_python(blocks)
     except ValidationError as error:
-        return sentences(error, blocks, "/blocks")
+        return sentences(error, "/blocks")
     return repeated_ids(blocks, "/blocks") + _long_markdown(blocks)
 
 
@@ -61,60 +59,9 @@ def _long_markdown(blocks: list[Json]) -> list[str]:
     )
 
 
-def sentences(error: ValidationError, checked: object, place: str) -> list[str]:
-    """Returns Slack's sentence for each error.
-
-    Args:
-        error: The errors.
-        checked: The validated value.
-        place: Its JSON pointer.
-    """
-    return [_sentence(fault, checked, place) for fault in error.errors(include_url=False, include_context=True)]
-
-
-def _sentence(fault: ErrorDetails, checked: object, place: str) -> str:
-    path, missing = _pointer(fault["loc"], checked)
-    context = fault.get("ctx", {})
-    match fault["type"]:
-        case "string_too_long":
-            words = f"must be less than {context['max_length'] + 1} characters"
-        case "string_too_short":
-            words = f"must be more than {context['min_length'] - 1} characters"
-        case "too_long":
-            words = f"no more than {context['max_length']} items allowed"
-        case "too_short":
-            words = f"no less than {context['min_length']} items allowed"
-        case "missing":
-            words = f"missing required field: {missing}"
-        case "extra_forbidden":
-            words = f"invalid additional property: {fault['loc'][-1]}"
-        case "union_tag_invalid" | "union_tag_not_found":
-            words = f"unsupported type: {json.dumps(context.get('tag'))}"
-        case "literal_error":
-            words = f"must be a valid value, such as {context['expected']}"
-        case "value_error":
-            words = str(context["error"])
-        case _:
-            words = "must provide a value of the right type"
-    return f"{words} [json-pointer:{place}{path}]"
-
-
-def _pointer(loc: tuple[int | str, ...], checked: object) -> tuple[str, str]:
-    """Returns the JSON pointer of an error and, for a missing field, the field's name.
-
-    Pydantic's own steps (the type that it chose from a union) are not part of the pointer.
-    """
-    value: Any = checked
-    path = ""
-    for step in loc:
-        if _has(value, step):
-            value = value[step]
-            path += f"/{step}"
-    return path, str(loc[-1]) if loc else ""
-
-
-def _has(value: object, step: int | str) -> bool:
-    return isinstance(step, int) if isinstance(value, list) else isinstance(value, dict) and step in value
+def sentences(error: ValidationError, place: str) -> list[str]:
+    """Returns a sentence for each error; ``place`` is the JSON pointer of what was validated."""
+    return [f"{fault['msg']} [json-pointer:{place}/{'/'.join(map(str, fault['loc']))}]" for fault in error.errors()]
 
 
 def _text_length(value: object) -> int:

@@ -7,7 +7,6 @@ from typing import Literal
 from bot.workspace.model.entities import Json
 
 EnvelopeType = Literal["events_api", "slash_commands", "interactive"]
-DisconnectReason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,12 @@ def envelope_frame(envelope: Envelope) -> Json:
     return frame
 
 
-def hello_frame(app_id: str, connections: int, lifetime: float) -> Json:
+def hello_frame(app_id: str, connections: int) -> Json:
     return {
         "type": "hello",
         "num_connections": connections,
         "connection_info": {"app_id": app_id},
-        "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": int(lifetime)},
     }
-
-
-def disconnect_frame(reason: DisconnectReason) -> Json:
-    return {"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}}
 
 
 def read_ack_frame(text: str) -> tuple[str, Ack] | None:

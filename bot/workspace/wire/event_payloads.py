@@ -1,7 +1,5 @@
 """Builds the Events API's payloads for changes."""
 
-import base64
-import json
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -39,15 +37,13 @@ class EventPayloads:
         app: The app.
         renderer: Renders messages for the app.
         views: The Home tabs.
-        token: The verification token, which old apps check.
     """
 
-    def __init__(self, state: State, app: AppConfig, renderer: Renderer, views: OpenViews, token: str) -> None:
+    def __init__(self, state: State, app: AppConfig, renderer: Renderer, views: OpenViews) -> None:
         self._state = state
         self._app = app
         self._renderer = renderer
         self._views = views
-        self._token = token
 
     def for_change(self, change: Change) -> Iterator[Json]:
         """Yields the ``event_callback`` payloads for a change, each with its own id."""
@@ -133,9 +129,7 @@ class EventPayloads:
 
     def _callback(self, event: Json, channel: Channel, change: Change) -> Json:
         team, app = self._state.team.id, self._app
-        context = json.dumps({"tid": team, "aid": app.app_id, "cid": channel.id}).encode()
         return {
-            "token": self._token,
             "team_id": team,
             "context_team_id": team,
             "context_enterprise_id": None,
@@ -154,7 +148,6 @@ class EventPayloads:
                 }
             ],
             "is_ext_shared_channel": channel.is_ext_shared,
-            "event_context": "4-" + base64.urlsafe_b64encode(context).decode().rstrip("="),
         }
 
 

@@ -22,19 +22,16 @@ class InteractionPayloads:
         app: The app.
         renderer: Renders messages for the app.
         triggers: Issues the trigger ids.
-        token: The verification token, which old apps check.
     """
 
-    def __init__(self, state: State, app: AppConfig, renderer: Renderer, triggers: Triggers, token: str) -> None:
+    def __init__(self, state: State, app: AppConfig, renderer: Renderer, triggers: Triggers) -> None:
         self._state = state
         self._app = app
         self._renderer = renderer
         self._triggers = triggers
-        self._token = token
 
     def slash_command(self, user: User, channel: Channel, command: SlashCommand, text: str, response_url: str) -> Json:
         return {
-            "token": self._token,
             "team_id": self._state.team.id,
             "team_domain": self._state.team.domain,
             "channel_id": channel.id,
@@ -52,12 +49,8 @@ class InteractionPayloads:
     def global_shortcut(self, user: User, shortcut: Shortcut) -> Json:
         return {
             "type": "shortcut",
-            "token": self._token,
-            "action_ts": self._state.timestamps.next(),
             "team": self._team(),
             "user": {"id": user.id, "username": user.name, "team_id": user.team_id},
-            "is_enterprise_install": False,
-            "enterprise": None,
             "callback_id": shortcut.callback_id,
             "trigger_id": self._triggers.issue(Trigger(user.id)),
         }
@@ -66,13 +59,9 @@ class InteractionPayloads:
         channel = self._state.channels[message.channel]
         return {
             "type": "message_action",
-            "token": self._token,
-            "action_ts": self._state.timestamps.next(),
             "team": self._team(),
             "user": {"id": user.id, "username": user.name, "team_id": user.team_id, "name": user.name},
             "channel": {"id": channel.id, "name": _channel_name(channel)},
-            "is_enterprise_install": False,
-            "enterprise": None,
             "callback_id": shortcut.callback_id,
             "trigger_id": self._triggers.issue(Trigger(user.id, channel.id)),
             "response_url": response_url,
@@ -102,11 +91,10 @@ class InteractionPayloads:
         return self._common_fields("view_submission", user) | {
             "trigger_id": self._triggers.issue(Trigger(user.id, view=view.id)),
             "view": self._view(view),
-            "response_urls": [],
         }
 
     def view_closed(self, user: User, view: View, *, is_cleared: bool) -> Json:
-        """Returns the payload for a closed modal; ``is_cleared`` means that all were closed at once."""
+        """Returns the payload for a closed modal; ``is_cleared`` means by the cross at its top."""
         shown = rendered_view(view, self._state.team, self._app, with_values=False)
         return self._common_fields("view_closed", user) | {"view": shown, "is_cleared": is_cleared}
 
@@ -121,10 +109,7 @@ class InteractionPayloads:
             "type": kind,
             "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},
             "api_app_id": self._app.app_id,
-            "token": self._token,
             "team": self._team(),
-            "enterprise": None,
-            "is_enterprise_install": False,
         }
 
     def _view(self, view: View) -> Json:

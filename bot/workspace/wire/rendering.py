@@ -3,9 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable
-from datetime import datetime
 from urllib.parse import quote
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, File, Json, Message, User
@@ -56,18 +54,6 @@ def _block_id(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:5]
 
 
-def time_zone_fields(name: str, now: float) -> Json:
-    """Returns the time zone, its label and its offset in seconds. A zone unknown on this machine counts as UTC."""
-    try:
-        zone = ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return {"tz": "Etc/UTC", "tz_label": "Coordinated Universal Time", "tz_offset": 0}
-    moment = datetime.fromtimestamp(now, zone)
-    offset = moment.utcoffset()
-    label = "Coordinated Universal Time" if name == "Etc/UTC" else moment.tzname() or name
-    return {"tz": name, "tz_label": label, "tz_offset": int(offset.total_seconds()) if offset else 0}
-
-
 class Renderer:
     """Renders the state as Slack's JSON for one app.
 
@@ -83,83 +69,39 @@ class Renderer:
         self._origin = origin
 
     def user(self, user: User) -> Json:
-        external = user.team_id != self._state.team.id
         body: Json = {
             "id": user.id,
             "team_id": user.team_id,
             "name": user.name,
             "deleted": False,
-            "color": user.color,
             "real_name": user.real_name,
-            **time_zone_fields(user.tz, self._state.now()),
+            "tz": user.tz,
             "profile": _profile(user),
             "is_admin": user.is_admin,
-            "is_owner": user.is_admin,
-            "is_primary_owner": user.is_admin,
             "is_restricted": user.is_restricted,
             "is_ultra_restricted": user.is_ultra_restricted,
             "is_bot": user.is_bot,
             "is_workflow_bot": user.is_workflow_bot,
-            "is_app_user": False,
-            "updated": 0,
         }
-        if external:
-            body["is_stranger"] = not self._shares_channel(user)
         if user.id == self._app.bot_user_id:
             body["profile"] |= {"api_app_id": self._app.app_id, "bot_id": self._app.bot_id}
         return body
 
-    def _shares_channel(self, user: User) -> bool:
-        channels = self._state.channels.values()
-        return any(user.id in c.members and self._app.bot_user_id in c.members for c in channels)
-
-    def channel(self, channel: Channel, *, with_members: bool = False) -> Json:
+    def channel(self, channel: Channel) -> Json:
         if channel.is_im:
-            return self._direct(channel)
-        body: Json = {
+            return {"id": channel.id, "created": channel.created, "is_im": True, "user": channel.user}
+        return {
             "id": channel.id,
             "name": channel.name,
-            "name_normalized": channel.name,
             "is_channel": not channel.is_private,
             "is_group": channel.is_private,
             "is_im": False,
-            "is_mpim": False,
             "is_private": channel.is_private,
             "created": channel.created,
-            "updated": channel.created * 1000,
             "is_archived": channel.is_archived,
-            "is_general": channel.name == "general",
             "is_shared": channel.is_ext_shared,
-            "is_org_shared": False,
             "is_ext_shared": channel.is_ext_shared,
-            "is_pending_ext_shared": False,
-            "pending_shared": [],
-            "context_team_id": self._state.team.id,
-            "creator": channel.creator,
             "is_member": self._app.bot_user_id in channel.members,
-            "topic": {"value": channel.topic, "creator": channel.creator, "last_set": channel.created},
-            "purpose": {"value": channel.purpose, "creator": channel.creator, "last_set": channel.created},
-            "previous_names": [],
-        }
-        if channel.is_ext_shared:
-            teams = {self._state.users[user].team_id for user in channel.members}
-            body["shared_team_ids"] = body["connected_team_ids"] = sorted(teams | {self._state.team.id})
-        if with_members:
-            body["num_members"] = len(channel.members)
-        return body
-
-    def _direct(self, channel: Channel) -> Json:
-        return {
-            "id": channel.id,
-            "created": channel.created,
-            "is_archived": channel.is_archived,
-            "is_im": True,
-            "is_org_shared": False,
-            "context_team_id": self._state.team.id,
-            "user": channel.user,
-            "is_user_deleted": False,
-            "priority": 0,
-            "is_open": True,
         }
 
     def message(self, message: Message, *, metadata: bool = False) -> Json:
@@ -183,7 +125,7 @@ class Renderer:
         return body | self._thread_fields(message)
 
     def file(self, file: File) -> Json:
-        """Returns a file as in ``files.info`` and messages; a deleted one has only its id."""
+        """Returns a file as in ``files.info`` and messages."""
         return rendered_file(file, self._team_of(file.user), self._state.team.id, self._origin())
 
     @property
@@ -200,8 +142,6 @@ class Renderer:
 
     def _file_of(self, message: Message, file: File) -> Json:
         channel = self._state.channels[message.channel]
-        if file.is_deleted:
-            return self.file(file)
         if channel.is_ext_shared:
             return file_for_shared_channel(file)
         return self.file(file) | {"is_public": not (channel.is_private or channel.is_im)}
@@ -223,11 +163,7 @@ class Renderer:
         return {
             "thread_ts": message.ts,
             "reply_count": len(replies),
-            "reply_users": list(dict.fromkeys(reply.user for reply in replies)),
-            "reply_users_count": len({reply.user for reply in replies}),
             "latest_reply": replies[-1].ts,
-            "is_locked": False,
-            "subscribed": False,
         }
 
     def bot_profile(self) -> Json:
@@ -236,8 +172,6 @@ class Renderer:
             "app_id": self._app.app_id,
             "user_id": self._app.bot_user_id,
             "name": self._app.display_name,
-            "deleted": False,
-            "updated": 0,
             "team_id": self._state.team.id,
         }
 
@@ -253,16 +187,9 @@ class Renderer:
 
 
 def _profile(user: User) -> Json:
-    first, _, last = user.real_name.partition(" ")
     return {
         "real_name": user.real_name,
-        "real_name_normalized": user.real_name,
         "display_name": user.name,
-        "display_name_normalized": user.name,
-        "first_name": first,
-        "last_name": last,
-        "title": "",
-        "team": user.team_id,
     }
 
 

@@ -34,7 +34,7 @@ def _faults(view: Json, kind: ViewKind) -> list[str]:
     try:
         _views.validate_python(view)
     except ValidationError as error:
-        return sentences(error, view, "/view")
+        return sentences(error, "/view")
     if view["type"] != kind:
         return [f"must be a valid value, such as '{kind}' [json-pointer:/view/type]"]
     return repeated_ids(view["blocks"], "/view/blocks")
@@ -43,7 +43,7 @@ def _faults(view: Json, kind: ViewKind) -> list[str]:
 def rendered_view(view: View, team: Team, app: AppConfig, *, with_values: bool = True) -> Json:
     """Returns a view as in answers and payloads. ``view_closed`` leaves out what was entered."""
     content = view.content
-    body: Json = {
+    return {
         "id": view.id,
         "team_id": team.id,
         "type": view.kind,
@@ -52,16 +52,8 @@ def rendered_view(view: View, team: Team, app: AppConfig, *, with_values: bool =
         "callback_id": view.callback_id,
         "state": {"values": view.values if with_values else {}},
         "hash": view.hash,
-        "title": content.get("title") or {"type": "plain_text", "text": "View Title", "emoji": True},
-        "clear_on_close": False,
         "notify_on_close": view.notifies_on_close,
-        "close": content.get("close"),
-        "submit": content.get("submit"),
-        "previous_view_id": view.previous,
-        "root_view_id": view.root,
         "app_id": app.app_id,
-        "external_id": "",
         "app_installed_team_id": team.id,
         "bot_id": app.bot_id,
     }
-    return body

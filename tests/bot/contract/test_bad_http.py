@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +15,7 @@ import pytest
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running
 from support.worlds.listening_world import listening
 
+from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, signature_of
 from bot.workspace import WorkspaceServer
@@ -64,7 +66,7 @@ class Door:
 async def door() -> AsyncIterator[Door]:
     """Behind it is a service that must not be called."""
     async with listening() as world:
-        receiver = HttpReceiver(world.app, RotatingSecret(SECRET), host="127.0.0.1", port=0)
+        receiver = HttpReceiver(world.app, RotatingSecret(SECRET), listen=partial(listening_socket, "127.0.0.1", 0))
         await receiver.start()
         yield Door(receiver.port)
         await receiver.stop(2)

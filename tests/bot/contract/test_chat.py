@@ -338,7 +338,7 @@ async def test_an_answer_quotes_the_reply_it_is_about(world: SlackWorld) -> None
 
 async def test_a_response_url_reaches_people_where_the_bot_is_not_a_member(world: SlackWorld) -> None:
     thread, ana = world.elsewhere("leads"), world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue("commands", ana.id, thread.channel_id)
+    url = world.workspace.response_urls.issue(ana.id, thread.channel_id)
     world.response_urls.remember(ana.id, thread.channel_id, url)
     calls = len(world.workspace.web_api.calls)
     await world.chat.tell(thread, notice(CardNotPosted(ana.id, "channel_not_found")))
@@ -356,7 +356,7 @@ async def test_without_a_response_url_the_answer_is_a_direct_message(world: Slac
 
 async def test_an_expired_response_url_falls_back(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
+    url = world.workspace.response_urls.issue(ana.id, world.thread.channel_id)
     world.response_urls.remember(ana.id, world.thread.channel_id, url)
     for _ in range(7):
         await world.chat.tell(world.thread, told(world))
@@ -369,7 +369,7 @@ async def test_response_urls_are_forgotten_after_their_lifetime(world: SlackWorl
     time = [0.0]
     urls = KnownResponseUrls(world.response_urls._session, api_url=world.workspace.api_url, monotonic=lambda: time[0])
     ana = world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
+    url = world.workspace.response_urls.issue(ana.id, world.thread.channel_id)
     urls.remember(ana.id, world.thread.channel_id, url)
     assert await urls.send(ana.id, world.thread.channel_id, ChatMessage("now"))
     time[0] = 30 * 60.0
@@ -547,16 +547,16 @@ async def test_a_refused_connection_certainly_did_not_arrive(world: SlackWorld) 
     session = new_session()
     client = new_client(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
     chat = SlackChat(client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls))
-    await world.workspace.listener.begin_outage()
+    await world.workspace.begin_outage()
     with pytest.raises(ChatUnreachable):
         await chat.post_card(world.thread, "k")
-    await world.workspace.listener.end_outage()
+    await world.workspace.end_outage()
     await chat.post_card(world.thread, "k")
     await session.close()
 
 
 async def test_a_connection_cut_while_idle_is_uncertain(world: SlackWorld) -> None:
-    await world.workspace.listener.begin_outage()
+    await world.workspace.begin_outage()
     error = await failing(world, lambda _: None)
     assert type(error) is ChatUncertain
 
@@ -608,7 +608,7 @@ async def test_tokens_and_texts_are_not_logged_even_at_debug(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     ana = world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
+    url = world.workspace.response_urls.issue(ana.id, world.thread.channel_id)
     world.response_urls.remember(ana.id, world.thread.channel_id, url)
     await world.posted()
     await world.chat.tell(world.thread, told(world))

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -53,7 +54,7 @@ async def slack(_: Path) -> AsyncIterator[tuple[int, Ask]]:
         message_context=MessageContext(),
         ephemeral_sender=unreachable_ephemeral(session),
     )
-    receiver = HttpReceiver(app, RotatingSecret(SECRET), host="127.0.0.1", port=0)
+    receiver = HttpReceiver(app, RotatingSecret(SECRET), listen=partial(listening_socket, "127.0.0.1", 0))
     await receiver.start()
     url, body = (
         f"http://127.0.0.1:{receiver.port}/slack/events",
@@ -78,7 +79,7 @@ async def slack(_: Path) -> AsyncIterator[tuple[int, Ask]]:
 @contextlib.asynccontextmanager
 async def health(_: Path) -> AsyncIterator[tuple[int, Ask]]:
     """The port for health checks, and one."""
-    page = HealthPage(Health(lambda: [ComponentStatus("outbox")]), host="127.0.0.1", port=0)
+    page = HealthPage(Health(lambda: [ComponentStatus("outbox")]), listen=partial(listening_socket, "127.0.0.1", 0))
     await page.start()
     assert page._server is not None
     port = page._server.port

@@ -25,6 +25,7 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import health_routes
+from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, is_signed, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
@@ -54,7 +55,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def connected(world: SlackWorld) -> AsyncIterator[SocketReceiver]:
     receiver = world.receiver()
     await receiver.start()
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
     yield receiver
     await receiver.stop(2)
 
@@ -235,7 +236,7 @@ async def test_acknowledging_needs_no_web_api(world: SlackWorld, connected: Sock
 async def test_refreshing_a_connection_loses_no_event(world: SlackWorld, connected: SocketReceiver) -> None:
     ana = world.workspace.people["ana"]
     opened = connected._connections._slots[0]
-    await world.workspace.socket_mode.disconnect("warning")
+    await world.workspace.disconnect("warning")
     answers: list[InteractionResult] = []
     while connected._connections._slots[0] is opened or not answers:
         answers.append(await ana.command("docs", "/docs", f"job {len(answers)}"))
@@ -244,15 +245,15 @@ async def test_refreshing_a_connection_loses_no_event(world: SlackWorld, connect
 
 
 async def test_connections_come_back_after_a_disconnect(world: SlackWorld, connected: SocketReceiver) -> None:
-    await world.workspace.socket_mode.disconnect("refresh_requested")
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+    await world.workspace.disconnect("refresh_requested")
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
 async def test_connections_come_back_after_being_cut(world: SlackWorld, connected: SocketReceiver) -> None:
     world.workspace.socket_mode.abort_connections()
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 0)
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 0)
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
@@ -260,9 +261,9 @@ async def test_a_ticket_that_expired_during_reconnect_is_replaced(world: SlackWo
     """slack-sdk's own reconnecting would try the dead address forever."""
     world.workspace.faults.refuse_handshake(1)
     opened = len([call for call in world.workspace.web_api.calls if call.method == "apps.connections.open"])
-    await world.workspace.socket_mode.disconnect("refresh_requested", only=1)
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.handshakes_refused >= 1)
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2, 20)
+    await world.workspace.disconnect("refresh_requested", only=1)
+    await world.workspace.changes.wait_for(lambda: world.workspace.handshakes_refused >= 1)
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2, 20)
     calls = [call for call in world.workspace.web_api.calls if call.method == "apps.connections.open"]
     assert len(calls) >= opened + 2
 
@@ -272,12 +273,12 @@ async def test_an_outage_and_its_end_are_logged_once_each(
 ) -> None:
     caplog.set_level(logging.INFO, "bot.slack")
     assert connected.health().up_seconds > 0
-    await world.workspace.listener.begin_outage()
+    await world.workspace.begin_outage()
     await until(lambda: not connected.health().connected and "cannot be opened" in caplog.text)
     assert connected.health().down_seconds > 0
     assert connected.health().up_seconds == 0
-    await world.workspace.listener.end_outage()
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2, 20)
+    await world.workspace.end_outage()
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2, 20)
     await until(lambda: connected.health().connected == 2)
     assert connected.health().down_seconds == 0
     assert connected.health().up_seconds > 0
@@ -290,14 +291,14 @@ async def test_a_long_outage_is_in_the_health_and_logged_once(
 ) -> None:
     now = [0.0]
     receiver = world.receiver(monotonic=lambda: now[0])
-    await world.workspace.listener.begin_outage()
+    await world.workspace.begin_outage()
     await receiver.start()
     assert receiver.health().ok
     now[0] = 301.0
     assert not receiver.health().ok
     await until(lambda: "5 minutes" in caplog.text)
-    await world.workspace.listener.end_outage()
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2, 20)
+    await world.workspace.end_outage()
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2, 20)
     await until(lambda: receiver.health().ok)
     assert caplog.text.count("5 minutes") == 1
     await receiver.stop(2)
@@ -333,7 +334,7 @@ async def test_a_dead_keeper_and_its_connection_are_replaced(
     assert current is not None
     current.current_session = Broken(current.current_session)  # type: ignore[assignment]  # that is the fault
     await until(lambda: connected._connections._slots[0] not in {None, current})
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
     (record,) = [record for record in caplog.records if record.exc_info and record.name == "bot.runtime.supervisor"]
     assert record.getMessage().startswith("connection 1 to Slack ended unexpectedly")
     (part,) = connected._connections._supervisor.statuses()
@@ -345,10 +346,10 @@ async def test_a_token_revoked_while_running_works_once_restored(
     world: SlackWorld, connected: SocketReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.workspace.credentials.revoke()
-    await world.workspace.socket_mode.disconnect("link_disabled")
+    await world.workspace.disconnect("link_disabled")
     await until(lambda: "Slack does not accept SLACK_APP_TOKEN (token_revoked): it was revoked." in caplog.text)
     world.workspace.credentials.restore()
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2, 20)
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2, 20)
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
@@ -418,8 +419,8 @@ async def test_the_transport_logs_no_secrets_or_texts_even_at_debug(
     await receiver.start()
     await world.workspace.people["ana"].command("docs", "/docs", "planted words")
     world.workspace.faults.refuse_handshake(1)
-    await world.workspace.socket_mode.disconnect("refresh_requested", only=1)
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.handshakes_refused >= 1)
+    await world.workspace.disconnect("refresh_requested", only=1)
+    await world.workspace.changes.wait_for(lambda: world.workspace.handshakes_refused >= 1)
     await receiver.stop(2)
     logged = "\n".join(r.getMessage() for r in caplog.records if not r.name.startswith("bot.workspace"))
     for planted in (
@@ -471,8 +472,7 @@ async def http() -> AsyncIterator[Http]:
         receiver = HttpReceiver(
             world.app,
             RotatingSecret(SECRET),
-            host="127.0.0.1",
-            port=port,
+            listen=partial(listening_socket, "127.0.0.1", port),
             pages=health_routes(health),
             note=noted.append,
         )
@@ -511,7 +511,7 @@ async def test_without_users_read_the_app_id_is_unknown_and_the_rest_works() -> 
         assert (await identify(world.client)).app_id == ""
         receiver = world.receiver()
         await receiver.start()
-        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+        await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
         assert (await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")).text == RECORDED
         await receiver.stop(2)
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -16,6 +17,7 @@ from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 from bot.ports.job_api import PromptCall
 from bot.runtime.http.metrics_page import METRICS_PATH, metrics_route
+from bot.runtime.http.server import listening_socket
 from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.identity import identify
@@ -43,7 +45,7 @@ def file(tmp_path: Path) -> SecretFileWorld:
 async def test_requests_signed_with_either_signing_secret_are_accepted(
     world: SlackWorld, file: SecretFileWorld
 ) -> None:
-    receiver = HttpReceiver(world.app, file.secret(), host="127.0.0.1", port=0)
+    receiver = HttpReceiver(world.app, file.secret(), listen=partial(listening_socket, "127.0.0.1", 0))
     await receiver.start()
 
     async def statuses() -> list[int]:
@@ -88,8 +90,8 @@ async def test_a_new_app_token_opens_the_next_connection(world: SlackWorld, file
     await receiver.start()
     credentials.app_token = "xapp-planted-new-token"
     file.put(credentials.app_token)
-    await world.workspace.socket_mode.disconnect("refresh_requested")
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 1)
+    await world.workspace.disconnect("refresh_requested")
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 1)
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
     await receiver.stop(1)
 

@@ -15,11 +15,12 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from click.testing import CliRunner, Result
 from slack_sdk.web.async_client import AsyncWebClient
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, refusing
 from support.servers.free_ports import free_port
-from support.servers.slack_faults import Faults
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.jobserver_world import make_bare
 
 from bot.app.setup.manifest_text import ManifestChoices
@@ -29,19 +30,21 @@ from bot.cli.main import main
 from bot.cli.setup.command import SetupOptions, run_setup
 from bot.runtime.env_file import read_env_file
 from bot.slack.sending.web_api import new_client, new_session
-from bot.workspace import AppConfig, WorkspaceServer
-from bot.workspace.web_api.endpoint import ReceivedCall
+from bot.workspace import AppConfig
 
 
-class Administrator(Faults):
+class AdministeredWorkspace(FaultyWorkspace):
     """Installs each app as soon as it is created."""
 
-    workspace: WorkspaceServer
+    def __init__(self, app: AppConfig, *, is_installed: bool) -> None:
+        super().__init__(app, is_installed=is_installed)
+        self.middlewares.append(self._install)
 
-    async def answer(self, call: ReceivedCall) -> web.StreamResponse:
-        answer = await super().answer(call)
-        if call.record.method == "apps.manifest.create" and call.record.applied:
-            self.workspace.install()
+    @web.middleware
+    async def _install(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        answer = await handler(request)
+        if request.path.endswith("/apps.manifest.create") and self.web_api.calls[-1].applied:
+            self.install()
         return answer
 
 
@@ -49,8 +52,7 @@ class Administrator(Faults):
 class World:
     """A workspace, a job API, and a directory to set Pagehand up in."""
 
-    workspace: WorkspaceServer
-    administrator: Administrator
+    workspace: FaultyWorkspace
     job_api: FakeJobApiServer
     directory: Path
     environ: dict[str, str | None]
@@ -93,21 +95,18 @@ class World:
 
 @asynccontextmanager
 async def a_world(directory: Path, *, is_installed: bool, app: AppConfig | None = None) -> AsyncIterator[World]:
-    administrator, job_api = Administrator(), FakeJobApiServer()
-    workspace = WorkspaceServer(app or manifest(), is_installed=is_installed, interference=administrator)
-    administrator.workspace = workspace
+    workspace, job_api = AdministeredWorkspace(app or manifest(), is_installed=is_installed), FakeJobApiServer()
     await workspace.start()
     await job_api.start()
     names = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "JOB_API_URL", "JOB_API_KEY")
     environ = dict.fromkeys((*names, "JOB_API_PROJECT", "PAGEHAND_CONFIGURATION_TOKEN"))
-    world = World(workspace, administrator, job_api, directory, environ | {"SLACK_API_URL": workspace.api_url})
+    world = World(workspace, job_api, directory, environ | {"SLACK_API_URL": workspace.api_url})
     credentials = workspace.credentials
     world.secrets = [credentials.bot_token, credentials.app_token, credentials.configuration_token, KEY]
     world.secrets.append(credentials.signing_secret)
     try:
         yield world
     finally:
-        administrator.clear()
         await job_api.stop()
         await workspace.stop()
 

@@ -21,7 +21,7 @@ from support.programs import Program, Programs
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.card_menu import menu_choice
-from support.worlds.jobserver_world import JobServerWorld, git, make_bare, running, until
+from support.worlds.jobserver_world import JobServerWorld, make_bare, running, until
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
 from bot import __version__
@@ -597,22 +597,48 @@ async def test_a_missing_optional_scope_is_a_warning_in_the_log_and_the_health(s
     assert bot.output.count("has not granted the scope reactions:write") == 1
 
 
-async def test_the_bot_waits_for_slack_at_start(shell: Shell) -> None:
-    async with town(shell) as here:
-        await here.workspace.listener.begin_outage()
-        bot = await shell.start("run", **here.settings(), SLACK_APP_TOKEN=APP_TOKEN)
+@pytest.mark.parametrize(
+    ("served_at", "receiving"),
+    [
+        ("PAGEHAND_HEALTH_PORT", {"SLACK_APP_TOKEN": APP_TOKEN}),
+        ("PORT", {"SLACK_SIGNING_SECRET": SIGNING_SECRET}),
+    ],
+)
+async def test_the_bot_waits_for_slack_at_start_and_is_alive_from_the_first_moment(
+    shell: Shell, served_at: str, receiving: dict[str, str]
+) -> None:
+    """No request for its liveness is refused, not even at the moment when Slack's are received from then on."""
+    port = free_port()
+    async with town(shell) as here, aiohttp.ClientSession() as asking:
+
+        async def status(page: str) -> int:
+            async with asking.get(f"http://127.0.0.1:{port}/health{page}") as answer:
+                return answer.status
+
+        async def always_alive() -> None:
+            while True:
+                assert await status("/live") == 200
+
+        await here.workspace.begin_outage()
+        bot = await shell.start("run", **here.settings(), **receiving, **{served_at: str(port)})
         await bot.prints("Slack cannot be reached")
-        await here.workspace.listener.end_outage()
+        alive = asyncio.create_task(always_alive())
+        assert (await status("/ready"), await status("")) == (503, 503)
+        await here.workspace.end_outage()
         await bot.prints("Pagehand is at work")
+        while await status("/ready") != 200:
+            assert not alive.done()
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await alive
 
 
 async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell) -> None:
     async with town(shell) as here:
-        here.workspace.faults.delay(60.0, method="auth.test", count=None)
+        delayed = here.workspace.faults.delay(60.0, method="auth.test", count=None)
         given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
         runs = [await shell.start("run", **given, DATABASE_URL=f"sqlite:///{n}") for n in range(3)]
-        await here.workspace.changes.wait_for(lambda: len(here.workspace.web_api.calls) == len(runs), PATIENCE)
+        await here.workspace.changes.wait_for(lambda: delayed.hits == len(runs), PATIENCE)
         ends = zip(runs, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), strict=True)
         assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0, 0]
 
@@ -667,20 +693,23 @@ ONCE = (
 
 
 async def test_the_demo_runs_the_whole_loop(shell: Shell) -> None:
-    kept = shell.directory / "kept"
-    code, said = await shell.run(*ONCE, "--keep", str(kept))
+    code, said = await shell.run(*ONCE)
     assert code == 0
     assert "Pull request: http://127.0.0.1:" in said.splitlines()[-1]
     assert said.splitlines()[-1].endswith("/pulls/1")
-    (branch,) = _branches(kept)
-    assert "color by name" in git(kept / "lumo-handbook.git", "show", f"{branch}:docs/guides/colours.md")
-    assert "Ask us anything." in git(kept / "lumo-handbook.git", "show", f"{branch}:docs/faq.md")
+    assert 'Replaced "colour" with "color".' in said
+    assert "Added the page `docs/faq.md`." in said
 
-    code, said = await shell.run("demo", "--once", "Fix the spelling", "--keep", str(kept))
-    assert code == 0
-    assert said.splitlines()[-1].endswith("/pulls/2")
-    assert len(_branches(kept)) == 2
-    assert "Ask us anything." not in said, "the earlier thread is not reported again"
+
+async def test_a_demo_refuses_to_keep_its_data_and_leaves_what_an_earlier_version_kept(shell: Shell) -> None:
+    kept = shell.directory / "kept"
+    kept.mkdir()
+    (kept / "workspace.sqlite").write_bytes(b"of 1.0.0")
+    for command in (("demo",), ONCE):
+        code, said = await shell.run(*command, "--keep", str(kept))
+        assert code == 2
+        assert f"--keep is gone: each demo starts anew, and {kept} is left as it is. Omit it, or run" in said
+    assert [(file.name, file.read_bytes()) for file in kept.iterdir()] == [("workspace.sqlite", b"of 1.0.0")]
 
 
 async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
@@ -721,11 +750,6 @@ async def test_many_interrupts_while_the_demo_starts_end_it_in_one_line(tmp_path
     assert (await demo.end(within=STOP_WITHIN), demo.output) == (130, "\nInterrupted.\n")
     assert list(shell.scratch.iterdir()) == []
     await shell.close()
-
-
-def _branches(kept: Path) -> list[str]:
-    listed = git(kept / "lumo-handbook.git", "for-each-ref", "--format=%(refname:short)", "refs/heads/pagehand")
-    return listed.split()
 
 
 def _job_id(here: Town) -> str:

@@ -93,7 +93,7 @@ async def test_metrics_on_the_public_port_require_their_token(world: AppWorld) -
 async def test_a_replaced_connection_is_counted(world: AppWorld) -> None:
     port = free_port()
     await world.start(PAGEHAND_HEALTH_PORT=str(port))
-    await world.workspace.socket_mode.disconnect()
+    await world.workspace.disconnect()
 
     async def reconnected() -> bool:
         return values((await answer(port))[1])["pagehand_socket_reconnects_total"] > 0

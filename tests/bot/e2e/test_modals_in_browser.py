@@ -33,7 +33,7 @@ async def world() -> AsyncIterator[SlackWorld]:
         made.projects = ("guides", "api")
         receiver = made.receiver()
         await receiver.start()
-        await made.workspace.changes.wait_for(lambda: made.workspace.socket_mode.connections == 2)
+        await made.workspace.changes.wait_for(lambda: len(made.workspace.socket_mode.connections) == 2)
         yield made
         await receiver.stop(2)
 

@@ -146,7 +146,7 @@ async def problem(scene: Scene) -> None:
     workspace.faults.server_error(method="chat.postMessage")
     await ana.command("docs", "/docs", "Fix the guides")
     workspace.faults.refuse_handshake(2)
-    await workspace.socket_mode.disconnect()  # it takes seconds to reconnect: everything else happens meanwhile
+    await workspace.disconnect()  # it takes seconds to reconnect: everything else happens meanwhile
     ts = await scene.until(
         lambda: next((message.ts for message in workspace.channels.messages("docs") if message.metadata), "")
     )

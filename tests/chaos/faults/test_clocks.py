@@ -131,7 +131,7 @@ async def test_a_processs_clock_is_set_while_it_runs(world: AppWorld, scratch: P
     clock = scratch / "clock"
     clock.write_text("+0")
     async with process(world, clock):
-        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+        await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
         for name, hours in (("Forward", "+1h"), ("Back", "-1h")):
             (job,) = await world.begin(f"Before {name}")
             clock.write_text(hours)
@@ -226,7 +226,7 @@ async def test_two_instances_with_different_clocks(postgres_url: str, scratch: P
     async with a_world(postgres_url) as world, process(world, clock) as other:
         world.fake_job_api.fail(slow(SLOW_POLL), Operation.GET, times=None)
         await world.start()
-        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 4, SOON)
+        await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 4, SOON)
         prompts = [f"Task {number}" for number in range(8)]
         for prompt in prompts:
             await world.ask(prompt)

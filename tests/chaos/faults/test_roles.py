@@ -24,10 +24,10 @@ async def test_over_socket_mode_workers_receive_and_web_serves_the_health(
         web = await world.start(Role.WEB, PORT=str(port))
         assert web.app.receiver is None
         assert "workers receive from Slack, this process only serves health checks" in caplog.text
-        assert world.workspace.socket_mode.connections == 0
+        assert len(world.workspace.socket_mode.connections) == 0
         for _ in range(2):
             await world.start(Role.WORKER)
-        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 4)
+        await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 4)
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
             for page in ("/health", "/health/live", "/health/ready"):
                 async with session.get(page) as answer:

@@ -8,13 +8,12 @@ from collections import Counter
 import pytest
 from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import Operation, refusing
-from support.servers.slack_faults import CallFault
+from support.servers.slack_faults import CallFault, DisconnectReason
 from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
 from bot.app.edges import EdgeTimings
 from bot.domain.notices.messages import Reaction
 from bot.slack.rendering.blocks import SEND_AGAIN
-from bot.workspace.wire.envelopes import DisconnectReason
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
@@ -121,7 +120,6 @@ async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
     """Cut, disconnected in every way, and with refused tickets at the reconnect."""
     await world.start()
     (job,) = await world.begin("Long job")
-    sockets = world.workspace.socket_mode
     sent: list[str] = []
 
     async def still_hears() -> None:
@@ -131,9 +129,9 @@ async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
 
     reasons: list[DisconnectReason] = ["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
     for reason in reasons:
-        await world.workspace.socket_mode.disconnect(reason, only=1)
+        await world.workspace.disconnect(reason, only=1)
         await still_hears()
-    sockets.abort_connections()
+    world.workspace.socket_mode.abort_connections()
     await still_hears()
     await world.settled()
     await world.check()
@@ -145,7 +143,7 @@ async def test_silent_connections_are_replaced(world: AppWorld) -> None:
     world.edge_timings = EdgeTimings(slack_ping=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
     await world.start()
     (job,) = await world.begin("First")
-    world.workspace.socket_mode.blackhole_connections()
+    world.workspace.blackhole_connections()
     reply = await world.reply("First", "Meanwhile")
     await world.until_steered(job, "Meanwhile")
     await world.until_marked(reply, Reaction.ACCEPTED)
@@ -158,13 +156,12 @@ async def test_tickets_are_refused_while_all_connections_are_reopened(world: App
     """As for expired ones: a new ticket is requested each time, and nothing is lost meanwhile."""
     await world.start()
     (job,) = await world.begin("Long job")
-    sockets = world.workspace.socket_mode
     world.workspace.faults.refuse_handshake(2)
-    await world.workspace.socket_mode.disconnect("refresh_requested")
+    await world.workspace.disconnect("refresh_requested")
     await world.reply("Long job", "Meanwhile")
     await world.until_steered(job, "Meanwhile")
-    await world.workspace.changes.wait_for(lambda: sockets.connections == 2)
-    assert sockets.handshakes_refused == 2
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
+    assert world.workspace.handshakes_refused == 2
     await world.settled()
     await world.check()
 
@@ -328,7 +325,7 @@ async def test_a_token_is_revoked_and_restored(world: AppWorld) -> None:
     first, second = await world.begin("First", "Second")
     world.workspace.credentials.revoke("token_revoked")
     world.complete(first)
-    await world.workspace.socket_mode.disconnect("refresh_requested", only=1)
+    await world.workspace.disconnect("refresh_requested", only=1)
     reply = await world.reply("Second", "Meanwhile")
     await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(second) == ["Meanwhile"])
     world.complete(second)
@@ -343,7 +340,7 @@ async def test_a_token_is_revoked_and_restored(world: AppWorld) -> None:
     await world.until_said("Second", "started", "completed")
     await world.settled()
     assert world.reactions(reply) == [Reaction.ACCEPTED.value]
-    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
     await world.check()
 
 
@@ -356,7 +353,7 @@ async def test_slack_is_away_and_comes_back(database_url: str) -> None:
     async with a_world(database_url) as world:
         await world.start()
         jobs = await world.begin("First", "Second", "Third")
-        await world.workspace.listener.begin_outage()
+        await world.workspace.begin_outage()
         world.complete(jobs[0])
         world.fake_job_api.show(jobs[1], "failed")
         polls = len(world.fake_job_api.polls)
@@ -365,13 +362,13 @@ async def test_slack_is_away_and_comes_back(database_url: str) -> None:
         await world.workspace.people["ana"].say("docs", "still here", thread_ts=world.card_ts("First"))
         world.replied.append("still here")
         await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) >= polls + 4)
-        await world.workspace.listener.end_outage()
+        await world.workspace.end_outage()
         await world.hurry()
         await world.until_said("Second", "started", "failed")
         await world.until_said("Third", "started", "archived")
         await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(jobs[0]) == ["still here"])
         await world.until_said("First", *FINISHED, "active")
-        await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
+        await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
         await world.begin("Afterwards")
         await world.settled()
         await world.check()

@@ -3,8 +3,9 @@
 import math
 import time
 
+from support.servers.slack_faults import RateLimits
+
 from bot.domain.slack_limits import MARGIN, MINUTE, SLACK_LIMITS, Limit, SlackLimits
-from bot.workspace.web_api.endpoint import RateLimits
 
 _NO_TIME = 1e-9
 ANY_NUMBER = SlackLimits(
@@ -31,6 +32,6 @@ class FasterRateLimits(RateLimits):
         super().__init__(lambda: time.time() * pace)
         self._pace = pace
 
-    def retry_after(self, method: str, channel: str, per_minute: int) -> int | None:
-        seconds = super().retry_after(method, channel, per_minute)
+    def retry_after(self, method: str, channel: str) -> int | None:
+        seconds = super().retry_after(method, channel)
         return None if seconds is None else max(1, math.ceil(seconds / self._pace))

@@ -5,9 +5,11 @@ ends with its standard input.
 import asyncio
 import logging
 import sys
+from functools import partial
 
 from support.worlds.listening_world import listening
 
+from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 
@@ -16,7 +18,7 @@ async def serve(secret: str) -> None:
     """Serves until standard input is closed."""
     logging.disable()
     async with listening() as world:
-        receiver = HttpReceiver(world.app, RotatingSecret(secret), host="127.0.0.1", port=0)
+        receiver = HttpReceiver(world.app, RotatingSecret(secret), listen=partial(listening_socket, "127.0.0.1", 0))
         await receiver.start()
         sys.stdout.write(f"{receiver.port}\n")
         sys.stdout.flush()

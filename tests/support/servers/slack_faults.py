@@ -1,16 +1,23 @@
 """Faults of a Slack workspace: each matches some calls, envelopes or handshakes, a number of times."""
 
 import asyncio
+import math
+import socket
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
+from bot.runtime.http.server import listening_socket
 from bot.workspace import WorkspaceServer
 from bot.workspace.delivery.deliveries import RETRY_DELAYS
 from bot.workspace.delivery.transport import NotDeliveredError, Transport
-from bot.workspace.server import Interference
-from bot.workspace.web_api.endpoint import ReceivedCall, rate_limited
+from bot.workspace.model.errors import SlackError
+from bot.workspace.web_api.requests import CallRecord, read_arguments
 from bot.workspace.wire.envelopes import Ack, Envelope
 
 CallFaultKind = Literal["delay", "drop", "status", "ratelimited", "error"]
@@ -73,7 +80,7 @@ AnyFault = TypeVar("AnyFault", CallFault, EnvelopeFault)
 
 
 @dataclass
-class Faults(Interference):
+class Faults:
     """The faults in force. The methods that add a fault return it; its ``hits`` count how often it has struck."""
 
     calls: list[CallFault] = field(default_factory=list)
@@ -161,32 +168,12 @@ class Faults(Interference):
         self.refused_handshakes = 0
         self._release()
 
-    async def answer(self, call: ReceivedCall) -> web.StreamResponse:
-        fault = self._counted(next((f for f in self.calls if f.matches(call.record.method, call.channels)), None))
-        if fault is None:
-            return call.carry_out()
-        match fault.kind:
-            case "delay":
-                if not fault.applied:
-                    await self._hold(fault.seconds)
-                answer = call.carry_out()
-                if fault.applied:
-                    await self._hold(fault.seconds)
-                return answer
-            case "ratelimited":
-                call.record.error = "ratelimited"
-                return rate_limited(int(fault.seconds))
-            case "error":
-                return call.refuse(fault.code)
-            case _:
-                if fault.applied:
-                    call.carry_out()
-                return _unanswered(call, fault)
+    def take_call_fault(self, method: str, channels: frozenset[str]) -> CallFault | None:
+        """Returns the fault that applies to this call, and counts it as a hit."""
+        return self._counted(next((f for f in self.calls if f.matches(method, channels)), None))
 
-    def transport(self, transport: Transport) -> Transport:
-        return FaultyTransport(transport, self)
-
-    def refuses_handshake(self) -> bool:
+    def take_refusal(self) -> bool:
+        """Returns whether to refuse this handshake."""
         refused = self.refused_handshakes > 0
         self.refused_handshakes -= refused
         return refused
@@ -195,7 +182,7 @@ class Faults(Interference):
         """Returns the fault that applies to this envelope, and counts it as a hit."""
         return self._counted(next((f for f in self.envelopes if f.matches(kind, envelope_type)), None))
 
-    async def _hold(self, seconds: float) -> None:
+    async def hold(self, seconds: float) -> None:
         """Waits for a delay, or until the faults are removed."""
         try:
             await asyncio.wait_for(self._released.wait(), seconds)
@@ -219,15 +206,6 @@ class Faults(Interference):
     def _add_envelope(self, fault: EnvelopeFault) -> EnvelopeFault:
         self.envelopes.append(fault)
         return fault
-
-
-def _unanswered(call: ReceivedCall, fault: CallFault) -> web.Response:
-    if fault.kind == "drop":
-        if call.request.transport is not None:
-            call.request.transport.abort()
-        return web.Response()
-    call.record.error = call.record.error or "internal_error"
-    return web.json_response({"ok": False, "error": "internal_error"}, status=fault.status)
 
 
 REORDER_SECONDS = 0.5
@@ -307,13 +285,191 @@ async def _no_ack(ack_timeout: float) -> Ack:
     raise NotDeliveredError("timeout")
 
 
-class FaultyWorkspace(WorkspaceServer):
-    """A workspace with `faults`."""
+class RateLimits:
+    """Slack's rate limits: about one post per second and channel with short bursts; other methods by their tier.
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    Args:
+        now: The clock, in seconds.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._calls: dict[str, deque[float]] = {}
+
+    def retry_after(self, method: str, channel: str) -> int | None:
+        """Returns whole seconds to wait, or None after counting an allowed call."""
+        if method in POSTS:
+            return self._count(f"{method} {channel}", POST_BURST, float(POST_BURST))
+        return self._count(method, PER_MINUTE.get(method, 50), 60.0)
+
+    def _count(self, key: str, allowed: int, seconds: float) -> int | None:
+        now = self._now()
+        times = self._calls.setdefault(key, deque())
+        while times and times[0] <= now - seconds:
+            times.popleft()
+        if len(times) >= allowed:
+            return max(1, math.ceil(times[0] + seconds - now))
+        times.append(now)
+        return None
+
+
+POSTS = frozenset({"chat.postMessage", "chat.postEphemeral"})
+POST_BURST = 3
+PER_MINUTE = {
+    "apps.connections.open": 60, "apps.manifest.create": 20, "apps.manifest.update": 20, "auth.test": 600,
+    "chat.getPermalink": 600, "files.info": 100, "reactions.remove": 20, "usergroups.list": 20,
+    "usergroups.users.list": 20, "users.info": 100, "views.open": 100, "views.publish": 100, "views.update": 100,
+}  # fmt: skip
+"""Calls of a method that Slack allows in a minute, where they are not 50."""
+
+MOST_CONNECTIONS = 10
+DisconnectReason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
+
+
+class FaultyWorkspace(WorkspaceServer):
+    """A workspace with `faults`, with Slack's rate limits if there are any, and with a network that can break."""
+
+    def __init__(self, *args: Any, rate_limits: RateLimits | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.faults = Faults()
-        super().__init__(*args, **options, interference=self.faults)
+        self.handshakes_refused = 0
+        self._rate_limits = rate_limits
+        self._held: socket.socket | None = None
+        self.middlewares += [self._handshake, self._call]
+        self.deliveries.transport = FaultyTransport(self.deliveries.transport, self.faults)
 
     async def stop(self) -> None:
         self.faults.clear()
+        self._release()
         await super().stop()
+
+    # calls
+
+    @web.middleware
+    async def _call(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        method = request.match_info.get("method")
+        if method is None:
+            return await handler(request)
+        try:
+            _, arguments = await read_arguments(request)
+        except (SlackError, web.HTTPException):
+            return await handler(request)
+        channel = arguments.as_dict().get("channel")
+        fault = self.faults.take_call_fault(method, self._names(channel))
+        if fault is None and self._rate_limits and (wait := self._rate_limits.retry_after(method, str(channel))):
+            fault = CallFault("ratelimited", seconds=wait)
+        if fault is None:
+            return await handler(request)
+        self.changes.notify()
+        error = fault.code or ("ratelimited" if fault.kind == "ratelimited" else "internal_error")
+        record = CallRecord(method, arguments.as_dict(), self.state.now(), error=error)
+        if fault.applied:
+            return await self._faulty(request, fault, await handler(request))
+        self.web_api.calls.append(record)
+        self.changes.notify()
+        if fault.kind == "delay":
+            await self.faults.hold(fault.seconds)
+            self.web_api.calls.remove(record)  # the handler records it
+            return await handler(request)
+        return await self._faulty(request, fault, web.json_response({"ok": False, "error": error}))
+
+    async def _faulty(self, request: web.Request, fault: CallFault, answer: web.StreamResponse) -> web.StreamResponse:
+        match fault.kind:
+            case "delay":
+                await self.faults.hold(fault.seconds)
+            case "drop" if request.transport is not None:
+                request.transport.abort()
+            case "status":
+                return web.json_response({"ok": False, "error": "internal_error"}, status=fault.status)
+            case "ratelimited":
+                answer.set_status(429)
+                answer.headers["Retry-After"] = str(int(fault.seconds))
+        return answer
+
+    def _names(self, channel: object) -> frozenset[str]:
+        """Returns a channel's id and its name."""
+        if not isinstance(channel, str):
+            return frozenset()
+        found = self.state.find_channel(channel)
+        return frozenset({channel, found.id, found.name} if found else {channel})
+
+    # connections
+
+    @web.middleware
+    async def _handshake(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path != "/link/":
+            return await handler(request)
+        if self.faults.take_refusal():
+            self.socket_mode.tickets.redeem(request.query["ticket"])  # so that the handler does not take it
+        if len(self.socket_mode.connections) >= MOST_CONNECTIONS:
+            refused = web.WebSocketResponse()
+            await refused.prepare(request)
+            await refused.send_json(_disconnect_frame("too_many_websockets"))
+            await refused.close()
+            return refused
+        answer = await handler(request)
+        if answer.status == web.HTTPForbidden.status_code:
+            self.handshakes_refused += 1
+            self.changes.notify()
+        return answer
+
+    async def disconnect(self, reason: DisconnectReason = "refresh_requested", *, only: int | None = None) -> int:
+        """Sends a disconnect frame to all or some connections, and closes them unless it is a warning. Returns their
+        number.
+        """
+        chosen = list(self.socket_mode.connections.values())[:only]
+        for connection in chosen:
+            await connection.send(_disconnect_frame(reason))
+            if reason != "warning":
+                await connection.socket.close()
+        return len(chosen)
+
+    def blackhole_connections(self) -> None:
+        """Reads nothing more from the open connections, without closing them, like a broken network."""
+        for connection in self.socket_mode.connections.values():
+            assert connection.transport is not None
+            connection.transport.pause_reading()
+
+    # outages
+
+    async def begin_outage(self) -> None:
+        """Stops listening and breaks every connection, like a machine that is down."""
+        assert self.runner is not None
+        assert self.runner.server is not None
+        host, port = _address(self.origin)
+        for site in tuple(self.runner.sites):
+            await site.stop()
+        self._held = _bound(host, port)
+        for connection in self.runner.server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    async def end_outage(self) -> None:
+        """Listens again, at the same address."""
+        assert self.runner is not None
+        self._release()
+        await web.SockSite(self.runner, listening_socket(*_address(self.origin))).start()
+
+    def _release(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+
+def _disconnect_frame(reason: DisconnectReason) -> dict[str, Any]:
+    return {"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}}
+
+
+def _address(origin: str) -> tuple[str, int]:
+    parts = urlsplit(origin)
+    return str(parts.hostname), int(parts.port or 0)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Returns a socket that is bound to an address without listening, so that connections are refused and nobody else
+    gets the port.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # although closing connections still use it
+    held.bind((host, port))
+    return held

@@ -20,7 +20,7 @@ from support.fakes.slack_limits import ANY_NUMBER
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
-from support.servers.slack_faults import FaultyWorkspace
+from support.servers.slack_faults import FaultyWorkspace, RateLimits
 
 from bot.app.application import App, HealthTimings, Role
 from bot.app.checks.watch import WatchTimings
@@ -36,7 +36,6 @@ from bot.store.database.engine import engine_for
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text
-from bot.workspace.web_api.endpoint import RateLimits
 
 Found = TypeVar("Found")
 

@@ -12,9 +12,8 @@ from playwright.async_api import Browser
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.browser_page import NoChromium, WorkspaceTabs, chromium
-
-from bot.workspace import WorkspaceServer
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -27,22 +26,22 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer()
+async def workspace() -> AsyncIterator[FaultyWorkspace]:
+    server = FaultyWorkspace()
     await server.start()
     yield server
     await server.stop()
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def slack(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
+async def slack(workspace: FaultyWorkspace) -> AsyncIterator[AsyncWebClient]:
     """The app's own Web API client."""
     async with aiohttp.ClientSession() as session:
         yield AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url, session=session)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def app(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
+async def app(workspace: FaultyWorkspace, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
     """A real Bolt app over a real Socket Mode connection; each test adds the listeners that it needs."""
     app = AsyncApp(client=slack, signing_secret=workspace.credentials.signing_secret)
     handler: Any = AsyncSocketModeHandler(app, workspace.credentials.app_token, web_client=slack)
@@ -53,7 +52,7 @@ async def app(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterato
 
 @pytest_asyncio.fixture(loop_scope="module", params=["light"])
 async def tabs(
-    request: pytest.FixtureRequest, browser: Browser, workspace: WorkspaceServer
+    request: pytest.FixtureRequest, browser: Browser, workspace: FaultyWorkspace
 ) -> AsyncIterator[WorkspaceTabs]:
     """People at the page; the test fails for anything that the page must not do."""
     context = await browser.new_context(color_scheme=request.param, locale="en-US", timezone_id="UTC")

@@ -53,7 +53,7 @@ async def team_world(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncI
         job_server = JobServer(_settings(directory, github, model.url))
         job_api_url = await job_server.start()
         stack.push_async_callback(job_server.stop)
-        workspace = WorkspaceServer(manifest(), directory=directory / "workspace")
+        workspace = WorkspaceServer(manifest())
         await workspace.start()
         stack.push_async_callback(workspace.stop)
         await _start_bot(directory, workspace, job_api_url, stack)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.payloads import payloads
 
@@ -118,27 +117,6 @@ async def test_people_cannot_forward_what_they_cannot_see(workspace: WorkspaceSe
         await workspace.people["gia"].forward("leads", secret.ts, "docs")
 
 
-async def test_a_link_to_a_message_gets_a_preview(
-    workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
-) -> None:
-    """This is a change but no edit: the text is the same, and there is no editor."""
-    ana, gia = workspace.people["ana"], workspace.people["gia"]
-    original = await ana.say("general", "The install page is wrong")
-    link = (await client.chat_getPermalink(channel=original.channel, message_ts=original.ts))["permalink"]
-    await ana.say("docs", f"see {link}")
-    await gia.say("docs", f"{link} which she cannot see")
-    await ana.say("docs", "https://elsewhere.example/archives/C0GENERAL/p1700000000000100")
-    await workspace.deliveries.settled()
-    said, changed, *others = (body["event"] for body in bodies)
-    assert (changed["subtype"], changed["message"]["ts"]) == ("message_changed", said["ts"])
-    assert changed["message"]["text"] == changed["previous_message"]["text"] == f"see <{link}>"
-    assert "edited" not in changed["message"]
-    (attachment,) = changed["message"]["attachments"]
-    assert (attachment["is_msg_unfurl"], "is_share" in attachment) == (True, False)
-    assert (attachment["text"], attachment["from_url"]) == ("The install page is wrong", link)
-    assert [event.get("subtype") for event in others] == [None, None]
-
-
 async def test_a_reply_can_also_go_to_the_channel(
     workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
 ) -> None:
@@ -149,15 +127,3 @@ async def test_a_reply_can_also_go_to_the_channel(
     history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
     assert [m["ts"] for m in history] == [answer["ts"], root.ts]
     assert bodies[-1]["event"]["subtype"] == "thread_broadcast"
-
-
-async def test_a_reply_can_go_to_the_channel_later(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    """An update of its own does this and changes nothing else."""
-    root = await workspace.people["ana"].say("docs", "root")
-    answer = await client.chat_postMessage(channel="C0DOCS001", thread_ts=root.ts, text="Done")
-    place = {"channel": "C0DOCS001", "ts": answer["ts"], "reply_broadcast": True}
-    with pytest.raises(SlackApiError, match="no_dual_broadcast_content_update"):
-        await client.api_call("chat.update", json=place | {"text": "Changed"})
-    await client.api_call("chat.update", json=place)
-    history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
-    assert [(m["ts"], m["text"]) for m in history] == [(answer["ts"], "Done"), (root.ts, "root")]

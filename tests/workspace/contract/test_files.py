@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,16 +54,8 @@ async def test_a_message_describes_its_files(workspace: WorkspaceServer, bodies:
     (event,) = (body["event"] for body in bodies)
     assert (event["type"], event["subtype"], event["ts"], event["upload"]) == ("message", "file_share", said.ts, False)
     notes, picture = event["files"]
-    assert (notes["mode"], notes["filetype"], notes["mimetype"], notes["size"]) == (
-        "snippet",
-        "markdown",
-        "text/markdown",
-        len(NOTES.content),
-    )
-    assert (notes["preview"], notes["lines"], notes["lines_more"]) == ("# Notes\n\nfirst\nsecond\nthird", 7, 2)
-    assert notes["preview_is_truncated"] is True
-    assert (picture["mode"], picture["filetype"], picture["name"]) == ("hosted", "png", "a <b>.png")
-    assert "preview" not in picture
+    assert (notes["mode"], notes["mimetype"], notes["size"]) == ("hosted", "text/markdown", len(NOTES.content))
+    assert picture["name"] == "a <b>.png"
     for file in event["files"]:
         assert file["url_private"].startswith(f"{workspace.origin}/files-pri/T0LOCAL01-{file['id']}/")
         assert "/download/" in file["url_private_download"]
@@ -144,31 +135,6 @@ async def test_in_a_shared_channel_the_app_has_to_ask_for_the_file(
     assert (info["name"], info["user_team"]) == ("notes.md", "T0PARTNER")
 
 
-async def test_a_deleted_file_leaves_a_tombstone(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    """A message without text is deleted with its file."""
-    ana, client = workspace.people["ana"], client_of(workspace)
-    said = await ana.say("docs", "words", files=[NOTES])
-    alone = await ana.say("docs", "", files=[PICTURE])
-    assert said.files
-    assert alone.files
-    file = said.files[0]
-    url = (await client.files_info(file=file.id))["file"]["url_private"]
-    with pytest.raises(SlackError, match="cant_delete_file"):
-        await workspace.people["ben"].delete_file(file.id)
-    await ana.delete_file(file.id)
-    await ana.delete_file(alone.files[0].id)
-    await workspace.deliveries.settled()
-    changed, deleted = (body["event"] for body in bodies[2:])
-    assert (changed["subtype"], changed["message"]["files"]) == (
-        "message_changed",
-        [{"id": file.id, "mode": "tombstone"}],
-    )
-    assert changed["previous_message"]["files"][0]["name"] == "notes.md"
-    assert (deleted["subtype"], deleted["deleted_ts"]) == ("message_deleted", alone.ts)
-    assert await refusal(client.files_info(file=file.id)) == "file_deleted"
-    assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
-
-
 async def test_files_have_limits(workspace: WorkspaceServer) -> None:
     ana = workspace.people["ana"]
     with pytest.raises(SlackError, match="file_too_large"):
@@ -189,24 +155,3 @@ async def test_an_uploaded_page_cannot_run_in_the_workspace(workspace: Workspace
     async with ClientSession() as session, session.get(url, headers=headers) as answer:
         assert "sandbox" in answer.headers["Content-Security-Policy"]
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
-
-
-async def test_files_are_stored(tmp_path: Path) -> None:
-    first = WorkspaceServer(directory=tmp_path)
-    await first.start()
-    said = await first.people["ana"].say("docs", "kept", files=[NOTES])
-    gone = await first.people["ana"].say("docs", "gone", files=[PICTURE])
-    assert said.files
-    assert gone.files
-    await first.people["ana"].delete_file(gone.files[0].id)
-    await first.stop()
-    second = WorkspaceServer(directory=tmp_path)
-    await second.start()
-    assert [m.files for m in second.channels.messages("docs")] == [said.files, gone.files]
-    info = (await client_of(second).files_info(file=said.files[0].id))["file"]
-    assert info["url_private"].startswith(second.origin)
-    assert (await fetched(info["url_private"], second.credentials.bot_token))[2] == NOTES.content
-    assert await refusal(client_of(second).files_info(file=gone.files[0].id)) == "file_deleted"
-    url = f"{second.origin}/files-pri/T0LOCAL01-{gone.files[0].id}/a"
-    assert (await fetched(url, second.credentials.bot_token))[0] == 404
-    await second.stop()

@@ -57,7 +57,6 @@ async def test_a_message_shortcut_has_the_whole_message(
     assert body["user"]["id"] == ana.id
     assert body["channel"] == {"id": "C0DOCS001", "name": "docs"}
     assert body["context_channel"] == "C0DOCS001"
-    assert body["action_ts"] > reply.ts
     assert body["team"] == {"id": "T0LOCAL01", "domain": "local"}
     message = body["message"]
     assert (message["user"], message["thread_ts"], message["text"]) == (ben.id, root.ts, "It is *gone*")

@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.browser_page import (
     ANA,
     BEN,
@@ -23,8 +24,6 @@ from support.worlds.browser_page import (
     replies,
     write,
 )
-
-from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -56,7 +55,7 @@ async def test_the_bare_address_opens_a_channel(tabs: WorkspaceTabs) -> None:
 
 
 @pytest.mark.full
-async def test_others_read_what_was_typed(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_others_read_what_was_typed(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     ana, ben = await tabs.open(ANA, DOCS), await tabs.open(BEN, DOCS)
     composer = ana.get_by_test_id("composer")
     await composer.fill("<b>5 & 6</b> *bold* @ben")
@@ -132,7 +131,7 @@ CARD: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def bolt(app: AsyncApp, workspace: WorkspaceServer) -> AsyncApp:
+def bolt(app: AsyncApp, workspace: FaultyWorkspace) -> AsyncApp:
     """An app with a command that posts a card, and its buttons."""
 
     @app.command("/docs")
@@ -183,12 +182,12 @@ async def test_a_command_its_card_and_its_buttons(tabs: WorkspaceTabs, bolt: Asy
 
 
 @pytest.mark.full
-async def test_a_missing_bot_is_reported(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_a_missing_bot_is_reported(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     page = await tabs.open(ANA, DOCS)
     await expect(page.get_by_test_id("banner")).to_contain_text("No bot is connected")
 
 
-async def test_a_thread_has_its_own_pane_and_address(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_a_thread_has_its_own_pane_and_address(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     first = await workspace.people["ben"].say("docs", "Shall we?")
     page = await tabs.open(ANA, DOCS)
     await messages(page).first.hover()
@@ -209,7 +208,7 @@ async def test_a_thread_has_its_own_pane_and_address(tabs: WorkspaceTabs, worksp
 
 
 @pytest.mark.full
-async def test_messages_written_quickly_keep_their_order(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_messages_written_quickly_keep_their_order(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     page = await tabs.open(ANA, DOCS)
     texts = [f"Line {number}" for number in range(12)]
     for text in texts:
@@ -220,7 +219,7 @@ async def test_messages_written_quickly_keep_their_order(tabs: WorkspaceTabs, wo
 
 
 @pytest.mark.full
-async def test_editing_deleting_and_reacting(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_editing_deleting_and_reacting(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     page = await tabs.open(ANA, DOCS)
     await write(page, "Frist & @ben")
     row = messages(page).last
@@ -246,10 +245,10 @@ async def test_editing_deleting_and_reacting(tabs: WorkspaceTabs, workspace: Wor
 
 
 @pytest.mark.full
-async def test_joining_and_inviting(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_joining_and_inviting(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     gia = await tabs.open(GIA)
     await expect(gia.get_by_test_id("channel").locator(".conversation-name")).to_have_text(["docs", "Pagehand"])
-    await workspace.people["ana"].leave("general")
+    workspace.state.leave(workspace.channels["general"], ANA)
     page = await tabs.open(ANA, GENERAL)
     await expect(page.get_by_test_id("composer")).to_be_hidden()
     await page.get_by_test_id("join-channel").click()
@@ -259,7 +258,7 @@ async def test_joining_and_inviting(tabs: WorkspaceTabs, workspace: WorkspaceSer
     assert {ANA, workspace.app.bot_user_id} <= set(workspace.channels["general"].members)
 
 
-async def test_the_page_works_by_keyboard(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_the_page_works_by_keyboard(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     """Even if the browser is too busy to draw a frame, each key goes where the previous one led."""
     await tabs.context.add_init_script("window.requestAnimationFrame = () => 0")
     await workspace.people["ana"].say("docs", "One")
@@ -301,7 +300,7 @@ async def _act_as_ben(page: Page) -> None:
 
 
 @pytest.mark.full
-async def test_an_unread_channel_is_marked_until_it_is_read(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_an_unread_channel_is_marked_until_it_is_read(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     page = await tabs.open(ANA, DOCS)
     general = page.locator(f'[data-channel="{GENERAL}"]')
     await workspace.people["ben"].say("general", "Quiet news")
@@ -314,23 +313,23 @@ async def test_an_unread_channel_is_marked_until_it_is_read(tabs: WorkspaceTabs,
 
 
 async def test_a_lost_server_is_reported_and_nothing_typed_is_lost(
-    tabs: WorkspaceTabs, workspace: WorkspaceServer
+    tabs: WorkspaceTabs, workspace: FaultyWorkspace
 ) -> None:
     page = await tabs.open(ANA, DOCS)
-    await workspace.listener.begin_outage()
+    await workspace.begin_outage()
     await expect(page.get_by_test_id("banner")).to_contain_text("cannot be reached")
     await write(page, "Keep me")
     await expect(page.get_by_test_id("composer")).to_have_value("Keep me")
     await expect(page.get_by_test_id("composer-problem").first).to_be_visible()
     await workspace.people["ben"].say("docs", "Written meanwhile")
-    await workspace.listener.end_outage()
+    await workspace.end_outage()
     await expect(messages(page).last).to_contain_text("Written meanwhile", timeout=30_000)
     await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached")
     tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
 @pytest.mark.full
-async def test_the_list_stays_at_its_end_unless_scrolled_up(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_the_list_stays_at_its_end_unless_scrolled_up(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     for number in range(40):
         await workspace.people["ben"].say("docs", f"Message {number}")
     page = await tabs.open(ANA, DOCS)

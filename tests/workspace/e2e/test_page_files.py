@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, WorkspaceTabs, messages, replies
 
-from bot.workspace import WorkspaceServer
 from bot.workspace.model.files import MAX_FILE_BYTES, Upload
 
 pytestmark = [pytest.mark.full, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -41,7 +41,7 @@ async def choose(page: Page, *files: Any) -> None:
 
 
 async def test_files_are_sent_shown_and_downloaded(
-    tabs: WorkspaceTabs, workspace: WorkspaceServer, tmp_path: Path
+    tabs: WorkspaceTabs, workspace: FaultyWorkspace, tmp_path: Path
 ) -> None:
     """Pictures as they are, other files with name, size and content. Hostile names stay text."""
     page = await tabs.open(ANA, DOCS)
@@ -73,7 +73,7 @@ async def test_files_are_sent_shown_and_downloaded(
     await expect(messages(page)).to_have_count(0)
 
 
-async def test_files_are_dropped_into_a_thread(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_files_are_dropped_into_a_thread(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     """They go only to the thread, so the page unticks and disables the box."""
     root = await workspace.people["ben"].say("docs", "What does it say?")
     page = await tabs.open(ANA, DOCS)
@@ -112,7 +112,7 @@ async def test_files_stay_with_the_draft_of_their_channel(tabs: WorkspaceTabs) -
     await expect(page.get_by_test_id("attached").first).to_contain_text("waits.txt")
 
 
-async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     """Too large, too many, or with a command: there is always a message, and the other files stay."""
     page = await tabs.open(ANA, DOCS)
     problem, attached = page.get_by_test_id("composer-problem").first, page.get_by_test_id("attached").first
@@ -130,22 +130,22 @@ async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, w
 
 
 @pytest.mark.full
-async def test_files_that_were_not_sent_are_restored(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_files_that_were_not_sent_are_restored(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     """The text and the files come back when the server is unreachable."""
     page = await tabs.open(ANA, DOCS)
     await choose(page, payload("kept.txt"))
     await page.get_by_test_id("composer").fill("Keep me")
-    await workspace.listener.begin_outage()
+    await workspace.begin_outage()
     await page.get_by_test_id("composer").press("Enter")
     await expect(page.get_by_test_id("composer-problem").first).to_contain_text("cannot be reached")
     await expect(page.get_by_test_id("composer")).to_have_value("Keep me")
     await expect(page.get_by_test_id("attached").first).to_contain_text("kept.txt")
-    await workspace.listener.end_outage()
+    await workspace.end_outage()
     await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
     tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-async def test_a_file_in_a_hidden_channel_cannot_be_downloaded(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+async def test_a_file_in_a_hidden_channel_cannot_be_downloaded(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     """Not even with its URL. After sharing the message it can."""
     said = await workspace.people["ben"].say("leads", "Private", files=[Upload("plan.txt", b"secret")])
     assert said.files is not None

@@ -8,10 +8,9 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.browser_page import ANA, DOCS, LEADS, WorkspaceTabs, write
 from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_block, modal, option, plain
-
-from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -221,37 +220,28 @@ MORE = {
 
 
 @pytest.mark.full
-async def test_closing_the_top_view_returns_to_what_was_typed(
-    tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient
-) -> None:
-    """Escape closes one view, the cross all of them."""
+async def test_escape_and_the_cross_close_a_modal(tabs: WorkspaceTabs, app: AsyncApp) -> None:
+    """A button in it sends what was typed. The app hears by which of the two it was closed."""
     heard = Heard(app, modal(PROMPT, MORE, notify_on_close=True))
     page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
-    await shown.get_by_label("What to do").fill("below")
+    await shown.get_by_label("What to do").fill("typed")
     await shown.get_by_role("button", name="More…").click()
     pressed = await heard.next()
     assert pressed["actions"][0]["value"] == "7"
-    assert pressed["view"]["state"]["values"]["prompt"]["prompt"]["value"] == "below"
-    await slack.views_push(trigger_id=pressed["trigger_id"], view=modal(TITLE, title="On top", notify_on_close=True))
-    await expect(shown.get_by_role("heading")).to_have_text("On top")
+    assert pressed["view"]["state"]["values"]["prompt"]["prompt"]["value"] == "typed"
     await page.keyboard.press("Escape")
-    await expect(shown.get_by_role("heading")).to_have_text("New task")
-    await expect(shown.get_by_label("What to do")).to_have_value("below")
-    await expect(shown.get_by_role("button", name="More…")).to_be_focused()
-    assert (await heard.next())["type"] == "view_closed"
-    await page.keyboard.press("Enter")
-    again = await heard.next()
-    await slack.views_push(trigger_id=again["trigger_id"], view=modal(TITLE, title="On top", notify_on_close=True))
-    await expect(shown.get_by_role("heading")).to_have_text("On top")
+    await expect(shown).to_have_count(0)
+    assert (await heard.next())["is_cleared"] is False
+    shown = await open_modal(page)
     await shown.get_by_role("button", name="Close", exact=True).click()
     await expect(shown).to_have_count(0)
-    assert [(await heard.next())["is_cleared"] for _ in range(2)] == [True, True]
+    assert (await heard.next())["is_cleared"] is True
 
 
 @pytest.mark.full
 async def test_an_invalid_answer_is_reported_and_the_text_stays(
-    tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer
+    tabs: WorkspaceTabs, app: AsyncApp, workspace: FaultyWorkspace
 ) -> None:
     """The modal stays open and can be submitted again."""
     heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "nonsense"})
@@ -265,15 +255,15 @@ async def test_an_invalid_answer_is_reported_and_the_text_stays(
 
 
 @pytest.mark.full
-async def test_a_lost_server_loses_no_text(tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer) -> None:
+async def test_a_lost_server_loses_no_text(tabs: WorkspaceTabs, app: AsyncApp, workspace: FaultyWorkspace) -> None:
     """The page reconnects by itself, and the modal is still there."""
     Heard(app, modal(PROMPT))
     page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     await shown.get_by_label("What to do").fill("Keep me")
-    await workspace.listener.begin_outage()
+    await workspace.begin_outage()
     await expect(page.get_by_test_id("banner")).to_contain_text("cannot be reached")
-    await workspace.listener.end_outage()
+    await workspace.end_outage()
     await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
     await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
     tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it

@@ -43,26 +43,26 @@ GOOD: list[dict[str, Any]] = [
     {"type": "markdown", "text": "x" * 12_000},
 ]
 
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"type": "section"}, "missing required field: text [json-pointer:/blocks/0]"),
-    ({"type": "section", "text": plain("x") | {"verbatim": True}}, "invalid additional property: verbatim"),
-    ({"type": "section", "fields": [plain("x")] * 11}, "no more than 10 items allowed [json-pointer:/blocks/0/fields]"),
-    ({"type": "section", "fields": [plain("x" * 2001)]}, "less than 2001 characters [json-pointer:/blocks/0/fields/0/"),
-    ({"type": "section", "text": mrkdwn("x"), "block_id": "i" * 256}, "[json-pointer:/blocks/0/block_id]"),
-    ({"type": "header", "text": plain("x" * 151)}, "must be less than 151 characters"),
-    ({"type": "header", "text": mrkdwn("x")}, "[json-pointer:/blocks/0/text/type]"),
-    ({"type": "context", "elements": [mrkdwn("x")] * 11}, "no more than 10 items"),
-    ({"type": "context", "elements": []}, "no less than 1 items"),
-    (actions(*[button()] * 26), "no more than 25 items"),
-    (actions(button(text=plain("x" * 76))), "less than 76 characters [json-pointer:/blocks/0/elements/0/text/text]"),
-    (actions(button(value="v" * 2001)), "less than 2001 characters [json-pointer:/blocks/0/elements/0/value]"),
-    (actions(button(url="u" * 3001)), "less than 3001 characters [json-pointer:/blocks/0/elements/0/url]"),
-    (actions(button(action_id="a" * 256)), "less than 256 characters"),
-    (actions(button(style="purple")), "must be a valid value"),
-    (actions({"type": "marquee"}), "unsupported type: "),
-    ({"type": "rich_text", "elements": []}, "unsupported type: "),
-    ({"type": "markdown", "text": "x" * 12_001}, "less than 12001 characters"),
-    ({"type": "section", "text": {"type": "mrkdwn", "text": None}}, "must provide a value of the right type"),
+BAD: list[dict[str, Any]] = [
+    {"type": "section"},
+    {"type": "section", "text": plain("x") | {"verbatim": True}},
+    {"type": "section", "fields": [plain("x")] * 11},
+    {"type": "section", "fields": [plain("x" * 2001)]},
+    {"type": "section", "text": mrkdwn("x"), "block_id": "i" * 256},
+    {"type": "header", "text": plain("x" * 151)},
+    {"type": "header", "text": mrkdwn("x")},
+    {"type": "context", "elements": [mrkdwn("x")] * 11},
+    {"type": "context", "elements": []},
+    actions(*[button()] * 26),
+    actions(button(text=plain("x" * 76))),
+    actions(button(value="v" * 2001)),
+    actions(button(url="u" * 3001)),
+    actions(button(action_id="a" * 256)),
+    actions(button(style="purple")),
+    actions({"type": "marquee"}),
+    {"type": "rich_text", "elements": []},
+    {"type": "markdown", "text": "x" * 12_001},
+    {"type": "section", "text": {"type": "mrkdwn", "text": None}},
 ]
 
 
@@ -71,12 +71,10 @@ def test_blocks_within_the_limits(block: dict[str, Any]) -> None:
     assert checked_blocks([copy.deepcopy(block)]) == [block]
 
 
-@pytest.mark.parametrize(("block", "sentence"), BAD, ids=lambda value: str(value)[:40])
-def test_blocks_beyond_the_limits(block: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(SlackError) as caught:
+@pytest.mark.parametrize("block", BAD, ids=lambda value: str(value)[:40])
+def test_blocks_beyond_the_limits(block: dict[str, Any]) -> None:
+    with pytest.raises(SlackError, match=r"^invalid_blocks$"):
         checked_blocks([block])
-    assert caught.value.code == "invalid_blocks"
-    assert sentence in caught.value.messages[0]
 
 
 def test_block_ids_are_unique_and_markdown_is_limited_in_all() -> None:

@@ -118,7 +118,7 @@ async def test_page_bodies(path: str, body: object) -> None:
 @given(body=ARGUMENTS | VALUES)
 async def test_response_url_bodies(body: object) -> None:
     async with Started() as server, ClientSession() as session:
-        url = server.response_urls.issue("commands", "U0ANA0001", "C0DOCS001")
+        url = server.response_urls.issue("U0ANA0001", "C0DOCS001")
         async with session.post(url, data=json.dumps(body)) as answer:
             assert answer.status in {200, 400}
 
@@ -145,7 +145,7 @@ async def test_socket_mode_frames(frames: list[str]) -> None:
 async def test_acknowledgements(payload: dict[str, Any]) -> None:
     async with Started() as server:
         answer = server.interactions.show_ack(
-            server.people["ana"].user, server.channels["docs"], server.app.commands[0], Ack(payload), "/docs x"
+            server.people["ana"].user, server.channels["docs"], server.app.commands[0], Ack(payload)
         )
         assert isinstance(answer.ok, bool)
 

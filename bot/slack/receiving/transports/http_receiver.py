@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import logging
 import re
+import socket
 import time
 from collections.abc import Callable, Sequence
 
@@ -14,7 +15,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from bot.domain.gaps.gap import Listening
 from bot.domain.last_times import LastTime
 from bot.runtime.http.connection import mark_authenticated
-from bot.runtime.http.server import HttpServer, listening_socket
+from bot.runtime.http.server import HttpServer
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.tasks import BackgroundTasks
@@ -65,8 +66,8 @@ _REPEATED_FOR = 60.0
 
 
 class HttpReceiver:
-    """Serves `/slack/events` and `pages`, for health checks, on `host` and `port`. With port 0 it takes any free port,
-    which the property `port` names after `start`. `note` gets requests with a wrong signature.
+    """Serves `/slack/events` and `pages`, for health checks, on the socket that `listen` returns. `note` gets requests
+    with a wrong signature.
     """
 
     def __init__(
@@ -74,8 +75,7 @@ class HttpReceiver:
         app: SlackApp,
         signing_secret: RotatingSecret,
         *,
-        host: str,
-        port: int,
+        listen: Callable[[], socket.socket],
         pages: Sequence[web.RouteDef] = (),
         concurrency: int = 64,
         now: Callable[[], float] = time.time,
@@ -84,8 +84,7 @@ class HttpReceiver:
         self._app = app
         self._note = note
         self._signing_secret = signing_secret
-        self._host = host
-        self._port = port
+        self._listen = listen
         self._pages = pages
         self._concurrency = asyncio.Semaphore(concurrency)
         self._now = now
@@ -102,16 +101,16 @@ class HttpReceiver:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
-        return self._port if self._server is None else self._server.port
+        """The port it listens on; 0 if it does not listen."""
+        return 0 if self._server is None else self._server.port
 
     async def start(self) -> None:
-        """Listens. Raises OSError if the port is taken."""
+        """Listens. Raises what `listen` does."""
         web_app = web.Application(client_max_size=MAX_BODY)
         web_app.router.add_post(EVENTS_PATH, self._serve)
         web_app.router.add_routes(self._pages)
         self._server = HttpServer(web_app)
-        await self._server.start(listening_socket(self._host, self._port))
+        await self._server.start(self._listen())
         self._began = time.monotonic()
         logger.info("listening for Slack on port %d", self.port)
 

@@ -20,7 +20,7 @@ _CURSOR = "next_ts"
 def info(call: MethodCall) -> Json:
     channel = call.channel()
     call.require_channel_scope(channel, "read")
-    return {"channel": call.renderer.channel(channel, with_members=call.arguments.flag("include_num_members"))}
+    return {"channel": call.renderer.channel(channel)}
 
 
 def of_bot(call: MethodCall) -> Json:
@@ -49,12 +49,8 @@ def join(call: MethodCall) -> Json:
         raise SlackError("method_not_supported_for_channel_type")
     if channel.is_archived:
         raise SlackError("is_archived")
-    already = call.bot_user_id in channel.members
     call.state.join(channel, call.bot_user_id)
-    answer: Json = {"channel": call.renderer.channel(channel)}
-    if already:
-        answer |= {"warning": "already_in_channel", "response_metadata": {"warnings": ["already_in_channel"]}}
-    return answer
+    return {"channel": call.renderer.channel(channel)}
 
 
 def history(call: MethodCall) -> Json:
@@ -68,7 +64,7 @@ def history(call: MethodCall) -> Json:
     found = list(islice(shown, limit + 1))
     page = found[:limit]
     cursor = _cursor(microseconds(found[limit].ts)) if len(found) > limit else ""
-    answer = {"messages": _rendered(call, page), "has_more": bool(cursor), "pin_count": 0}
+    answer = {"messages": _rendered(call, page), "has_more": bool(cursor)}
     return answer | ({"response_metadata": {"next_cursor": cursor}} if cursor else {})
 
 

@@ -38,15 +38,8 @@ def bot_info(call: MethodCall) -> Json:
 
 
 def list_groups(call: MethodCall) -> Json:
-    """Returns the user groups, with their members only on request."""
-    arguments = call.arguments
-    groups = [_group(call, group) for group in call.state.groups.values()]
-    for body, group in zip(groups, call.state.groups.values(), strict=True):
-        if arguments.flag("include_users"):
-            body["users"] = list(group.users)
-        if arguments.flag("include_count"):
-            body["user_count"] = len(group.users)
-    return {"usergroups": groups}
+    """Returns the user groups without their members."""
+    return {"usergroups": [_group(call, group) for group in call.state.groups.values()]}
 
 
 def list_group_members(call: MethodCall) -> Json:
@@ -57,29 +50,15 @@ def list_group_members(call: MethodCall) -> Json:
 
 
 def _group(call: MethodCall, group: UserGroup) -> Json:
-    return {
-        "id": group.id,
-        "team_id": call.state.team.id,
-        "is_usergroup": True,
-        "is_subteam": True,
-        "name": group.name,
-        "description": "",
-        "handle": group.handle,
-        "is_external": False,
-        "date_create": 0,
-        "date_update": 0,
-        "date_delete": 0,
-        "auto_type": None,
-        "auto_provision": False,
-        "prefs": {"channels": [], "groups": []},
-    }
+    names = {"id": group.id, "team_id": call.state.team.id, "name": group.name, "handle": group.handle}
+    return names | {"is_usergroup": True, "is_external": False, "date_delete": 0}
 
 
 METHODS = {
-    "apps.connections.open": Method(connections_open, token=TokenKind.APP, per_minute=60),
-    "auth.test": Method(auth_test, per_minute=600),
+    "apps.connections.open": Method(connections_open, token=TokenKind.APP),
+    "auth.test": Method(auth_test),
     "bots.info": Method(bot_info, "users:read"),
-    "users.info": Method(user_info, "users:read", per_minute=100),
-    "usergroups.list": Method(list_groups, "usergroups:read", per_minute=20),
-    "usergroups.users.list": Method(list_group_members, "usergroups:read", per_minute=20),
+    "users.info": Method(user_info, "users:read"),
+    "usergroups.list": Method(list_groups, "usergroups:read"),
+    "usergroups.users.list": Method(list_group_members, "usergroups:read"),
 }

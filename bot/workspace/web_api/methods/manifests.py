@@ -52,8 +52,8 @@ def _manifest(call: MethodCall) -> Json:
 
 
 METHODS = {
-    "apps.manifest.create": Method(manifest_create, token=TokenKind.CONFIGURATION, per_minute=20),
+    "apps.manifest.create": Method(manifest_create, token=TokenKind.CONFIGURATION),
     "apps.manifest.export": Method(manifest_export, token=TokenKind.CONFIGURATION),
-    "apps.manifest.update": Method(manifest_update, token=TokenKind.CONFIGURATION, per_minute=20),
+    "apps.manifest.update": Method(manifest_update, token=TokenKind.CONFIGURATION),
     "apps.manifest.validate": Method(manifest_validate, token=TokenKind.CONFIGURATION),
 }

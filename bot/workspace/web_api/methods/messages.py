@@ -12,14 +12,13 @@ from bot.workspace.wire.blocks import checked_blocks
 
 UPDATE_LIMIT = 4_000
 METADATA_LIMIT = 16_000
-ATTACHMENTS = 100
 MAX_REACTIONS = 50
 
 
 def post_message(call: MethodCall) -> Json:
     channel = _target(call)
-    text, blocks, attachments = _content(call)
-    message = Message(channel.id, "", call.bot_user_id, text, blocks, attachments, metadata=_metadata(call))
+    text, blocks = _content(call)
+    message = Message(channel.id, "", call.bot_user_id, text, blocks, metadata=_metadata(call))
     message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
     message.thread_ts = _thread(call)
     if message.thread_ts and call.arguments.flag("reply_broadcast"):
@@ -31,10 +30,10 @@ def post_message(call: MethodCall) -> Json:
 def post_ephemeral(call: MethodCall) -> Json:
     channel = _writable(call, call.channel())
     user = call.arguments.required("user")
-    text, blocks, attachments = _content(call)
+    text, blocks = _content(call)
     if user not in channel.members:
         raise SlackError("user_not_in_channel")
-    message = Message(channel.id, "", call.bot_user_id, text, blocks, attachments, ephemeral_to=user)
+    message = Message(channel.id, "", call.bot_user_id, text, blocks, ephemeral_to=user)
     message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
     message.thread_ts = _thread(call)
     if message.thread_ts and not call.state.conversation(channel).reply_count(message.thread_ts):
@@ -43,18 +42,14 @@ def post_ephemeral(call: MethodCall) -> Json:
 
 
 def update(call: MethodCall) -> Json:
-    """Changes one of the app's own messages. Text alone removes the blocks; metadata stays unless given."""
+    """Changes one of the app's own messages. Text alone removes the blocks; metadata stays."""
     message = _own_message(call)
-    if call.arguments.flag("reply_broadcast") and message.subtype != "thread_broadcast":
-        return _broadcast(call, message)
     if len(call.arguments.text("text")) > UPDATE_LIMIT:
         raise SlackError("msg_too_long")
-    text, blocks, attachments = _content(call)
-    fields: dict[str, Any] = {"blocks": blocks, "attachments": attachments}
+    text, blocks = _content(call)
+    fields: dict[str, Any] = {"blocks": blocks}
     if call.arguments.given("text"):
         fields["text"] = text
-    if call.arguments.given("metadata"):
-        fields["metadata"] = _metadata(call)
     if fields.get("text", message.text) != message.text:
         fields |= {"edited_by": call.bot_user_id, "edited_ts": call.state.timestamps.next()}
     return _edited(call, message, fields)
@@ -65,15 +60,6 @@ def delete(call: MethodCall) -> Json:
     message = _own_message(call, "cant_delete_message")
     call.state.delete(message, call.bot_user_id)
     return {"channel": message.channel, "ts": message.ts}
-
-
-def _broadcast(call: MethodCall, message: Message) -> Json:
-    """Also shows a reply in the channel; the same call cannot change its content."""
-    if any(call.arguments.given(name) for name in ("text", "blocks", "attachments")):
-        raise SlackError("no_dual_broadcast_content_update")
-    if not message.is_reply:
-        raise SlackError("cant_broadcast_message")
-    return _edited(call, message, {"subtype": "thread_broadcast"})
 
 
 def _edited(call: MethodCall, message: Message, fields: dict[str, Any]) -> Json:
@@ -119,22 +105,13 @@ def _own_message(call: MethodCall, otherwise: str = "cant_update_message") -> Me
     return message
 
 
-def _content(call: MethodCall) -> tuple[str, list[Json] | None, list[Json] | None]:
+def _content(call: MethodCall) -> tuple[str, list[Json] | None]:
     blocks = call.arguments.json_value("blocks", "invalid_blocks_format")
-    attachments = call.arguments.json_value("attachments", "invalid_attachments")
     text = stored_app_text(call.arguments.text("text"))
-    if attachments is not None and not _is_attachments(attachments):
-        raise SlackError("invalid_attachments")
-    if attachments and len(attachments) > ATTACHMENTS:
-        raise SlackError("too_many_attachments")
     checked = checked_blocks(blocks) if blocks is not None else []
-    if not text.strip() and not checked and not attachments:
+    if not text.strip() and not checked:
         raise SlackError("no_text")
-    return text, checked or None, attachments or None
-
-
-def _is_attachments(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    return text, checked or None
 
 
 def _metadata(call: MethodCall) -> Json | None:
@@ -187,8 +164,6 @@ def file_info(call: MethodCall) -> Json:
     """Returns a file with the conversations where it was shared."""
     file_id = call.arguments.required("file")
     found = readable_file(call.state, call.app, file_id)
-    if found.file.is_deleted:
-        raise SlackError("file_deleted")
     return {
         "file": call.renderer.file(found.file) | found.places(),
         "comments": [],
@@ -197,12 +172,12 @@ def file_info(call: MethodCall) -> Json:
 
 
 METHODS = {
-    "chat.postMessage": Method(post_message, "chat:write", per_minute=600),
-    "chat.postEphemeral": Method(post_ephemeral, "chat:write", per_minute=100),
+    "chat.postMessage": Method(post_message, "chat:write"),
+    "chat.postEphemeral": Method(post_ephemeral, "chat:write"),
     "chat.update": Method(update, "chat:write"),
     "chat.delete": Method(delete, "chat:write"),
-    "chat.getPermalink": Method(get_permalink, per_minute=600),
-    "files.info": Method(file_info, "files:read", per_minute=100),
+    "chat.getPermalink": Method(get_permalink),
+    "files.info": Method(file_info, "files:read"),
     "reactions.add": Method(add_reaction, "reactions:write"),
-    "reactions.remove": Method(remove_reaction, "reactions:write", per_minute=20),
+    "reactions.remove": Method(remove_reaction, "reactions:write"),
 }

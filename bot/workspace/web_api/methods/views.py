@@ -10,21 +10,9 @@ from bot.workspace.wire.views import checked_view, rendered_view
 
 
 def open_view(call: MethodCall) -> Json:
-    """Opens a modal. If the trigger comes from a modal, the new one goes on top of it, as if pushed."""
+    """Opens a modal."""
     content, trigger = _view(call, "modal"), _trigger(call)
-    if trigger.view is not None and any(view.id == trigger.view for view in call.views.stack(trigger.user)):
-        view = call.views.push(trigger.user, content)
-    else:
-        view = call.views.open(trigger.user, content, trigger.channel)
-    return _answer(call, view, used_trigger=True)
-
-
-def push(call: MethodCall) -> Json:
-    """Puts a modal on top of the one that the trigger comes from."""
-    content, trigger = _view(call, "modal"), _trigger(call)
-    if trigger.view is None or call.views.find(trigger.view).kind != "modal":
-        raise SlackError("not_found")
-    return _answer(call, call.views.push(trigger.user, content), used_trigger=True)
+    return _answer(call, call.views.open(trigger.user, content, trigger.channel), used_trigger=True)
 
 
 def update(call: MethodCall) -> Json:
@@ -72,8 +60,7 @@ def _answer(call: MethodCall, view: View, *, used_trigger: bool = False) -> Json
 
 
 METHODS = {
-    "views.open": Method(open_view, per_minute=100),
-    "views.publish": Method(publish, per_minute=100),
-    "views.push": Method(push, per_minute=100),
-    "views.update": Method(update, per_minute=100),
+    "views.open": Method(open_view),
+    "views.publish": Method(publish),
+    "views.update": Method(update),
 }

@@ -54,9 +54,9 @@ async def test_an_error_appears_at_its_field_and_loses_no_text(world: WaysInWorl
     await world.ana.views.enter("prompt", "\n ")
     assert (await world.ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
     await world.ana.views.enter("prompt", "Fix the guides")
-    assert world.ana.views.stack() == [view]
+    assert world.ana.views.top == view
     assert (await world.ana.views.submit()).ok
-    assert world.ana.views.stack() == []
+    assert world.workspace.views.modal(world.ana.id) is None
     await world.job("Fix the guides")
 
 
