@@ -3,18 +3,15 @@
 import asyncio
 import gc
 import logging
-import os
 import signal
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from support.compiled_statements import share_compiled_statements
-from support.dealing import deal
 from support.hypothesis_settings import LONG, SEED, look
-from support.lanes import Recorder, divide, recorded_seconds, seconds_of
+from support.lanes import divide
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
 from support.servers.forked_commands import forked_commands
@@ -32,11 +29,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 share_compiled_statements()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("lanes")
-    group.addoption("--record-seconds", action="store_true", help="record how long each file's tests took")
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Runs before Hypothesis's own plugin reads the option. An empty mark expression is the full lane."""
@@ -44,8 +36,6 @@ def pytest_configure(config: pytest.Config) -> None:
     look(full=full)
     if config.option.hypothesis_seed is None and not full and not LONG:
         config.option.hypothesis_seed = SEED
-    if config.option.record_seconds and "PYTEST_XDIST_WORKER" not in os.environ:
-        config.pluginmanager.register(Recorder())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -61,13 +51,6 @@ def pytest_collection() -> Iterator[None]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     divide(item)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each worker of pytest-xdist has the same list, and knows the number of workers."""
-    if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
-        items[:] = deal(items, int(workers), partial(seconds_of, seconds=recorded_seconds()))
 
 
 @pytest.fixture(scope="session", autouse=True)
