@@ -106,11 +106,10 @@ async def test_error_draft_stop_and_retry_in_the_browser(
     assert len(world.job_api.created) == 2
 
 
-@pytest.mark.full
 async def test_a_message_is_handed_over_with_its_secret_masked(
     world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
 ) -> None:
-    """The shown text is sent, and the answer is in its thread."""
+    """The text is sent as shown and edited, and the answer is in its thread."""
     question = await world.ben.say("docs", f"My key is {SECRET}. The guide names port 8080: wrong, it is 8443.")
     page = await tabs.open(ANA, DOCS)
     await row(page, question.ts).hover()
@@ -121,10 +120,13 @@ async def test_a_message_is_handed_over_with_its_secret_masked(
     await expect(modal(page)).to_contain_text("Hidden, so that it stays in Slack: GitHub token.")
     await modal(page).get_by_label("What should be done?").fill("Put the right port into the guide")
     await take_picture(page, pictures / "shortcut.png", 800)
+    await context.fill("It is 8443.")
     await modal(page).get_by_role("button", name="Start").click()
     await open_thread(page, question.ts)
     await expect(replies(page).last).to_contain_text("Started.")
-    assert SECRET not in (await world.job("Put the right port into the guide")).prompt
+    prompt = (await world.job("Put the right port into the guide")).prompt
+    assert "\n\nIt is 8443.\n\n" in prompt
+    assert "My key" not in prompt
 
 
 async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
