@@ -4,7 +4,7 @@ import base64
 import random
 
 import pytest
-from support.oracles.secret_formats import NAMED, PREFIXED, fake
+from support.oracles.secret_formats import ASSIGNED, PREFIXED, fake
 
 from bot.runtime.secrets import SecretKind
 from bot.runtime.secrets.masking import SecretMasker, find
@@ -17,21 +17,21 @@ PLACES = (
     "https://x.example/?key={}&b=1",
     '{{"config": "A={}\\nB=1"}}',
 )
-ASSIGNED = (
-    '{}_token = "{}"',
-    "{}_TOKEN={}",
-    '{{"{}_token": "{}"}}',
-    "{}_token: {}",
-    "{}Token := `{}`",
-    'var {}Token string = "{}"',
-    "${}Token .= '{}'",
-    '"{}Token" => "{}",',
-    'setProperty("{}_TOKEN", "{}")',
-    "<{0}Token>\n    {1}\n</{0}Token>",
-    "<{0}Token>{1}</{0}Token>",
-    "{}_TOKEN ?= '{}'",
-    "https://x.example/?{}_token={}&page=2",
-    "run --{}-token {} now",
+ASSIGNMENTS = (
+    'jira_token = "{}"',
+    "jira_TOKEN={}",
+    '{{"jira_token": "{}"}}',
+    "jira_token: {}",
+    "jiraToken := `{}`",
+    'var jiraToken string = "{}"',
+    "$jiraToken .= '{}'",
+    '"jiraToken" => "{}",',
+    'setProperty("jira_TOKEN", "{}")',
+    "<jiraToken>\n    {}\n</jiraToken>",
+    "<jiraToken>{}</jiraToken>",
+    "jira_TOKEN ?= '{}'",
+    "https://x.example/?jira_token={}&page=2",
+    "run --jira-token {} now",
 )
 
 
@@ -46,25 +46,13 @@ def test_a_prefixed_token_is_found_anywhere(name: str, template: str) -> None:
         assert secret[-8:] not in masked.text
 
 
-@pytest.mark.parametrize(("name", "issuer", "template"), NAMED)
-def test_a_token_without_prefix_is_found_behind_a_name(name: str, issuer: str, template: str) -> None:
-    """However it is assigned. Of random texts without letters, or with too much regularity, at
-    most one in ten is missed.
-    """
-    chance = random.Random(name)  # noqa: S311 - fakes, the same each time
-    secrets = [(place, fake(template, chance)) for place in ASSIGNED for _ in range(3)]
-    missed = [place.format(issuer, secret) for place, secret in secrets if not find(place.format(issuer, secret))]
-    assert len(missed) * 10 <= len(secrets), missed
-
-
-def test_nineteen_of_twenty_secrets_are_found() -> None:
-    """Of all formats together, in random places."""
-    chance = random.Random(15)  # noqa: S311 - fakes, the same each time
-    looks: list[tuple[tuple[str, ...], tuple[str, ...]]]
-    looks = [(PLACES, (fake(template, chance),)) for _, template in PREFIXED for _ in range(5)]
-    looks += [(ASSIGNED, (name, fake(template, chance))) for _, name, template in NAMED for _ in range(5)]
-    missed = [look for places, look in looks if not find(chance.choice(places).format(*look))]
-    assert len(missed) * 20 <= len(looks)
+@pytest.mark.parametrize("template", ASSIGNED)
+def test_a_token_without_prefix_is_found_where_it_is_assigned(template: str) -> None:
+    """Of random texts without letters, or with too much regularity, at most one in ten is missed."""
+    chance = random.Random(template)  # noqa: S311 - fakes, the same each time
+    texts = [place.format(fake(template, chance)) for place in ASSIGNMENTS for _ in range(3)]
+    missed = [text for text in texts if not find(text)]
+    assert len(missed) * 10 <= len(texts), missed
 
 
 PASSWORD = "Tr0ub4" + "dor&3"
@@ -210,6 +198,19 @@ def test_a_credential_is_recognized_by_its_position(text: str) -> None:
         "discord: https://discord.gg/a1B2c3D4",
         "SetSysctl = dick2sou9jtqu9njozcuyjso",
         "1234567890:5432",
+        'password = getpass("Password: ")',
+        "login(user, password=password, token=token)",
+        'api_key = os.environ["API_KEY"]',
+        "token = request.headers.get('X-Token')",
+        "token = config.v2.token1",
+        "def connect(password: str | None = None, api_key: str = '') -> None:",
+        "postgres://user:$PGPASSWORD@localhost/db",
+        "https://example.com:8443/path/@scope/package",
+        "Use `Authorization: Bearer $TOKEN` or `Bearer <token>`",
+        'api_key: "your-api-key-123"',
+        "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----",
+        "Secret: the soup has 3 onions",
+        "primary key: user_id1",
     ],
 )
 def test_harmless_text_is_unchanged(text: str) -> None:
