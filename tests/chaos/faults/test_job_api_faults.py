@@ -1,10 +1,7 @@
 """Job API faults: each row of the error table, and every malformed answer, beside unaffected jobs."""
 
-import contextlib
-import re
 from collections import Counter
 from collections.abc import AsyncIterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +20,7 @@ from support.servers.fake_job_api import (
     truncated,
     web_page,
 )
-from support.worlds.app_world import PATIENCE, AppWorld, a_world
+from support.worlds.app_world import AppWorld, a_world
 
 from bot.app.edges import EdgeTimings
 from bot.domain.notices.messages import Reaction
@@ -168,39 +165,6 @@ async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
         await world.check()
 
 
-@pytest.mark.full
-async def test_the_job_api_answers_after_half_a_minute(sqlite_url: str) -> None:
-    """Longer than Pagehand waits by default: a start and a follow-up are asked about; a poll
-    is repeated automatically.
-    """
-    slowly = slow(30.0)
-    async with a_world(sqlite_url, edge_timings=SHORT_PAUSES, JOB_API_TIMEOUT="20") as world:
-        await world.start()
-        steered, polled = await world.begin("Steered", "PollResult")
-        world.fake_job_api.fail(slowly, Operation.CREATE, prompt="Start")
-        world.fake_job_api.fail(slowly, Operation.MESSAGE, prompt="Follow-up")
-        world.fake_job_api.fail(slowly, Operation.GET, job_id=polled)
-        await world.ask("Start")
-        await world.reply("Steered", "Follow-up")
-        await world.fake_job_api.until(
-            lambda: world.fake_job_api.tried(Operation.MESSAGE) and not world.fake_job_api.pending(polled)
-        )
-        (spared,) = await world.begin("Spared")
-        world.complete(steered, polled, spared)
-        await world.until_said("Spared", *FINISHED, seconds=15)
-        assert world.said("PollResult") == ["started"]
-        await world.until_said("PollResult", *FINISHED)
-        await world.until_said("Start", "unsure/1")
-        await world.workspace.changes.wait_for(lambda: "unsure/1" in world.said("Steered"), PATIENCE)
-        await world.settled()
-        assert (
-            world.fake_job_api.tried(Operation.CREATE, "Start")
-            == world.fake_job_api.tried(Operation.MESSAGE, "Follow-up")
-            == 1
-        )
-        await world.check()
-
-
 async def test_with_idempotency_keys_everything_is_retried_and_done_once(world: AppWorld) -> None:
     world.fake_job_api.honours_keys = True
     await world.start(JOB_API_IDEMPOTENT="true")
@@ -248,36 +212,6 @@ async def test_failing_polls_are_silent_and_continue(database_url: str) -> None:
             await world.until_said(name, *FINISHED)
         await world.settled()
         await world.check()
-
-
-@pytest.mark.full
-async def test_the_job_api_rejects_the_key(world: AppWorld) -> None:
-    """It is announced once, immediately, in each thread; requests meanwhile wait, and are done afterwards."""
-    await world.start()
-    (job,) = await world.begin("Running")
-    world.fake_job_api.fail(refusing(401), times=None)
-    await world.until_said("Running", "started", "out/1")
-    await world.ask("Waiting")
-    await world.until_said("Waiting", "out/1")
-    await world.reply("Running", "More")
-    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.MESSAGE) == 1)
-    world.fake_job_api.heal()
-    world.fake_job_api.fail(refusing(403, "address not allowed"), Operation.CREATE)
-    await world.hurry()
-    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.CREATE, "Waiting") == 2)
-    await world.hurry()
-    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job) == ["More"])
-    await world.workspace.changes.wait_for(lambda: world.said("Running")[:3] == ["started", "out/1", "back/1"])
-    while "started" not in world.said("Waiting"):  # until the refusal is recorded there is nothing to make due
-        await world.hurry()
-        with contextlib.suppress(TimeoutError):
-            await world.workspace.changes.wait_for(lambda: "started" in world.said("Waiting"), 1.0)
-    await world.until_said("Waiting", "out/1", "back/1", "started")
-    world.complete(job, world.fake_job_api.job_of("Waiting"))
-    await world.until_said("Running", "started", "out/1", "back/1", "completed")
-    await world.until_said("Waiting", "out/1", "back/1", *FINISHED)
-    await world.settled()
-    await world.check()
 
 
 async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
@@ -383,67 +317,6 @@ async def test_a_missing_job_is_gone_after_a_while_and_may_come_back(database_ur
         await world.check()
 
 
-@pytest.mark.full
-async def test_a_follow_up_to_an_archived_job_is_explained(world: AppWorld) -> None:
-    """However the job API says so, and whether or not a poll has seen it before."""
-    await world.start()
-    ways = ("400", "404", "409", "410", "200")
-    for name, job in zip(ways, await world.begin(*ways), strict=True):
-        if name != "200":
-            world.fake_job_api.fail(refusing(int(name), "no"), Operation.MESSAGE, job_id=job, times=None)
-        world.fake_job_api.show(job, "archived")
-        await world.reply(name, f"More of {name}")
-
-    def told(name: str) -> list[str]:
-        return [message.text for message in world.thread(name) if f'ollow-up ("More of {name}")' in message.text]
-
-    for name in ways:
-        await world.workspace.changes.wait_for(partial(told, name))
-        (words,) = told(name)
-        assert "archived" in words
-        assert "Start a new one with `/docs`" in words
-        assert "Change it" not in words
-    await world.settled()
-    await world.check()
-
-
-async def test_an_exceeded_quota_is_shown_in_thread_and_card(sqlite_url: str) -> None:
-    """Also in the threads whose request was only held back by it."""
-    async with a_world(sqlite_url, edge_timings=SHORT_PAUSES) as world:
-        await world.start()
-        (running,) = await world.begin("Running")
-        world.fake_job_api.fail(
-            refusing(429, "100 <uses> an hour", Retry_After="3000"), Operation.CREATE, prompt="First"
-        )
-        await world.ask("First")
-        await world.until_said("First", "out/1")
-        await world.ask("Second")
-        await world.until_said("Second", "out/1")
-        await world.reply("Running", "More")
-        await world.workspace.changes.wait_for(lambda: "out" in world.said("Running"))
-        waiting = [message.text for name in ("First", "Second") for message in world.thread(name)]
-        for words in (*waiting, world.thread("Running")[-1].text):
-            assert re.search(r"hourly limit is used up, at least until <!date\^\d+\^{time}\|\d\d:\d\d UTC>", words)
-            assert "100 &lt;uses&gt; an hour" in words
-            assert "can't reach" not in words
-        assert 'Your follow-up ("More") goes out by itself' in world.thread("Running")[-1].text
-        assert world.fake_job_api.tried(Operation.CREATE, "Second") == world.fake_job_api.tried(Operation.MESSAGE) == 0
-        assert "Active" in world.thread("Running")[0].text
-        world.complete(running)
-        await world.until_said("Running", "started", "out", "completed")
-
-
-async def test_a_create_may_be_answered_with_an_ended_job(world: AppWorld) -> None:
-    await world.start()
-    world.fake_job_api.fail(answering(status="completed", prLink="https://git.example/at-once"), Operation.CREATE)
-    world.fake_job_api.fail(slow(0.8), Operation.CREATE, prompt="Slowly")
-    await world.ask("At once")
-    await world.until_said("At once", "completed")
-    await world.begin("Slowly")
-    await world.settled()
-    await world.check()
-
-
 async def test_a_429_of_a_poll_holds_back_only_polls_of_its_project(world: AppWorld, scratch: Path) -> None:
     world.fake_job_api.projects.add("another")
     file = scratch / "projects.toml"
@@ -465,36 +338,5 @@ async def test_a_429_of_a_poll_holds_back_only_polls_of_its_project(world: AppWo
     assert meanwhile[other] > 0
     assert meanwhile[slowed] == 0
     assert meanwhile[too] <= 1, "only a poll that was in flight may arrive"
-    await world.settled()
-    await world.check()
-
-
-@pytest.mark.full
-async def test_a_429_of_a_request_holds_back_requests_of_its_project(world: AppWorld) -> None:
-    """None is tried meanwhile, and polls continue."""
-    await world.start()
-    (running,) = await world.begin("Running")
-    world.fake_job_api.fail(refusing(429, Retry_After="8"), Operation.CREATE, prompt="First")
-    await world.ask("First")
-
-    async def put_off() -> bool:
-        rows = await world.sql("SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0")
-        return bool(rows[0][0] == 1)
-
-    await world.until_true(put_off)
-    await world.reply("Running", "More")
-    await world.ask("Second")
-    polls = world.fake_job_api.polls_of(running)
-    await world.fake_job_api.until(lambda: world.fake_job_api.polls_of(running) > polls + 1)
-    await world.until_said("First", "started")
-    await world.until_said("Second", "started")
-    await world.until_steered(running, "More")
-    begun, *later = sorted(
-        attempt.at
-        for attempt in world.fake_job_api.attempts
-        if attempt.operation is not Operation.GET and attempt.prompt != "Running"
-    )
-    assert len(later) == 3
-    assert later[0] - begun >= 8.0
     await world.settled()
     await world.check()

@@ -7,34 +7,15 @@ from collections import Counter
 
 import pytest
 from support.fakes.slack_limits import ANY_NUMBER
-from support.servers.fake_job_api import Operation, refusing
+from support.servers.fake_job_api import Operation
 from support.servers.slack_faults import CallFault, DisconnectReason
 from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
 from bot.app.edges import EdgeTimings
 from bot.domain.notices.messages import Reaction
-from bot.slack.rendering.blocks import SEND_AGAIN
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
-
-
-@pytest.mark.full
-async def test_without_faults_everything_is_posted_once(database_url: str) -> None:
-    """The baseline for the other tests, and proof that the checks see what they should."""
-    async with a_world(database_url) as world:
-        await world.start()
-        (job,) = await world.begin("Fix the guides")
-        world.complete(job)
-        await world.until_said("Fix the guides", *FINISHED)
-        reply = await world.reply("Fix the guides", "And the FAQ")
-        await world.until_said("Fix the guides", *FINISHED, "active")
-        world.complete(job)
-        await world.until_said("Fix the guides", *FINISHED, "active", "completed")
-        await world.settled()
-        assert world.reactions(reply) == [Reaction.ACCEPTED.value]
-        assert world.fake_job_api.follow_ups(job) == ["And the FAQ"]
-        await world.check()
 
 
 async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> None:
@@ -151,21 +132,6 @@ async def test_silent_connections_are_replaced(world: AppWorld) -> None:
     await world.check()
 
 
-@pytest.mark.full
-async def test_tickets_are_refused_while_all_connections_are_reopened(world: AppWorld) -> None:
-    """As for expired ones: a new ticket is requested each time, and nothing is lost meanwhile."""
-    await world.start()
-    (job,) = await world.begin("Long job")
-    world.workspace.faults.refuse_handshake(2)
-    await world.workspace.disconnect("refresh_requested")
-    await world.reply("Long job", "Meanwhile")
-    await world.until_steered(job, "Meanwhile")
-    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
-    assert world.workspace.handshakes_refused == 2
-    await world.settled()
-    await world.check()
-
-
 async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world: AppWorld) -> None:
     await world.start()
     faults, jobs = world.workspace.faults, []
@@ -189,23 +155,6 @@ async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world:
     await world.check()
 
 
-async def test_a_press_delivered_twice_has_one_answer(database_url: str) -> None:
-    async with a_world(database_url) as world:
-        await world.start()
-        world.fake_job_api.fail(refusing(500), Operation.CREATE, prompt="Doubtful")
-        await world.ask("Doubtful")
-        await world.until_said("Doubtful", "unsure/1")
-        twice = world.workspace.faults.duplicate_envelope("interactive")
-        await world.press("Doubtful", SEND_AGAIN, key="/unsure/")
-        await world.until_said("Doubtful", "unsure/1", "started")
-        await world.settled()
-        assert twice.hits
-        assert world.private_text("ana").count("Sending it again.") == 1
-        assert "No need" not in world.private_text("ana")
-        assert world.fake_job_api.tried(Operation.CREATE, "Doubtful") == 2
-        await world.check()
-
-
 async def test_an_event_redelivered_later_changes_nothing(world: AppWorld) -> None:
     await world.start()
     (job,) = await world.begin("Old news")
@@ -221,58 +170,6 @@ async def test_an_event_redelivered_later_changes_nothing(world: AppWorld) -> No
     assert world.fake_job_api.tried(Operation.MESSAGE) == 1
     assert len(world.workspace.web_api.calls) == calls
     await world.check()
-
-
-async def test_a_channel_without_pagehand(world: AppWorld) -> None:
-    """A public one is joined; in a private one nothing is started, and the person learns how to invite it."""
-    await world.start()
-    await world.begin("Public", channel="general")
-    answer = await world.ask("Private", channel="leads")
-    assert answer.text
-    await world.workspace.changes.wait_for(lambda: "invite" in world.private_text("ana").lower())
-    await world.settled()
-    assert world.fake_job_api.tried(Operation.CREATE, "Private") == 0
-    await world.check()
-
-
-@pytest.mark.full
-async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None:
-    """If it cannot join, the person learns how to invite it; replies get no marks, and everything else works."""
-    async with a_world(database_url, without=("channels:join", "reactions:write")) as world:
-        bot = await world.start()
-        await world.ask("Public", channel="general")
-        await world.workspace.changes.wait_for(lambda: "/invite" in world.private_text("ana"))
-        assert world.fake_job_api.tried(Operation.CREATE, "Public") == 0
-        (job,) = await world.begin("Fix the guides")
-        reply = await world.reply("Fix the guides", "And the FAQ")
-        await world.until_steered(job, "And the FAQ")
-        world.complete(job)
-        await world.until_said("Fix the guides", "started", "completed")
-        await world.settled()
-        assert world.reactions(reply) == []
-
-        async def is_well() -> bool:  # a write that waited long is over soon
-            return bot.app.health.report()["ok"] is True
-
-        await world.until_true(is_well)
-        assert "channels:join, reactions:write" in str(bot.app.health.report()["warnings"])
-        await world.check()
-
-
-@pytest.mark.full
-async def test_an_app_that_may_not_read_private_channels(database_url: str) -> None:
-    """A post in doubt is not repeated there: it goes to the requester, with that doubt."""
-    async with a_world(database_url, without=("groups:history",)) as world:
-        await world.start()
-        world.workspace.channels.add_bot("leads")
-        (job,) = await world.begin("Private", channel="leads")
-        fault = world.workspace.faults.drop(applied=True, method="chat.postMessage")
-        world.complete(job)
-        await world.workspace.changes.wait_for(lambda: fault.hits)
-        await world.workspace.changes.wait_for(lambda: "I can't tell if this reached" in world.private_text("ana"))
-        await world.settled()
-        assert f"pull/{job}" in world.private_text("ana")
-        assert world.said("Private", channel="leads").count("completed") == 1
 
 
 async def test_a_closed_channel_affects_only_itself(world: AppWorld) -> None:
@@ -299,54 +196,6 @@ async def test_a_closed_channel_affects_only_itself(world: AppWorld) -> None:
     await world.until_said("Archived", "started", "active", channel="partners")
     await world.settled()
     await world.check()
-
-
-async def test_a_message_refused_by_slack_affects_only_itself(world: AppWorld) -> None:
-    await world.start()
-    refused, plain, spared = await world.begin("Refused", "Words only", "Spared")
-    fault = world.workspace.faults.error("restricted_action", method="chat.postMessage")
-    world.complete(refused)
-    await world.workspace.changes.wait_for(lambda: fault.hits)
-    await world.workspace.changes.wait_for(lambda: f"pull/{refused}" in world.private_text("ana"))
-    world.workspace.faults.error("invalid_blocks", method="chat.postMessage")
-    world.complete(plain)
-    await world.until_said("Words only", *FINISHED)
-    world.complete(spared)
-    await world.until_said("Spared", *FINISHED)
-    await world.reply("Refused", "Go on")
-    await world.until_said("Refused", "started", "active")
-    await world.settled()
-    await world.check()
-
-
-@pytest.mark.full
-async def test_a_token_is_revoked_and_restored(world: AppWorld) -> None:
-    await world.start()
-    first, second = await world.begin("First", "Second")
-    world.workspace.credentials.revoke("token_revoked")
-    world.complete(first)
-    await world.workspace.disconnect("refresh_requested", only=1)
-    reply = await world.reply("Second", "Meanwhile")
-    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(second) == ["Meanwhile"])
-    world.complete(second)
-    await refused(world, "token_revoked")
-    world.workspace.credentials.revoke("account_inactive")
-    await world.hurry()
-    await refused(world, "account_inactive")
-    assert world.said("First") == ["started"]
-    world.workspace.credentials.restore()
-    await world.hurry()
-    await world.until_said("First", *FINISHED)
-    await world.until_said("Second", "started", "completed")
-    await world.settled()
-    assert world.reactions(reply) == [Reaction.ACCEPTED.value]
-    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
-    await world.check()
-
-
-async def refused(world: AppWorld, code: str) -> None:
-    """Waits until Slack has refused a call with this code."""
-    await world.workspace.changes.wait_for(lambda: any(call.error == code for call in world.workspace.web_api.calls))
 
 
 async def test_slack_is_away_and_comes_back(database_url: str) -> None:
