@@ -476,28 +476,6 @@ async def failing(world: SlackWorld, fault: Fault) -> ChatError:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("not_in_channel", ChatNotInChannel),
-        *((code, ChatNotAllowed) for code in ("invalid_auth", "account_inactive", "token_revoked", "token_expired")),
-        *((code, ChatNotAllowed) for code in ("not_authed", "ekm_access_denied")),
-        ("missing_scope", ChatMissingScope),
-        *(
-            (code, ChatUncertain)
-            for code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout")
-        ),
-        *((code, ChatRejected) for code in ("channel_not_found", "is_archived", "msg_too_long", "invalid_blocks")),
-        *((code, ChatRejected) for code in ("restricted_action", "no_permission", "an_error_of_next_year")),
-        ("ratelimited", ChatRateLimited),
-    ],
-)
-async def test_slacks_error_codes_map_to_remedies(world: SlackWorld, code: str, kind: type[ChatError]) -> None:
-    error = await failing(world, lambda workspace: workspace.faults.error(code, method="chat.postMessage"))
-    assert type(error) is kind
-    assert error.reason == code
-
-
 async def test_a_429_carries_its_delay(world: SlackWorld) -> None:
     error = await failing(world, lambda workspace: workspace.faults.rate_limit(7, method="chat.postMessage"))
     assert isinstance(error, ChatRateLimited)
@@ -531,11 +509,6 @@ async def test_revoked_tokens(world: SlackWorld) -> None:
     assert type(error) is ChatNotAllowed
     world.workspace.credentials.restore()
     await world.posted()
-
-
-async def test_an_archived_channel(world: SlackWorld) -> None:
-    error = await failing(world, lambda workspace: workspace.channels.archive("docs"))
-    assert (type(error), error.reason) == (ChatRejected, "is_archived")
 
 
 async def test_a_channel_it_was_removed_from(world: SlackWorld) -> None:

@@ -18,9 +18,8 @@ from support.hypothesis_settings import examples
 from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.last_times import LastTime
-from bot.domain.requests.request import RequestKind, WayIn
+from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health
@@ -29,8 +28,6 @@ from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, is_signed, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.rendering.ephemeral_texts import unknown_job
-from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.at_once import NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.slack.sending.identity import identify
 from bot.workspace import Credentials, InteractionResult
@@ -77,13 +74,6 @@ async def test_commands_replies_and_clicks_arrive(world: SlackWorld, connected: 
     assert world.service.clicks == [("send_again", "r1")]
 
 
-async def test_commands_work_in_direct_messages(world: SlackWorld, connected: SocketReceiver) -> None:
-    ana = world.workspace.people["ana"]
-    assert (await ana.command("pagehand", "/docs", "Fix the guides")).text == RECORDED
-    assert "Steer" in (await ana.command("pagehand", "/docs", "help")).text
-    assert len(world.service.starts) == 1
-
-
 async def test_the_two_events_of_a_mention_start_one_job(world: SlackWorld, connected: SocketReceiver) -> None:
     """Slack sends two events with different ids, which name the same message."""
     ana, name = world.workspace.people["ana"], world.workspace.app.name
@@ -96,77 +86,6 @@ async def test_the_two_events_of_a_mention_start_one_job(world: SlackWorld, conn
     (job,) = set(world.service.started)
     assert (job.way_in, job.prompt, job.quiet) == (WayIn.MENTION, "Replace colour & flavour", True)
     assert (job.thread_ts, job.message_ts, job.origin) == (asked.ts, asked.ts, ThreadOrigin.REQUEST)
-
-
-async def test_other_channel_messages_start_nothing(world: SlackWorld, connected: SocketReceiver) -> None:
-    await world.workspace.people["ana"].say("docs", "Has anybody seen the colour page?")
-    await world.workspace.deliveries.settled()
-    assert world.service.calls == []
-
-
-async def test_a_direct_message_starts_a_job_and_its_thread_steers_it(
-    world: SlackWorld, connected: SocketReceiver
-) -> None:
-    ana = world.workspace.people["ana"]
-    asked = await ana.say("pagehand", "Replace colour")
-    await ana.say("pagehand", "in the guides", thread_ts=asked.ts)
-    await world.workspace.deliveries.settled()
-    assert [(job.way_in, job.prompt, job.thread_ts) for job in world.service.started] == [
-        (WayIn.DIRECT_MESSAGE, "Replace colour", asked.ts)
-    ]
-    assert [(reply.text, reply.in_direct_message) for reply in world.service.received] == [("in the guides", True)]
-
-
-async def test_control_words_asides_and_thanks_in_a_thread(world: SlackWorld, connected: SocketReceiver) -> None:
-    ana, ts = world.workspace.people["ana"], await world.post()
-    for text in ("!stop", "please !stop", "@ben look", ":tada:", "// us", f"@{world.workspace.app.name} mute"):
-        await ana.say("docs", text, thread_ts=ts)
-    await world.workspace.deliveries.settled()
-    told = {(reply.word, reply.text) for reply in world.service.received}
-    assert told == {(ThreadWord.STOP, ""), (None, "please !stop"), (None, ":tada:"), (ThreadWord.MUTE, "")}
-
-
-async def test_a_cross_reaction_on_the_bots_message_asks_to_stop(world: SlackWorld, connected: SocketReceiver) -> None:
-    ana, ts = world.workspace.people["ana"], await world.post()
-    theirs = await ana.say("docs", "not ours")
-    await ana.react("docs", ts, "x")
-    await ana.react("docs", ts, "tada")
-    await ana.react("docs", theirs.ts, "x")
-    await world.workspace.deliveries.settled()
-    assert [(action.kind, action.card_ts) for action in world.service.actions] == [(RequestKind.STOP, ts)]
-
-
-async def test_help_is_shown_only_to_the_person(world: SlackWorld, connected: SocketReceiver) -> None:
-    ana = world.workspace.people["ana"]
-    answer = await ana.command("docs", "/docs", "help")
-    assert "Steer" in answer.text
-    assert len(ana.ephemerals("docs")) == 1
-    assert world.workspace.people["ben"].ephemerals("docs") == []
-
-
-async def test_the_two_events_of_a_mention_in_a_thread_are_one_reply(
-    world: SlackWorld, connected: SocketReceiver
-) -> None:
-    ana, ts = world.workspace.people["ana"], await world.post()
-    reply = await ana.say("docs", f"@{world.workspace.app.name} and the manual", thread_ts=ts)
-    await world.workspace.deliveries.settled()
-    types = [
-        d.envelope.payload["event"]["type"] for d in world.workspace.deliveries.records if "event" in d.envelope.payload
-    ]
-    assert {"message", "app_mention"} <= set(types)
-    assert world.service.replies == {(reply.ts, "and the manual")}
-
-
-async def test_a_reply_below_a_forgotten_card_is_answered(world: SlackWorld, connected: SocketReceiver) -> None:
-    world.service.knows = False
-    ana, ben, ts = world.workspace.people["ana"], world.workspace.people["ben"], await world.post()
-    question = await ben.say("docs", "What about lunch?")
-    await ana.say("docs", f"@{world.workspace.app.name} and the manual", thread_ts=ts)
-    await ana.say("docs", "Gladly", thread_ts=question.ts)
-    await world.workspace.deliveries.settled()
-    await world.app.drain(5)
-    assert [message.text for message in ana.ephemerals("docs")] == [unknown_job(MessageContext())]
-    assert ben.ephemerals("docs") == []
 
 
 async def test_duplicated_and_reordered_envelopes_are_harmless(world: SlackWorld, connected: SocketReceiver) -> None:
@@ -194,24 +113,6 @@ async def test_a_reply_is_redelivered_after_the_store_was_down(world: SlackWorld
     assert world.service.replies == {(reply.ts, "and the manual")}
 
 
-async def test_a_command_gets_an_explanation_while_the_store_is_down(
-    world: SlackWorld, connected: SocketReceiver
-) -> None:
-    world.service.fault = StoreUnavailable("locked")
-    answer = await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")
-    assert (answer.ok, answer.text) == (True, NOT_RECORDED)
-
-
-async def test_a_click_gets_an_explanation_while_the_store_is_down(
-    world: SlackWorld, connected: SocketReceiver
-) -> None:
-    ana, ts = world.workspace.people["ana"], await world.post()
-    world.service.fault = StoreUnavailable("locked")
-    assert (await ana.press("docs", ts, "send_again")).ok
-    await world.workspace.changes.wait_for(lambda: ana.ephemerals("docs"))
-    assert ana.ephemerals("docs")[0].text == NOT_RECORDED
-
-
 async def test_a_slow_store_delays_no_answer_and_a_late_failure_is_reported(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
@@ -225,14 +126,6 @@ async def test_a_slow_store_delays_no_answer_and_a_late_failure_is_reported(
     assert ana.ephemerals("docs")[1].text == NOT_RECORDED
 
 
-async def test_acknowledging_needs_no_web_api(world: SlackWorld, connected: SocketReceiver) -> None:
-    world.workspace.faults.server_error(count=None)
-    calls = len(world.workspace.web_api.calls)
-    answer = await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")
-    assert answer.text == RECORDED
-    assert len(world.workspace.web_api.calls) == calls
-
-
 async def test_refreshing_a_connection_loses_no_event(world: SlackWorld, connected: SocketReceiver) -> None:
     ana = world.workspace.people["ana"]
     opened = connected._connections._slots[0]
@@ -242,12 +135,6 @@ async def test_refreshing_a_connection_loses_no_event(world: SlackWorld, connect
         answers.append(await ana.command("docs", "/docs", f"job {len(answers)}"))
     assert all(answer.ok for answer in answers)
     assert connected.health().connected == 2
-
-
-async def test_connections_come_back_after_a_disconnect(world: SlackWorld, connected: SocketReceiver) -> None:
-    await world.workspace.disconnect("refresh_requested")
-    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
-    assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
 async def test_connections_come_back_after_being_cut(world: SlackWorld, connected: SocketReceiver) -> None:
@@ -493,12 +380,6 @@ async def test_signed_commands_replies_and_clicks_arrive(http: Http) -> None:
     assert len(world.service.starts) == 1
     assert world.service.replies == {(reply.ts, "and the manual")}
     assert world.service.clicks == [("send_again", "r1")]
-
-
-async def test_a_signed_command_with_the_word_payload_arrives(http: Http) -> None:
-    answer = await http.world.workspace.people["ana"].command("docs", "/docs", "Document the webhook payload")
-    assert answer.text == RECORDED
-    assert len(http.world.service.starts) == 1
 
 
 async def test_the_app_and_workspace_are_known_at_start(world: SlackWorld) -> None:
