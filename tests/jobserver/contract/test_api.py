@@ -104,29 +104,12 @@ async def test_a_follow_up_to_a_completed_job_reactivates_it_and_hides_the_link(
     assert (await world.ended(first["id"]))["prLink"] == first["prLink"]
 
 
-async def test_a_follow_up_after_the_merge_opens_a_new_pull_request(world: JobServerWorld) -> None:
-    first = await world.done(REPLACE)
-    assert (await world.press(first["prLink"], "merge")).status_code == 303
-    await world.message(first["id"], ADD_FAQ)
-    second = await world.ended(first["id"])
-    assert second["prLink"] == f"{world.url}/pulls/2"
-    assert "1 commit from" in (await world.client.get(second["prLink"])).text
-    assert (await world.press(second["prLink"], "merge")).status_code == 303
-    assert world.show("main", "docs/faq.md")
-
-
 async def test_an_unsupported_prompt_changes_nothing(world: JobServerWorld) -> None:
     job = await world.done(f"{REPLACE} and make everything nicer")
     assert (job["status"], job["prLink"]) == ("completed", None)
     assert world.branches() == {"main"}
     assert "I'm the demo's editor and know four things" in job["details"]["reason"]
     assert REPLACE in job["details"]["examples"]
-
-
-async def test_a_follow_up_without_changes_keeps_the_link(world: JobServerWorld) -> None:
-    first = await world.done(REPLACE)
-    await world.message(first["id"], "Thank you!")
-    assert (await world.ended(first["id"]))["prLink"] == first["prLink"]
 
 
 WRONG_KEYS = (None, "Bearer wrong", "Bearer", f"Basic {KEY}", "Bearer \xe9", f"Bearer {KEY}x")

@@ -3,10 +3,7 @@
 import asyncio
 import contextlib
 import json
-import os
-import shlex
 import shutil
-import signal
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
@@ -14,14 +11,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from support.servers.free_ports import free_port
 from support.worlds.jobserver_world import (
     ADA,
-    JOB,
     KEY,
-    WITHOUT_TLS,
     JobServerWorld,
     git,
     make_bare,
@@ -305,67 +298,6 @@ def forget_the_end(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE instructions SET state = 'running' WHERE number = 2")
         connection.execute("UPDATE jobs SET status = 'active', finished_at = NULL")
-
-
-SERVE = """
-import asyncio
-import os
-from bot.jobserver.server import JobServer
-from bot.jobserver.settings import JobServerSettings
-asyncio.run(JobServer(JobServerSettings.from_environment(os.environ)).serve_forever())
-"""
-
-
-@pytest.mark.full
-async def test_a_killed_server_resumes_and_a_terminated_one_exits_cleanly(tmp_path: Path) -> None:
-    go, started = tmp_path / "go", tmp_path / "started"
-    (tmp_path / "program.py").write_text(WAITS)
-    port = free_port()
-    repository = make_bare(tmp_path / "r.git", PAGES)
-    environment = os.environ | {
-        "PAGEHAND_JOBSERVER_REPOSITORY": str(repository),
-        "PAGEHAND_JOBSERVER_PORT": str(port),
-        "PAGEHAND_JOBSERVER_API_KEY": KEY,
-        "PAGEHAND_JOBSERVER_EDITOR": "command",
-        "PAGEHAND_JOBSERVER_ALLOW_ROOT": "true",
-        "PAGEHAND_JOBSERVER_SANDBOX": "none",
-        "PAGEHAND_JOBSERVER_EGRESS": "open",
-        "PAGEHAND_JOBSERVER_COMMAND": shlex.join([sys.executable, str(tmp_path / "program.py"), str(go)]),
-        "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(tmp_path / "data"),
-    }
-
-    async def serve() -> asyncio.subprocess.Process:
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVE, env=environment)
-        await until(lambda: answers(port))
-        return process
-
-    headers = {"Authorization": f"Bearer {KEY}"}
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, verify=WITHOUT_TLS) as client:
-        process = await serve()
-        job = (await client.post(JOB, json={"prompt": "one"})).json()
-        await until(lambda: asyncio.to_thread(started.exists))
-        process.kill()
-        await process.wait()
-        go.touch()  # the orphan ends now; its copy of the repository is unused
-        process = await serve()
-
-        async def ended() -> dict[str, Any] | None:
-            seen: dict[str, Any] = (await client.get(f"{JOB}/{job['id']}")).json()
-            return None if seen["status"] == "active" else seen
-
-        seen = await until(ended)
-        assert (seen["status"], seen["prLink"]) == ("completed", f"http://127.0.0.1:{port}/pulls/1")
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(10):
-            assert await process.wait() == 0
-
-
-async def answers(port: int) -> bool | None:
-    try:
-        async with httpx.AsyncClient(verify=WITHOUT_TLS) as client:
-            return (await client.get(f"http://127.0.0.1:{port}/health")).is_success
-    except httpx.TransportError:
-        return None
 
 
 def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:
