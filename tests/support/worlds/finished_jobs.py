@@ -86,6 +86,14 @@ async def fill(engine: AsyncEngine, count: int) -> None:
         await connection.rollback()
 
 
+async def vacuum(engine: AsyncEngine) -> None:
+    """Does on PostgreSQL what its autovacuum does after a while, which would disturb measurements."""
+    if engine.dialect.name == "postgresql":
+        async with engine.connect() as connection:
+            everything = await connection.execution_options(isolation_level="AUTOCOMMIT")
+            await everything.execute(text("VACUUM ANALYZE"))
+
+
 async def fill_request_files(connection: AsyncConnection) -> None:
     """Adds a file to each follow-up, as those that were handed back have."""
     statement = """
