@@ -216,7 +216,6 @@ class App:
             edges.history,
             SlackMissedEvents(self._slack, edges.identity),
             edges.requesters,
-            edges.operator,
         )
         return Scheduler(settings, scheduler_edges, parts=lambda: list(self._statuses()))
 
@@ -243,8 +242,6 @@ class App:
         edges = self._edges
         return SetupWatch(
             checks_of(config, clients_of(config, edges.session)),
-            edges.store if self._scheduler is not None else None,
-            tells=edges.operator is not None,
             secrets=config.secrets,
             missing_scopes=edges.missing_scopes,
             token_refused=edges.token_refused,
@@ -321,7 +318,8 @@ class App:
     def _readings(self, database_url: str) -> Readings:
         socket_health = self.receiver.health() if isinstance(self.receiver, SocketReceiver) else None
         is_ready = bool(self.health.readiness()["ok"])
-        return Readings(is_ready, list(self._statuses()), socket_health, free_bytes(database_url))
+        free = free_bytes(database_url)
+        return Readings(is_ready, list(self._statuses()), socket_health, free, self._watch.counts())
 
     def _statuses(self) -> Iterator[ComponentStatus]:
         if self._scheduler is not None:

@@ -30,7 +30,7 @@ from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, DisplayNames, Operator, PastMessages, SlackReading
+from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.current_messages import SlackCurrentMessages
 from bot.slack.receiving.modals.opener import ModalEdges
@@ -42,7 +42,6 @@ from bot.slack.sending.conversations import SlackChannels, SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.operator import SlackOperator
 from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.permalinks import Permalinks, SlackRequesters
 from bot.slack.sending.scopes import MissingScopes
@@ -95,7 +94,6 @@ class Edges:
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
-    operator: Operator | None = None
     metrics: Metrics = field(default_factory=Metrics)
     token_refused: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when Slack refuses the bot token."""
@@ -144,8 +142,6 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         edges.channel_aliases, edges.metrics = aliases, metrics
         edges.job_api, edges.chat = MeasuredJobApi(job_api, counts), MeasuredChat(edges.chat, counts)
         edges.missing_scopes, edges.timings, edges.token_refused = missing, timings, refused
-        if config.admin_address is not None:
-            edges.operator = SlackOperator(client, identity, config.admin_address)
         edges.closing = stack.pop_all()
         return edges
 

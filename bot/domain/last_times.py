@@ -16,5 +16,3 @@ class LastTime(StrEnum):
     """An HTTP request arrived that was not signed with our secret."""
     BACKUP = "backup"
     """`pagehand backup` copied the database."""
-    CHECKS = "checks"
-    """The checks of the set-up were run, and their findings recorded."""

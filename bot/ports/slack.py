@@ -168,18 +168,6 @@ class Chat(Protocol):
         """
 
 
-class Operator(Protocol):
-    """Messages to the operator. Raises only ChatError's classes, each call within a bounded time."""
-
-    async def find(self, key: str, *, since: float) -> bool | None:
-        """Returns whether they got a message with this key since then, and deletes all but the first. False if Slack
-        does not let it be looked up; None if that is possible only after a message was sent.
-        """
-
-    async def tell(self, words: str, key: str) -> None:
-        """Sends them a message with this key."""
-
-
 class DisplayNames(Protocol):
     """The names of the workspace's people, channels and user groups."""
 

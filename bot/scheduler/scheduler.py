@@ -11,13 +11,12 @@ from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.reply_rules import ReplyModes
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, Operator, PastMessages, SlackReading
+from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, PastMessages, SlackReading
 from bot.runtime.clock import Clock, SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS, OutageLogs
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
-from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
@@ -111,8 +110,7 @@ class SchedulerSettings:
 @dataclass(frozen=True)
 class SchedulerEdges:
     """The ports that the workers use. `heard_for`: for how long Slack's events have come without a gap; `missed`
-    handles what is found in Slack's history; `requesters`: for job APIs that accept requesters; `operator`: gets
-    messages in Slack about faults of the set-up.
+    handles what is found in Slack's history; `requesters`: for job APIs that accept requesters.
     """
 
     store: Store
@@ -125,7 +123,6 @@ class SchedulerEdges:
     history: PastMessages
     missed: MissedEvents
     requesters: Requesters | None = None
-    operator: Operator | None = None
 
 
 class Scheduler:
@@ -179,9 +176,8 @@ class Scheduler:
         self.history_reader = HistoryReader(
             store, edges.history, edges.missed, edges.reading.channels, chat, bot_user_id=settings.bot_user_id
         )
-        reporters = [FaultReporter(store, edges.operator, chat)] if edges.operator is not None else []
         woken: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox)
-        self.workers: tuple[Worker[Any], ...] = (*woken, poller, homes, self.history_reader, *reporters)
+        self.workers: tuple[Worker[Any], ...] = (*woken, poller, homes, self.history_reader)
         self._workers_for = dict(zip(DueWork, woken, strict=True))
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
         self._projects = settings.projects

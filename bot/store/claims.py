@@ -30,7 +30,6 @@ from sqlalchemy import (
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
 from bot.store.schema.gap_tables import gaps
-from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import NoticeState, notices, polls, request_files, requests, threads
 from bot.store.session import Session
@@ -178,7 +177,7 @@ class Claims:
         """
         session = self._session
         await session.execute(update(polls).where(_held_by(polls, owner)).values(**FREE))
-        for table in (homes, request_files, faults, gaps):
+        for table in (homes, request_files, gaps):
             await session.execute(update(table).where(_held_by(table, owner)).values(**FREE))
         under_way = (RequestState.PREPARING, RequestState.SENDING)
         for table, states in ((notices, (NoticeState.SENDING,)), (requests, under_way)):

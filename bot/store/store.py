@@ -20,7 +20,6 @@ from bot.store.database.timings import StoreTimings
 from bot.store.requests import log_recorded
 from bot.store.schema.gap_tables import gaps
 from bot.store.schema.migration import require_usable
-from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
@@ -169,7 +168,7 @@ class SqlStore:
         now = await self._now(connection)
         # SQLite's only process has just started, so nothing is claimed; on PostgreSQL others may be working.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
-        for table in (polls, requests, request_files, notices, homes, faults, gaps):
+        for table in (polls, requests, request_files, notices, homes, gaps):
             for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
                 # Only due rows can be claimed, so the index of due rows finds both.
                 far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)

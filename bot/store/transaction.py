@@ -19,7 +19,6 @@ from bot.store.slack_calls import SlackCalls
 from bot.store.threads import Threads
 from bot.store.upkeep.backlog import Backlogs
 from bot.store.upkeep.database_check import DatabaseCheck
-from bot.store.upkeep.faults import Faults
 from bot.store.upkeep.gaps import Gaps
 from bot.store.upkeep.last_times import LastTimes
 from bot.store.upkeep.quotations import Quotations
@@ -72,7 +71,6 @@ class UpkeepTransaction:
     restoration: Restoration
     database_check: DatabaseCheck
     backlogs: Backlogs
-    faults: Faults
     last_times: LastTimes
 
 
@@ -112,7 +110,6 @@ class Transaction(OutboxTransaction, UpkeepTransaction):
         self.homes = Homes(session)
         self.database_check = DatabaseCheck(session)
         self.backlogs = Backlogs(session)
-        self.faults = Faults(session)
         self.last_times = LastTimes(session)
 
 

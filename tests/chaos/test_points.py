@@ -3,7 +3,6 @@
 from support.chaos.kill_points import CALLED, SELDOM
 from support.chaos.kill_target import WORKERS
 
-from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
@@ -21,7 +20,6 @@ def test_the_kill_points_cover_the_schedulers_workers() -> None:
         JobPoller,
         Outbox,
         HomePublisher,
-        FaultReporter,
         HistoryReader,
     )
     assert set(WORKERS) == {worker.__name__ for worker in workers}

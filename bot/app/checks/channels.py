@@ -1,4 +1,4 @@
-"""Checks what the settings name in Slack: channels, and the administrator to notify."""
+"""Checks what the settings name in Slack: channels, and whom people should ask."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -38,13 +38,13 @@ async def check_channels(client: AsyncWebClient, channel_ids: Collection[str]) -
 
 
 async def check_admin(client: AsyncWebClient, admin: str, address: str | None) -> Sequence[Finding]:
-    """Checks that PAGEHAND_ADMIN can be notified. `address` is the id of the person or channel that it names."""
+    """Checks that PAGEHAND_ADMIN can be asked. `address` is the id of the person or channel that it names."""
     if address is None:
         named = "names nobody in Slack" if admin else "is not set"
-        return [Finding.ok(ADMIN, f"PAGEHAND_ADMIN {named}: what breaks shows in the log and the health alone.")]
+        return [Finding.ok(ADMIN, f"PAGEHAND_ADMIN {named}.")]
     if address[0] in "CG":
         fault = await _channel_fault(client, address, check=ADMIN)
-        return [fault or Finding.ok(ADMIN, f"What breaks is told in the channel {address}.")]
+        return [fault or Finding.ok(ADMIN, f"People are sent to the channel {address}.")]
     return [await _person(client, address)]
 
 
@@ -59,11 +59,11 @@ async def _person(client: AsyncWebClient, person_id: str) -> Finding:
         return Finding.not_checked(ADMIN, f"Slack could not be asked ({error.reason}).")
     if user.get("deleted") is True:
         return _nobody(f"The account of {person_id} was deactivated.")
-    return Finding.ok(ADMIN, f"What breaks is told to {text_at(user, 'name') or person_id}.")
+    return Finding.ok(ADMIN, f"People are sent to {text_at(user, 'name') or person_id}.")
 
 
 def _nobody(found: str) -> Finding:
-    why = "Nobody is told when something breaks, and people are sent to somebody who is not there."
+    why = "People who need help are sent to somebody who is not there."
     fix = "Set PAGEHAND_ADMIN to a person's id (U…: in their profile, under More, Copy member ID) or a channel's."
     return Finding.warning(ADMIN, found, why=why, fix=fix)
 

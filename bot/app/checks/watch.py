@@ -1,19 +1,18 @@
-"""Runs the checks while the bot is running: later faults are logged, shown by the health, and reported."""
+"""Runs the checks while the bot is running: the log, the health and the metrics show what they find."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.app.checks.running import Check, run_all
 from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import without_secrets
 from bot.domain.findings import Finding, FindingStatus
-from bot.errors import StoreError
 from bot.runtime.health.report import ComponentStatus
 from bot.slack.sending.scopes import MissingScopes
-from bot.store.transaction import Store
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +42,6 @@ class SetupWatch:
 
     Args:
         checks: All checks; those whose name begins with `slack` run more often.
-        store: Records faults to be reported; None if this process leaves that to others.
-        tells: Whether PAGEHAND_ADMIN names somebody who can be notified in Slack.
         secrets: Secrets that no finding may contain; more can be added.
         missing_scopes: Gets the missing scopes.
         token_refused: Is set when Slack rejects a token.
@@ -54,9 +51,7 @@ class SetupWatch:
     def __init__(
         self,
         checks: Sequence[Check],
-        store: Store | None,
         *,
-        tells: bool,
         secrets: Collection[str],
         missing_scopes: MissingScopes,
         token_refused: asyncio.Event,
@@ -65,8 +60,6 @@ class SetupWatch:
     ) -> None:
         self._checks = checks
         self._slack_checks = [check for check in checks if check.name.startswith("slack")]
-        self._store = store
-        self._tells = tells
         self._secrets = secrets
         self._missing_scopes = missing_scopes
         self._token_refused = token_refused
@@ -89,11 +82,7 @@ class SetupWatch:
     async def look(self, checks: Sequence[Check]) -> None:
         """Runs some checks once."""
         found = without_secrets(await run_all(checks), self._secrets)
-        findings = [each for each in found if not each.check.startswith(_ONLY_AT_SET_UP)]
-        self._note(findings)
-        if self._store is not None:
-            with contextlib.suppress(StoreError):  # the database probe reports it, and the next run records it
-                await self._store.transact(lambda tx: tx.faults.record(findings, tell=self._tells))
+        self._note([each for each in found if not each.check.startswith(_ONLY_AT_SET_UP)])
 
     def status(self) -> ComponentStatus:
         """Returns the errors of the set-up that do not resolve themselves."""
@@ -101,6 +90,10 @@ class SetupWatch:
         since = min((at for _, at in errors), default=self._monotonic())
         seconds = max(self._monotonic() - since, 0.001) if errors else 0.0
         return ComponentStatus("set-up", seconds, " ".join(each.words for each, _ in errors), grace_seconds=0.0)
+
+    def counts(self) -> Mapping[FindingStatus, int]:
+        """Returns how many errors and warnings there are, missing scopes included."""
+        return Counter(each.status for each, _ in self._faults.values())
 
     def warning(self) -> str:
         """Returns the faults that are warnings, without missing scopes, which have their own."""

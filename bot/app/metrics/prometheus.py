@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from bot.app.metrics.counts import OTHER, Counts, outcome_of
 from bot.app.metrics.readings import Readings
+from bot.domain.findings import FindingStatus
 from bot.domain.jobs.job import ACTIVE, TERMINAL
 from bot.domain.requests.audit import AuditEntry
 from bot.domain.slack_limits import SlackLimits
@@ -165,6 +166,10 @@ def _process(readings: Readings) -> Iterator[Metric]:
     yield _gauges(
         "pagehand_part_failing_seconds", "For how long a part has been failing; 0: it works.", ("part",), parts
     )
+    faults = (
+        ((kind.value,), readings.setup_faults.get(kind, 0)) for kind in (FindingStatus.ERROR, FindingStatus.WARNING)
+    )
+    yield _gauges("pagehand_setup_faults", "Faults that the checks of the set-up found.", ("status",), faults)
     if readings.socket is not None:
         yield _gauge("pagehand_socket_connections", "Open connections to Slack.", readings.socket.connected)
         reconnects = "Connections to Slack that were opened in the place of another."

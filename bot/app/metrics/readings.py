@@ -1,11 +1,12 @@
 """The metrics of one process: what it counts, and what a request for them shows."""
 
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.app.metrics.counts import Counts
+from bot.domain.findings import FindingStatus
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.runtime.health.report import ComponentStatus
 from bot.slack.receiving.transports.connection_keeper import SocketHealth
@@ -16,12 +17,15 @@ from bot.store.upkeep.backlog import Backlog
 
 @dataclass(frozen=True)
 class Readings:
-    """The state of a process. Without Socket Mode there is no `socket`, and `free_bytes` is unknown of PostgreSQL."""
+    """The state of a process. Without Socket Mode there is no `socket`, and `free_bytes` is unknown of PostgreSQL.
+    `setup_faults`: how many of each kind the checks of the set-up found.
+    """
 
     ready: bool
     parts: Sequence[ComponentStatus]
     socket: SocketHealth | None
     free_bytes: int | None
+    setup_faults: Mapping[FindingStatus, int] = field(default_factory=dict)
 
 
 Page = Callable[[Callable[[], Readings], Store], Callable[[], Awaitable[bytes]]]

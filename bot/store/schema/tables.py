@@ -30,7 +30,6 @@ from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check
 from bot.store.schema.gap_tables import gaps
-from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
 
 __all__ = ("NoticeState", "early_replies", "message_versions", "metadata", "notices", "polls", "requests", "threads")
@@ -266,7 +265,7 @@ Index(
 )
 _HELD = requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'")
 Index("ix_requests_held", requests.c.recorded_at, postgresql_where=_HELD, sqlite_where=_HELD)
-for _queue in (polls, requests, request_files, notices, homes, faults, gaps):
+for _queue in (polls, requests, request_files, notices, homes, gaps):
     Index(
         None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)
     )
@@ -328,6 +327,17 @@ channel_ids = Table(
     time_check("recorded_at"),
 )
 """The ids of channels whose id Slack changed; `known_as` is the first one, which rows use."""
+
+last_times = Table(
+    "last_times",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("at", Double, nullable=False),
+    time_check("at"),
+)
+"""A row for each LastTime that has happened."""
+
+# Databases also have a table `faults`, which only 1.0.0 uses. The first version that needs no upgrade from it drops it.
 
 Index(None, channel_ids.c.known_as, channel_ids.c.changed_at)
 Index(None, channel_ids.c.recorded_at)

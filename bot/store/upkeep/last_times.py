@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlalchemy import Executable, RowMapping, select
 
 from bot.domain.last_times import LastTime
-from bot.store.schema.operator_tables import last_times
+from bot.store.schema.tables import last_times
 from bot.store.session import InsertInto, Session, for_each_dialect
 
 ALL_TIMES = select(last_times)

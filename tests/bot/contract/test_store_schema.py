@@ -71,7 +71,11 @@ async def test_the_migrations_create_the_tables_of_the_metadata(empty_database: 
     def differences(connection: Connection) -> list[object]:
         return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
 
-    options = {"version_table": VERSION_TABLE, "compare_server_default": True}
+    options = {
+        "version_table": VERSION_TABLE,
+        "compare_server_default": True,
+        "include_name": lambda name, kind, _: (kind, name) != ("table", "faults"),  # only 1.0.0 uses it
+    }
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
         assert await connection.run_sync(differences) == []

@@ -10,15 +10,14 @@ from support.machine.databases import SqliteDatabase
 from support.machine.downtimes import Downtimes
 from support.machine.environment import Environment, Traps
 from support.machine.instances import Instances
-from support.machine.operating import Operating
 from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
 from support.machine.steering import Steering
 
 pytestmark = AS_LONG_AS_IT_TAKES
 
 
-class FaultWorld(Operating, Downtimes, Steering, Traps, Environment, Instances):
-    """One project, a job by the command, everyone's replies, downtimes, and all kinds of faults, also of the setup."""
+class FaultWorld(Downtimes, Steering, Traps, Environment, Instances):
+    """One project, a job by the command, everyone's replies, downtimes, and all kinds of faults."""
 
 
 def test_nothing_is_lost_or_posted_twice_whatever_happens(sqlite_template: Path) -> None:

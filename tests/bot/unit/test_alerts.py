@@ -20,6 +20,7 @@ WELL: Series = {
     'pagehand_part_failing_seconds{part="recording"}': "0x60",
     'pagehand_slack_call_seconds_count{method="chat.postMessage",outcome="ok"}': "0+100x60",
     'pagehand_slack_call_seconds_count{method="chat.postMessage",outcome="unreachable"}': "0+1x60",
+    'pagehand_setup_faults{status="warning"}': "0x60",
     "pagehand_database_readable": "1x60",
     "pagehand_database_free_bytes": "9000000000x60",
     'pagehand_jobs{state="active"}': "4x60",
@@ -41,6 +42,7 @@ FAULTS: Mapping[str, Series] = {
         'pagehand_slack_call_seconds_count{method="chat.postMessage",outcome="unreachable"}': "0+50x60"
     },
     "PagehandTokenRevoked": {'pagehand_slack_call_seconds_count{method="auth.test",outcome="not_allowed"}': "0+1x60"},
+    "PagehandSetupBroken": {'pagehand_setup_faults{status="warning"}': "1x60"},
     "PagehandDatabaseFailing": {"pagehand_database_readable": "0x60"},
     "PagehandDatabaseNearlyFull": {"pagehand_database_free_bytes": "1000x60"},
     "PagehandNotPolling": {'pagehand_polls_total{outcome="unchanged"}': "7x60"},

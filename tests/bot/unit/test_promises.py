@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from support.oracles.promises import AskedFor, Fault, History, Poll, Promise, Said, Shown, Turn, broken
+from support.oracles.promises import AskedFor, History, Poll, Promise, Said, Shown, Turn, broken
 
 from bot.domain.requests.request import RequestState
 
@@ -39,7 +39,6 @@ def overtaken(*, recorded: float = 0.0, sent_again: int = 0) -> list[AskedFor]:
         History(threads=[replace(TOLD, seen=["started"], delivered=["started"])]),
         History(shown=[Shown("card", "finished", {"finished"})]),
         History(polls=[Poll("j", 0.0, 1.0), Poll("j", 1.0, 2.0), Poll("k", 1.5)]),
-        History(faults=[Fault("a", told=1), Fault("a", told=0, is_new=False), Fault("a", told=0, owed=False)]),
     ],
 )
 def test_kept_promises_pass(history: History) -> None:
@@ -57,7 +56,6 @@ def test_kept_promises_pass(history: History) -> None:
                 History(requests=[replace(KEPT, state=RequestState.UNCERTAIN)]),
                 History(requests=[AskedFor("a", acknowledged=False, taken=0, state=RequestState.WAITING)]),
                 History(threads=[replace(TOLD, seen=["started"])]),
-                History(faults=[Fault("a", told=0)]),
             ],
         ),
         (
@@ -73,8 +71,6 @@ def test_kept_promises_pass(history: History) -> None:
             [
                 History(posts=["a", "a"]),
                 History(threads=[replace(TOLD, meant=["started"], delivered=())]),
-                History(faults=[Fault("a", told=2)]),
-                History(faults=[Fault("a", told=1, is_new=False)]),
             ],
         ),
         (

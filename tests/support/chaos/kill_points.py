@@ -11,7 +11,6 @@ from bot.ports.slack import (
     FileReader,
     HomeViews,
     Members,
-    Operator,
     PastMessages,
 )
 
@@ -35,7 +34,6 @@ CALLED = {
     "job_poller": (_POLLING,),
     "outbox": (*_calls(Chat), "channel"),
     "home_publisher": _calls(HomeViews),
-    "fault_reporter": _calls(Operator),
     "history_reader": _calls(PastMessages),
 }
 """The remote calls that each worker makes."""

@@ -5,8 +5,8 @@ imports everything once and then forks a process for each line on its standard i
 second of CPU and a run of hundreds of kills has as many starts. It reports what happens to them on its standard output.
 
 A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
-outbox, home_publisher, fault_reporter, history_reader, and listener for anything that Slack triggers. The calls are
-those of the job API, the chat, the Slack look-ups, Homes and messages to the operator, with the moments before and
+outbox, home_publisher, history_reader, and listener for anything that Slack triggers. The calls are
+those of the job API, the chat, the Slack look-ups and Homes, with the moments before and
 after; and `take` and `record`, the transactions that claim work and all others, with the moments committing and
 committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
@@ -42,7 +42,6 @@ from bot.ports.slack import (
     CurrentMessages,
     FileReader,
     Members,
-    Operator,
     PastMessages,
 )
 from bot.runtime.logging import configure_logging
@@ -61,7 +60,6 @@ WORKERS = {
     "JobPoller": "job_poller",
     "Outbox": "outbox",
     "HomePublisher": "home_publisher",
-    "FaultReporter": "fault_reporter",
     "HistoryReader": "history_reader",
 }
 """The worker's name in a point, by the name of its task. Everything it starts inherits its context."""
@@ -193,8 +191,6 @@ def run(environment: Mapping[str, str]) -> None:
         edges.store = PointedStore(edges.store, points)
         edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
         edges.chat = cast("Chat", Pointed(edges.chat, points))
-        if edges.operator is not None:
-            edges.operator = cast("Operator", Pointed(edges.operator, points))
         members, channels = Pointed(edges.reading.members, points), Pointed(edges.reading.channels, points)
         edges.reading = replace(
             edges.reading,

@@ -33,7 +33,6 @@ AMONG_PARTICIPANTS = "general"
 """The channel in which replies of non-participants are held until their author says whom they are for."""
 ENDS_ALONE = "ends"
 """The channel in which only ends are posted."""
-ADMINS = "admins"
 """The channel that gets reports about the setup, if it is not a person; the bot is not in it at first."""
 NEW_CHANNEL = 0.3
 """How often a scenario starts in a new channel that the bot has not joined."""
@@ -62,14 +61,12 @@ _OPEN = (
     "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM homes WHERE due_at IS NOT NULL)"
-    " + (SELECT count(*) FROM faults WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM gaps)"
 )
 _KNOWN = (
     "SELECT count(DISTINCT channel_id) FROM threads"
     " WHERE channel_id LIKE 'D%' AND EXISTS (SELECT 1 FROM listening WHERE owner = '')"
 )
-_NEXT_REPORT = "SELECT coalesce(max(due_at), 0) FROM faults"
 _PROJECTS = """
 [[projects]]
 name = "{}"
@@ -112,8 +109,6 @@ class ProcessWorld:
     """The file that the processes read Slack's signing secret from, over HTTP."""
     signing_secrets: list[str] = field(default_factory=list)
     """All values of the signing secret so far."""
-    broken_parts: list[str] = field(default_factory=list)
-    """The parts of the setup that broke, each of which has to be reported."""
     faults: int = 0
     """How many faults of Slack and the job API were injected."""
 
@@ -144,12 +139,8 @@ class ProcessWorld:
         return any(request_id in str(message.blocks) for message in asked)
 
     async def work_left(self) -> int:
-        """Returns how many requests, notices, Homes and reports of faults are due, now or later."""
+        """Returns how many requests, notices and Homes are due, now or later."""
         return int((await self.rows(_OPEN))[0][0])
-
-    async def until_reports(self) -> float:
-        """Returns the seconds until the last report of a fault is due, which waits longest between attempts."""
-        return max(float((await self.rows(_NEXT_REPORT))[0][0]) - time.time(), 0.0)
 
     async def rows(self, statement: str) -> Sequence[Any]:
         """Reads the database without the application."""
@@ -186,7 +177,6 @@ async def world(
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
     )
     workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
-    workspace.state.add_channel(Channel("C0ADMINS1", ADMINS, 0, workspace.people[PEOPLE[0]].id))
     workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]
     for channel in ("general", ENDS_ALONE):
         workspace.channels.add_bot(channel)
@@ -207,7 +197,6 @@ async def world(
             "JOB_API_REQUESTER": requesters,
             "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name, cancels)),
             **_receiving(workspace, port, secret_file),
-            "PAGEHAND_ADMIN": workspace.people[GUEST].id if http else workspace.channels[ADMINS].id,
             **({SLACK_PACE: str(slack_pace)} if slack_pace else {}),
         }
         process_pool = ProcessPool(process_group, environment, rng, name)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
 from support.chaos.direct_scenario import DirectScenario, lines_broken
-from support.chaos.faults_reported import break_parts
 from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed
 from support.chaos.signing_secrets import replace_signing_secrets, wrongly_refused
@@ -46,7 +45,7 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     direct = [DirectScenario(world, name, random.Random(world.rng.random())) for name in PEOPLE]  # noqa: S311 - repeatable
     running = [asyncio.create_task(scenario.run()) for scenario in direct]
     harm = asyncio.ensure_future(disruption(world, over))
-    going_on = (break_parts(world, over), replace_signing_secrets(world, over), world.keep_nothing_once_known(over))
+    going_on = (replace_signing_secrets(world, over), world.keep_nothing_once_known(over))
     meanwhile = [asyncio.create_task(each) for each in going_on]
     while not enough() and not harm.done():
         await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
@@ -113,9 +112,7 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
 async def _while_it_moves(world: ProcessWorld, condition: Callable[[], Awaitable[bool]]) -> bool:
     """Returns whether a condition became true before progress stopped: a slow machine only takes longer."""
     done = seen = 0
-    while not (met := await until(condition, STILL_FOR + await world.until_reports())) and (
-        (done := doings(world)) != seen
-    ):
+    while not (met := await until(condition, STILL_FOR)) and (done := doings(world)) != seen:
         seen = done
     return met
 

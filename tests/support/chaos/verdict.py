@@ -10,7 +10,6 @@ from support.chaos.actions_verdict import actions_broken
 from support.chaos.asides_verdict import asides_broken, wrong_announcements
 from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
-from support.chaos.faults_reported import faults_reported
 from support.chaos.process_world import ENDS_ALONE, REQUEST_LEASE, ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
@@ -114,7 +113,6 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
             for shown in (*end_on_card(world, scenario), *_reactions(world, scenario, records))
         ],
         polls=[poll for poll in world.fake_job_api.polls if poll.job_id not in late],
-        faults=[fault for fault in faults_reported(world) if not any(key.startswith(f"{fault.name}/") for key in late)],
     )
 
 

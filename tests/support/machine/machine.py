@@ -120,7 +120,7 @@ class Machine(RuleBasedStateMachine):
             for at in (0, 1):
                 self.in_process(at, self.processes[at].settle())
             now = self.outside.clock.time
-            due = [at for table in ("polls", "requests", "notices", "faults", "gaps") for at in self._due(table)]
+            due = [at for table in ("polls", "requests", "notices", "gaps") for at in self._due(table)]
             later = [at for at in due if at > now]
             if later:
                 self.advance(min(later) - now + 0.01)

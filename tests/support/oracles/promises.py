@@ -101,19 +101,6 @@ class Poll:
 
 
 @dataclass(frozen=True)
-class Fault:
-    """A fault of the setup, from the day on which it was found: how often it was reported to the
-    administrator. `is_new`: it was not there at the first check; `owed`: it has to be reported, since it is
-    still there and Slack accepts messages.
-    """
-
-    name: str
-    told: int
-    is_new: bool = True
-    owed: bool = True
-
-
-@dataclass(frozen=True)
 class History:
     """What happened in a world. `posts` names every message that may exist only once."""
 
@@ -122,7 +109,6 @@ class History:
     threads: Sequence[Said] = ()
     shown: Sequence[Shown] = field(default=())
     polls: Sequence[Poll] = ()
-    faults: Sequence[Fault] = ()
 
 
 def broken(history: History) -> list[Broken]:
@@ -136,7 +122,6 @@ def broken(history: History) -> list[Broken]:
         *taken_out_of_order(history.requests),
         *out_of_date(history.shown),
         *polled_twice(history.polls),
-        *wrongly_reported(history.faults),
     ]
 
 
@@ -222,15 +207,6 @@ def polled_twice(polls: Iterable[Poll]) -> Iterator[Broken]:
             yield Broken(Promise.ONE_OWNER, f"{poll.job_id} was polled while another poll, which {more}, was under way")
         if before is None or _ended(poll) > _ended(before):
             latest[poll.job_id] = poll
-
-
-def wrongly_reported(faults: Iterable[Fault]) -> Iterator[Broken]:
-    """Every fault is reported to the administrator once, and nothing else is."""
-    for fault in faults:
-        if fault.told > fault.is_new:
-            yield Broken(Promise.SAID_ONCE, f"{fault.name} was told {fault.told} times")
-        if fault.owed and fault.is_new and not fault.told:
-            yield Broken(Promise.NOTHING_LOST, f"{fault.name} was not told")
 
 
 def _taken_back(request: AskedFor) -> bool:

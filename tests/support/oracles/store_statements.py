@@ -33,7 +33,6 @@ from support.worlds.store_world import (
 
 from bot.domain.context.fetched_parts import FetchedParts, FileOutcome
 from bot.domain.context.slack_files import FileProblem, SlackFile
-from bot.domain.findings import Finding
 from bot.domain.gaps.gap import Gap, Listening
 from bot.domain.last_times import LastTime
 from bot.domain.notices.deliver import ReactionProgress
@@ -353,19 +352,7 @@ async def _people(store: Store, clock: FakeClock) -> None:
 
 
 async def _operator(store: Store, clock: FakeClock) -> None:
-    fault, well = Finding.error("slack", "Off.", why="No posts.", fix="On."), Finding.ok("slack", "On.")
-
-    async def work(tx: Transaction) -> None:
-        await tx.last_times.note([LastTime.EVENT])
-        await tx.faults.record([well], tell=True)  # faults found at the first check are known
-        await tx.faults.record([fault], tell=True)
-        (claimed,) = await tx.faults.claim("one", lease=LEASE, limit=1)
-        await tx.faults.postpone(claimed.key, "one", due_in=0.0)
-        (claimed,) = await tx.faults.claim("one", lease=LEASE, limit=1)
-        await tx.faults.settled(claimed.key, "one")
-        await tx.faults.record([well], tell=True)
-
-    await store.transact(work)
+    await store.transact(lambda tx: tx.last_times.note([LastTime.EVENT]))
 
 
 async def _deliver(store: Store, clock: FakeClock) -> None:

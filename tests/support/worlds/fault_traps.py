@@ -56,7 +56,6 @@ CHAT_FAULTS: tuple[Exception, ...] = (
 )
 CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "unmark", "tell", "join")
 BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
-_MOMENTS = ("before", "after")
 TRAPS = [
     *(Trap("job", call, "before", does) for call in MISSING for does in (*JOB_FAULTS, *JOB_DOUBTS, MISSING[call])),
     *(Trap("job", call, "after", does) for call in ("create", "message", "cancel", "discard") for does in JOB_DOUBTS),
@@ -68,13 +67,6 @@ TRAPS = [
     *(Trap("store", "", "before", StoreUnavailable("locked")) for _ in range(4)),
 ]
 """Everything that can happen to one call."""
-OPERATOR_TRAPS = [
-    *(Trap("operator", "tell", "before", does) for does in CHAT_FAULTS),
-    Trap("operator", "find", "before", ChatUnreachable("no connection")),
-    *(Trap("operator", call, "after", ChatUncertain("timeout")) for call in ("find", "tell", "tell", "tell", "tell")),
-    *(Trap("operator", call, moment, does) for call in ("find", "tell") for moment in _MOMENTS for does in BREAKS),
-]
-"""Everything that can happen to a message to the administrator."""
 BAD_STARTS: list[tuple[Trap, ...]] = [
     (),
     (),

@@ -6,9 +6,8 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted, seen_unless
@@ -17,9 +16,6 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
-from bot.app.checks.running import Check
-from bot.app.checks.watch import SetupWatch
-from bot.domain.findings import Finding
 from bot.domain.jobs.details import JobDetails
 from bot.domain.jobs.job import ARCHIVED, Job
 from bot.domain.notices.deliver import AddReaction, ReactionCall
@@ -39,9 +35,7 @@ from bot.errors import (
     StoreError,
 )
 from bot.ports.job_api import PromptCall, SeenJob
-from bot.scheduler.fault_reporter import FaultReporter
-from bot.scheduler.worker import Worker, WorkerSettings
-from bot.slack.sending.scopes import MissingScopes
+from bot.scheduler.worker import Worker
 from bot.slack.sending.user_directory import RIGHTS_KEPT
 from bot.store.transaction import Store, Transaction
 
@@ -233,27 +227,6 @@ class SlackReadOutside(FakeSlackReading):
         super()._ask(what)
 
 
-class SetupOutside:
-    """The setup, by the names of its checks, and the administrator, who is told what breaks."""
-
-    def __init__(self) -> None:
-        self.broken: set[str] = set()
-        self.told: list[str] = []
-        self.refused: set[str] = set()
-        """The keys of messages that Slack refused."""
-        self.tells_a_person = False
-        """A process can look up what a person was told only once it has told them something."""
-
-    async def find(self, key: str) -> bool:
-        """Keeps only the first message with this key."""
-        found = key in self.told
-        self.told = [*dict.fromkeys(self.told)] if found else self.told
-        return found
-
-    async def tell(self, key: str) -> None:
-        self.told.append(key)
-
-
 class Outside:
     """Everything that outlives a process."""
 
@@ -264,7 +237,6 @@ class Outside:
         self.job_api = JobApiOutside(lambda: self.step)
         self.chat = SlackOutside(clock)
         self.reading = SlackReadOutside(clock)
-        self.setup: SetupOutside | None = None
         """None where it stays as it is."""
         self.rules = PermissionRules(team_id="T1")
         self.projects = Projects((Project("docs"),))
@@ -317,36 +289,11 @@ class Process(CoreWorld):
         self.job_api = _JobApiReach(self)  # type: ignore[assignment]  # the same interface, for another fake
         self.chat = _ChatReach(self)  # type: ignore[assignment]  # the same
         self.assemble()
-        settings = WorkerSettings(self.owner, self.clock, 30.0, CHAT_LIMIT, on_commit=lambda _: None)
-        self.fault_reporter = FaultReporter(self.store, _OperatorReach(self), settings)
-        self._watch = self._watching()
 
     @property
     def loops(self) -> tuple[Worker[Any], ...]:
         """See CoreWorld."""
-        loops = (*super().loops, *self.also)
-        return loops if self.outside.setup is None else (*loops, self.fault_reporter)
-
-    async def look(self, names: Sequence[str]) -> None:
-        """Runs the checks of these names."""
-        await self._watch.look([Check(name, partial(self._check, name)) for name in names])
-
-    async def _check(self, name: str) -> Sequence[Finding]:
-        assert self.outside.setup is not None
-        if name in self.outside.setup.broken:
-            return [Finding.error(name, "It broke.", why="It matters.", fix="Fix it.")]
-        return [Finding.ok(name, "All is well.")]
-
-    def _watching(self) -> SetupWatch:
-        return SetupWatch(
-            (),
-            self.store,
-            tells=True,
-            secrets=(),
-            missing_scopes=MissingScopes(),
-            token_refused=asyncio.Event(),
-            monotonic=self.clock.monotonic,
-        )
+        return (*super().loops, *self.also)
 
     async def spring(self, edge: str, operation: str, moment: str) -> None:
         """Applies a trap to a call here; nothing happens any more in a dead process."""
@@ -542,38 +489,11 @@ class _JobApiReach(_Reach):
         return seen_unless(await self.get(project, job_id), unless)
 
 
-class _SlackReach(_Reach):
-    limit = CHAT_LIMIT
+class _ChatReach(_Reach):
+    edge, limit = "chat", CHAT_LIMIT
 
     def too_late(self) -> Exception:
         return ChatUncertain("timeout")
-
-
-class _OperatorReach(_SlackReach):
-    edge = "operator"
-    _has_told = False
-
-    @property
-    def _setup(self) -> SetupOutside:
-        assert self._process.outside.setup is not None
-        return self._process.outside.setup
-
-    async def find(self, key: str, *, since: float) -> bool | None:
-        if self._setup.tells_a_person and not self._has_told:
-            return None
-        return await self._call("find", lambda: self._setup.find(key))
-
-    async def tell(self, words: str, key: str) -> None:
-        try:
-            await self._call("tell", lambda: self._setup.tell(key))
-            self._has_told = True
-        except ChatRejected:
-            self._setup.refused.add(key)
-            raise
-
-
-class _ChatReach(_SlackReach):
-    edge = "chat"
 
     @property
     def _chat(self) -> SlackOutside:

@@ -143,9 +143,6 @@ async def fill_activity(connection: DatabaseConnection, count: int) -> None:
         f"INSERT INTO preferences (person_id, project, quiet) {people}, 'docs', 1 = 0 FROM numbers",
         f"INSERT INTO homes (person_id, page, opened_at) {people}, 0, {LONG_AGO} + i FROM numbers",
         f"INSERT INTO last_times (kind, at) {people}, {LONG_AGO} + i FROM numbers",
-        f"""
-        INSERT INTO faults (key, parent, words, found_at, cleared_at, attempts)
-        {people}, 'p' || i, 'Off.', {LONG_AGO} + i, {LONG_AGO} + i, 0 FROM numbers""",
         "INSERT INTO stops_seen (thread_id, person_id) SELECT id, requester_id FROM threads LIMIT :count",
         f"""
         INSERT INTO gaps (channel_id, thread_ts, since, until, asks, first, newest, attempts)

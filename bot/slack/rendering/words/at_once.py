@@ -21,7 +21,6 @@ COMMAND_UNREADABLE = Markup("Nothing was started: I couldn't read Slack's messag
 OTHER_INSTALLATION = Markup(
     "Nothing was started: I'm set up for another workspace or app. Please tell whoever installed Pagehand."
 )
-SETUP_FAULT = Template(":warning: Something in my set-up broke. {words}")
 """For the operator."""
 UNKNOWN_COMMAND = Template("I don't know this command. Try `{command} help`.")
 UNKNOWN_INTERACTION = Template(
