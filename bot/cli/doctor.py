@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 import click
 
 from bot import __version__
-from bot.app.checks.manifest import CONFIGURATION_TOKEN
 from bot.app.checks.running import Check
 from bot.app.checks.whole import examine
-from bot.app.settings.config import database_url
+from bot.app.settings.config import CONFIGURATION_TOKEN, database_url
 from bot.cli.database_location import lost_file_fault, mounted_file_systems
 from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, env_files, environment, is_set_up
 from bot.domain.findings import Finding, FindingStatus

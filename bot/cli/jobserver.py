@@ -1,6 +1,7 @@
 """`pagehand jobserver` runs the self-hosted job server, or checks its setup."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, MutableMapping
 from dataclasses import dataclass
 
@@ -12,10 +13,14 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.pull_requests.github.access_check import check_github
 from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.setup_check import check_setup
 from bot.runtime.logging import configure_logging
 from bot.runtime.rotating_secrets import KnownSecrets
+from bot.runtime.setting_names import SettingNames
+from bot.runtime.settings import variable_names
+
+logger = logging.getLogger(__name__)
 
 _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
 
@@ -26,9 +31,11 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     Raises ConfigError; CannotStart with the job server's own message.
     """
     close_to_others()
-    settings = JobServerSettings.from_environment(environ)
+    settings, without_effect = job_server_settings(environ), setting_names().warnings(environ)
     forget_secrets(environ)
     configure_logging("INFO", _secrets(settings), settings.log_format)
+    for words in without_effect:
+        logger.warning(words)
     try:
         asyncio.run(JobServer(settings).serve_forever())
     except JobServerError as error:
@@ -37,7 +44,7 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
 
 def check_job_server(environ: Mapping[str, str]) -> int:
     """Prints a line for each check, and returns the exit code: 1 if any failed. Raises ConfigError."""
-    settings = JobServerSettings.from_environment(environ)
+    settings = job_server_settings(environ)
     configure_logging("WARNING", _secrets(settings))
     return asyncio.run(_print_findings(settings, environ))
 
@@ -61,18 +68,35 @@ class JobServerFinding:
 
 async def find_faults(environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
     """Checks the job server whose settings are in the environment. Raises ConfigError."""
-    async for found in _findings(JobServerSettings.from_environment(environ), environ):
+    async for found in _findings(job_server_settings(environ), environ):
         yield found
 
 
 async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
     """Checks the machine, the repository, the editor, and GitHub if it is used."""
+    for words in setting_names().warnings(environ):
+        yield JobServerFinding("settings", words, None)
     async for found in check_setup(settings):
         yield JobServerFinding(found.name, found.message, found.is_ok)
     async for finding in check_editor(settings, environ):
         yield JobServerFinding(finding.name, finding.message, finding.is_ok)
     for result in await check_github(settings):
         yield JobServerFinding(result.name, result.message, result.is_ok)
+
+
+def job_server_settings(environ: Mapping[str, str]) -> JobServerSettings:
+    """Reads the settings, and checks the names of variables. Raises ConfigError."""
+    return JobServerSettings.from_environment(environ, setting_names().misspelt(environ))
+
+
+def setting_names() -> SettingNames:
+    """Returns the names of the job server's variables."""
+    removed = {
+        "LOGIN_LASTS": "Reviewers no longer log in, their browser sends their name and key: remove it.",
+        "TRUSTED_PROXIES": "Wrong keys are no longer counted by address: remove it.",
+    }
+    names = variable_names(JobServerSettings)
+    return SettingNames(names, (PREFIX,), removed={f"{PREFIX}{name}": words for name, words in removed.items()})
 
 
 def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - the result of a check

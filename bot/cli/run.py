@@ -1,16 +1,19 @@
 """`pagehand run`, `pagehand web` and `pagehand worker` run the bot, or a part of it."""
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping
 
 from bot.app import application
 from bot.app.application import Role
-from bot.app.settings.config import database_url, load
+from bot.app.settings.config import database_url, load, setting_names
 from bot.cli.database_location import lost_file_fault, mounted_file_systems, unshared_file_fault
 from bot.errors import ConfigError
 from bot.runtime.logging import configure_logging
 from bot.store.database.file_lock import hold_file
 from bot.store.database.url import sqlite_path
+
+logger = logging.getLogger(__name__)
 
 
 def run_bot(command: str, environ: Mapping[str, str]) -> None:
@@ -21,6 +24,8 @@ def run_bot(command: str, environ: Mapping[str, str]) -> None:
     role = Role(command)
     config = load(environ, further=_location_faults(role, environ))
     configure_logging(config.log_level, config.secrets, config.log_format)
+    for words in setting_names(environ).warnings(environ):
+        logger.warning(words)
     with hold_file(sqlite_path(config.database_url.get_secret_value())):
         asyncio.run(application.run(config, role))
 

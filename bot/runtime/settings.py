@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.errors import ConfigError
 from bot.runtime.private_files import warn_of_readers
 from bot.runtime.rotating_secrets import FileText, Rotating, SecretFile
+from bot.runtime.setting_names import is_injected
 
 _UNREADABLE = "unreadable_file"
 
@@ -40,6 +41,7 @@ class Settings(BaseSettings):
             ConfigError: A setting is missing or malformed, or `further` is not empty. It has all the faults.
         """
         faults = list(further)
+        environ = {name: value for name, value in environ.items() if not is_injected(name, value)}
         try:
             settings = cls(**(Environment(cls, environ)() | given))
         except ValidationError as error:
@@ -104,6 +106,11 @@ class Environment(PydanticBaseSettingsSource):
             return read_variable(variable_name(self.settings_cls, field_name), self._environ), key, False
         except ConfigError as error:
             return error, key, False
+
+
+def variable_names(settings: type[BaseSettings]) -> frozenset[str]:
+    """Returns the environment variables of all fields."""
+    return frozenset(variable_name(settings, field) for field in settings.model_fields)
 
 
 def variable_name(settings: type[BaseSettings], field: str) -> str:

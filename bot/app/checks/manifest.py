@@ -6,6 +6,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected
 from bot.runtime.json_fields import object_at, objects_at, text_at
@@ -15,7 +16,6 @@ from bot.slack.sending.identity import identify
 from bot.slack.sending.web_api import call
 
 MANIFEST = "manifest"
-CONFIGURATION_TOKEN = "PAGEHAND_CONFIGURATION_TOKEN"  # noqa: S105 - the setting's name
 NEEDED_EVENTS: Mapping[str, str] = {
     "app_home_opened": "nobody's Home shows anything",
     "app_mention": "a mention of Pagehand is heard only where it hears all messages",

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.app.settings.config import Config, load
+from bot.app.settings.config import Config, load, setting_names
 from bot.domain.findings import Finding
 from bot.errors import ConfigError
 
 SETTINGS = "settings"
-_NAME = re.compile(r"([A-Z][A-Z_]+?)(?:_FILE)?\b")
+_NAME = re.compile(r"([A-Z][A-Z0-9_]+?)(?:_FILE)?\b")
 _STAND_INS = {
     "SLACK_BOT_TOKEN": "xoxb-not-usable",
     "SLACK_APP_TOKEN": "xapp-not-usable",
@@ -19,6 +19,7 @@ _STAND_INS = {
 }
 _JOB_API = frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "PAGEHAND_PROJECTS"})
 _WHY = "Pagehand does not start."
+_UNKNOWN = "bot/README.md lists the settings."
 _FIX = "Set it in the environment, or in a file that its name with _FILE at the end names."
 
 
@@ -35,14 +36,20 @@ class ReadSettings:
 
 def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> ReadSettings:
     """Reads the settings. `further`: sentences about other faults, each beginning with a variable's name."""
-    further = list(further)
+    further, names = list(further), setting_names(environ)
+    without_effect = [
+        Finding.warning(f"{SETTINGS}.{_name(words)}", words, why="What it is meant for is left out.", fix=_UNKNOWN)
+        for words in names.warnings(environ)
+    ]
     try:
         config = load(environ, further)
     except ConfigError as error:
-        findings = [_fault(sentence) for sentence in error.faults]
+        misspelt = names.misspelt(environ)
+        faults = [_fault(each, _UNKNOWN if each in misspelt else _FIX) for each in error.faults]
+        findings = [*faults, *without_effect]
         unusable = frozenset(_name(sentence) for sentence in error.faults)
         return ReadSettings(_usable_settings(environ, unusable), findings, unusable)
-    return ReadSettings(config, _all_right(environ, config))
+    return ReadSettings(config, [*_all_right(environ, config), *without_effect])
 
 
 def _all_right(environ: Mapping[str, str], config: Config) -> Sequence[Finding]:
@@ -56,8 +63,8 @@ def _all_right(environ: Mapping[str, str], config: Config) -> Sequence[Finding]:
     return [Finding.ok(SETTINGS, f"{given} settings are given, and all can be read."), *warnings]
 
 
-def _fault(sentence: str) -> Finding:
-    return Finding.error(f"{SETTINGS}.{_name(sentence)}", f"{sentence.rstrip('.')}.", why=_WHY, fix=_FIX)
+def _fault(sentence: str, fix: str) -> Finding:
+    return Finding.error(f"{SETTINGS}.{_name(sentence)}", f"{sentence.rstrip('.')}.", why=_WHY, fix=fix)
 
 
 def _name(sentence: str) -> str:

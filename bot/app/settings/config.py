@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from bot.app.settings.features import Feature, scopes_and_events
-from bot.app.settings.projects.file import read_projects
+from bot.app.settings.projects.file import key_variables, read_projects
 from bot.app.settings.projects.tables import ProjectsFile
 from bot.app.settings.projects.variables import JobApiVariables
 from bot.app.settings.values import (
@@ -30,8 +30,12 @@ from bot.jobs.settings import BaseUrl, job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret
-from bot.runtime.settings import read_variable
+from bot.runtime.setting_names import SettingNames
+from bot.runtime.settings import read_variable, variable_names
 from bot.slack.sending.slack_proxy import slack_proxy
+
+CONFIGURATION_TOKEN = "PAGEHAND_CONFIGURATION_TOKEN"  # noqa: S105 - the setting's name
+"""Only `setup` and `doctor` read it; it is never kept."""
 
 
 class Config(JobApiVariables):
@@ -241,13 +245,20 @@ def passwords_in(url: str) -> list[str]:
     return list(dict.fromkeys(form for password in found for form in (password, unquote(password)) if form))
 
 
+def setting_names(environ: Mapping[str, str]) -> SettingNames:
+    """Returns the names of the bot's variables; those of the projects' keys are somebody's choice."""
+    known = variable_names(Config) | {CONFIGURATION_TOKEN} | key_variables(environ)
+    return SettingNames(known, ("PAGEHAND_", "JOB_API_"), "PAGEHAND_JOBSERVER_", {"PAGEHAND_PORT": "Set PORT instead."})
+
+
 def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:
-    """Reads the settings and the projects file, and checks the proxies of the process.
+    """Reads the settings and the projects file, and checks the names of variables and the proxies of the process.
 
     Raises ConfigError with everything that is wrong, together with the sentences in `further`.
     """
     file, faults = _projects(environ)
-    return Config.from_environment(environ, [*_proxy_faults(environ, file), *faults, *further], PAGEHAND_PROJECTS=file)
+    faults += [*setting_names(environ).misspelt(environ), *_proxy_faults(environ, file), *further]
+    return Config.from_environment(environ, faults, PAGEHAND_PROJECTS=file)
 
 
 def _projects(environ: Mapping[str, str]) -> tuple[ProjectsFile | None, list[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bot.app.checks.manifest import CONFIGURATION_TOKEN
+from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.app.settings.features import Feature, features_in
 from bot.app.setup.first_message import PATIENCE
 from bot.app.setup.manifest_text import ManifestChoices

@@ -143,6 +143,16 @@ def read_projects(environ: Mapping[str, str]) -> ProjectsFile | None:
     return found
 
 
+def key_variables(environ: Mapping[str, str]) -> frozenset[str]:
+    """Returns the variables that the file names for the projects' keys; none if it cannot be read."""
+    try:
+        named = read_variable(VARIABLE, environ)
+        data = _parsed(Path(named)) if named else {}
+    except ConfigError:
+        return frozenset()
+    return frozenset(_text(table, "key_variable") for _, table in _tables(data, "projects"))
+
+
 def _about_the_variable(faults: list[str]) -> list[str]:
     return [f"{VARIABLE}: {fault}" for fault in dict.fromkeys(faults)]
 
