@@ -14,7 +14,7 @@ from bot.jobs.transport import JobApiTransport
 from bot.jobs.wire import unzipped
 
 NO_JOB = "pagehand-doctor"
-"""The id of no job, the digest of no file, and the name of no operation."""
+"""The id of no job, the digest of no file, the name of no operation, and nobody's key."""
 _NOT_THERE = frozenset({Status.METHOD_NOT_ALLOWED, Status.NOT_IMPLEMENTED})
 _LONGEST = 500_000
 """Bytes of an answer that are read."""
@@ -32,6 +32,19 @@ class FoundAbilities:
 
 
 @dataclass(frozen=True)
+class FoundAddress:
+    """What tells a job API from anything else that answers 404; None where it cannot be told.
+
+    Attributes:
+        has_jobs: A job is not found there in other words than an address that there cannot be.
+        checks_keys: A key that nobody has is refused.
+    """
+
+    has_jobs: bool | None
+    checks_keys: bool | None
+
+
+@dataclass(frozen=True)
 class _Answer:
     status: int
     body: bytes
@@ -43,6 +56,7 @@ class JobApiProbe:
     def __init__(self, settings: JobApiSettings, project_id: str) -> None:
         self._base = settings.base_url
         self._project = quote(project_id, safe="", errors="replace")
+        self._job = settings.get_path.replace("{projectId}", self._project).replace("{id}", NO_JOB)
         self._client = httpx.AsyncClient(
             transport=JobApiTransport(settings),
             headers={
@@ -60,6 +74,18 @@ class JobApiProbe:
     async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
+    async def address(self) -> FoundAddress:
+        """Looks for a job, for what is not there, and for a job with another key."""
+        job, other = await self._ask("GET", self._job), await self._ask("GET", f"{self._job}/{NO_JOB}")
+        refused = await self._ask("GET", self._job, {"Authorization": f"Bearer {NO_JOB}"})
+        return FoundAddress(
+            None if job is None or other is None else self._words_of(job) != self._words_of(other),
+            None if refused is None else refused.status in {Status.UNAUTHORIZED, Status.FORBIDDEN},
+        )
+
+    def _words_of(self, answer: _Answer) -> tuple[int, bytes]:
+        return answer.status, _without(answer.body.replace(self._job.encode(), b""), f"/{NO_JOB}")
+
     async def abilities(self) -> FoundAbilities:
         """Returns what the job API can do. Where nothing answers, nothing can be told."""
         job = f"/v2/agent/{self._project}/job/{NO_JOB}"
@@ -76,21 +102,22 @@ class JobApiProbe:
             _is_described(document, b'"instruction"'),
         )
 
-    async def _ask(self, method: str, path: str) -> _Answer | None:
+    async def _ask(self, method: str, path: str, headers: dict[str, str] | None = None) -> _Answer | None:
         try:
-            request = self._client.build_request(method, self._base + path, content=b"{}" if method == "POST" else b"")
+            body = b"{}" if method == "POST" else b""
+            request = self._client.build_request(method, self._base + path, content=body, headers=headers)
             response = await self._client.send(request, stream=True)
             try:
-                body = bytearray()
+                read = bytearray()
                 async for chunk in response.aiter_raw():
-                    body += chunk
-                    if len(body) > _LONGEST:
+                    read += chunk
+                    if len(read) > _LONGEST:
                         break
             finally:
                 await response.aclose()
         except Exception:  # noqa: BLE001 - whatever it was, nothing is known; and its words can quote the key
             return None
-        return _Answer(response.status_code, unzipped(bytes(body)))
+        return _Answer(response.status_code, unzipped(bytes(read)))
 
 
 def _is_there(answer: _Answer | None, unknown: _Answer | None, operation: str) -> bool | None:
@@ -110,7 +137,7 @@ def _is_there(answer: _Answer | None, unknown: _Answer | None, operation: str) -
 
 
 def _without(body: bytes, word: str) -> bytes:
-    return body.replace(NO_JOB.encode(), b"").replace(word.encode(), b"")
+    return body.replace(word.encode(), b"").replace(NO_JOB.encode(), b"")
 
 
 def _is_described(document: bytes, name: bytes) -> bool | None:

@@ -4,15 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
 from bot.app.settings.projects.variables import ProjectSettings
-from bot.domain.findings import Finding
+from bot.domain.findings import Finding, FindingStatus
 from bot.domain.projects import JobApiAbilities
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.jobs.client import HttpJobApi
-from bot.jobs.probe import NO_JOB, FoundAbilities, JobApiProbe
+from bot.jobs.probe import NO_JOB, FoundAbilities, FoundAddress, JobApiProbe
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.text import printable_line
 
 _WHY = "No job can be started, and those at work cannot be followed."
+_ADDRESS = "Correct JOB_API_URL (it is {address}, to which /v2/agent/… is added), or JOB_API_GET_PATH."
 _LONGEST_WORDS = 200
 _GIVES = {
     "cancel": "*Stop* ends what the agent does, instead of asking the agent to stop",
@@ -33,7 +34,7 @@ async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
     others = [await _answer(f"{name}.older_key", each) for each in older]
     findings = [_while_the_older_works(answered, others), *(_older_key(each, answered) for each in others)]
     for each, answer in zip([newest, *older], [answered, *others], strict=True):
-        if not answer.is_fault:
+        if answer.status is not FindingStatus.ERROR:
             async with JobApiProbe(each.job_api, each.id) as probe:
                 return [*findings, *ability_findings(name, each.project.abilities, await probe.abilities())]
     return findings
@@ -48,7 +49,7 @@ async def _answer(name: str, project: ProjectSettings) -> Finding:
     try:
         await api.get(project.id, NO_JOB)
     except JobGone as error:
-        return _gone(name, project, error)
+        return await _gone(name, project, error)
     except JobApiError as error:
         return _fault(name, project, error)
     finally:
@@ -74,16 +75,39 @@ def _older_key(older: Finding, newest: Finding) -> Finding:
     return Finding.ok(older.check, f"The older key does not work, and can be removed. {older.found}")
 
 
-def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:
+async def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:
     """Interprets an answer that the job is unknown. The project may be unknown, too, which the job API can only say in
-    its own message.
+    its own message; or it is no job API at all.
     """
     words = printable_line(error.words, _LONGEST_WORDS)
     if "project" in words.casefold() and "job" not in words.casefold():
         found = f"The job API does not know the project {project.id!r}: {words}"
         fix = "Set JOB_API_PROJECT (in a projects' file: project) to the id that whoever runs the job API gives you."
         return Finding.error(name, f"{found.rstrip('.')}.", why=_WHY, fix=fix)
-    return Finding.ok(name, f"{project.job_api.base_url} answers, and takes the key.")
+    async with JobApiProbe(project.job_api, project.id) as probe:
+        found_there = await probe.address()
+    return _at(name, project.job_api.base_url, found_there)
+
+
+def _at(name: str, address: str, found: FoundAddress) -> Finding:
+    fix = _ADDRESS.format(address=address)
+    if found.has_jobs is False and (found.checks_keys is False or address.endswith("/v2")):
+        words = f"{address} answers, but as to an address that is not there (404): there is no job API."
+        return Finding.error(name, words, why=_WHY, fix=fix)
+    match found.has_jobs, found.checks_keys:
+        case True, True:
+            return Finding.ok(name, f"{address} answers, and takes the key.")
+        case True, False:
+            why, fix = (
+                "Whoever reaches it can start jobs, and whether JOB_API_KEY is right cannot be seen.",
+                "Ask whoever runs it.",
+            )
+            return Finding.warning(name, f"{address} answers, and takes any key.", why=why, fix=fix)
+        case False, True:
+            words = f"{address} answers, and takes the key. Whether jobs are there shows with the first one (404)."
+            return Finding.not_checked(name, words, fix=fix)
+        case _:
+            return Finding.not_checked(name, f"{address} answers, but not to all questions: run this again.")
 
 
 def _fault(name: str, project: ProjectSettings, error: JobApiError) -> Finding:
@@ -94,7 +118,7 @@ def _fault(name: str, project: ProjectSettings, error: JobApiError) -> Finding:
         case JobApiNotAllowed():
             fix = "Ask whoever runs the job API for a key that is good for this project and this machine's address."
         case JobApiRejected():
-            fix = f"Correct JOB_API_URL (it is {address}, to which /v2/agent/… is added), or JOB_API_GET_PATH."
+            fix = _ADDRESS.format(address=address)
         case JobApiUnreachable():
             fix = f"Check JOB_API_URL ({address}), that the job API runs, and the network and proxy between."
         case JobApiUncertain():

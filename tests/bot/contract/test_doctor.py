@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from support.servers.fake_job_api import KEY, PROJECT, Operation, refusing, slow
 from support.worlds.doctor_world import REQUEST_URL, SIGNING_SECRET, Setup, hurried, note, set_up
 from support.worlds.jobserver_world import make_bare, running
@@ -22,6 +23,7 @@ from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.last_times import LastTime
+from bot.runtime.http.server import HttpServer, listening_socket
 from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
 
 
@@ -134,6 +136,49 @@ async def test_a_job_api_without_a_configured_ability_is_reported(setup: Setup) 
     assert set(faults) == {"job_api.docs.cancel", "job_api.docs.files"}
     assert "JOB_API_CANCEL=true, but the job API does not have that." in faults["job_api.docs.cancel"].found
     assert await setup.faults(JOB_API_CANCEL="", JOB_API_FILES="") == {}
+
+
+@pytest.mark.parametrize(
+    ("asks_first", "names_jobs", "path", "status", "words"),
+    [
+        (True, True, "", FindingStatus.OK, "answers, and takes the key"),
+        (True, True, "/v2", FindingStatus.ERROR, "there is no job API"),
+        (False, True, "/elsewhere", FindingStatus.ERROR, "there is no job API"),
+        (False, True, "", FindingStatus.WARNING, "takes any key"),
+        (True, False, "", FindingStatus.NOT_CHECKED, "shows with the first one"),
+    ],
+)
+async def test_a_404_proves_neither_the_address_nor_the_key(
+    setup: Setup, *, asks_first: bool, names_jobs: bool, path: str, status: FindingStatus, words: str
+) -> None:
+    """`asks_first`: for the key, whatever the address; `names_jobs`: a job is not found in words of its own."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if asks_first and request.headers["Authorization"] != f"Bearer {KEY}":
+            return web.json_response({"error": "who is there?"}, status=401)
+        is_job = request.path == f"/v2/agent/{PROJECT}/job/pagehand-doctor" and names_jobs
+        return web.json_response({"error": "no such job" if is_job else "nothing is here"}, status=404)
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", answer)
+    server, listening = HttpServer(application), listening_socket("127.0.0.1", 0)
+    await server.start(listening)
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}{path}"
+    finding = (await setup.examine(JOB_API_URL=address))["job_api.docs"]
+    await server.stop()
+    assert (finding.status, words in finding.found) == (status, True), finding
+    assert finding.fix or status is FindingStatus.OK
+
+
+async def test_our_job_server_at_a_wrong_address_is_no_job_api(setup: Setup, tmp_path: Path) -> None:
+    repository = await asyncio.to_thread(make_bare, tmp_path / "docs.git", {"README.md": "Hello\n"})
+    async with running(repository, tmp_path / "data", project_id=PROJECT) as server:
+        key = server.settings.api_key.newest
+        found = await setup.examine(JOB_API_URL=server.url, JOB_API_KEY=key)
+        assert found["job_api.docs"].found == f"{server.url} answers, and takes the key."
+        found = await setup.examine(JOB_API_URL=f"{server.url}/v2", JOB_API_KEY=key)
+        assert found["job_api.docs"].status is FindingStatus.ERROR
+        assert "to which /v2/agent/… is added" in found["job_api.docs"].fix
 
 
 async def test_each_key_of_a_rotation_is_checked(setup: Setup) -> None:
