@@ -105,16 +105,10 @@ async def _job_server_findings(environ: Mapping[str, str]) -> Sequence[Finding]:
     if find_spec("acp") is None:
         found = "The packages of the job server are not installed here."
         return [Finding.not_checked(JOB_SERVER, found, fix="Run `pagehand jobserver --check` where it runs.")]
-    from bot.cli.jobserver import JobServerFinding, find_faults  # noqa: PLC0415 - its packages may be missing
-
-    def finding(found: JobServerFinding) -> Finding:
-        check = f"{JOB_SERVER}.{found.name.replace(' ', '_')}"
-        if found.is_ok is not False:
-            return Finding.ok(check, found.message)
-        return Finding.error(check, found.message, why="Jobs fail.", fix="bot/jobserver/README.md has what it needs.")
+    from bot.cli.jobserver import find_faults  # noqa: PLC0415 - its packages may be missing
 
     try:
-        return [finding(found) async for found in find_faults(environ)]
+        return [found async for found in find_faults(environ)]
     except ConfigError as error:
         why, fix = "The job server does not start.", "Set it in the environment of the job server."
         return [Finding.error(f"{JOB_SERVER}.settings", fault, why=why, fix=fix) for fault in error.faults]

@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Mapping, MutableMapping
+from typing import Literal
 
 import click
 
+from bot.domain.findings import Finding
 from bot.errors import CannotStart
 from bot.jobserver.agents.choice import check_editor
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.access_check import check_github
 from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
@@ -23,6 +25,10 @@ from bot.runtime.settings import variable_names
 logger = logging.getLogger(__name__)
 
 _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
+JOB_SERVER = "job_server"
+_SEEN_LATER = frozenset({"port", "checks"})
+"""Remarks that something can be seen only while jobs run, or while no other server does."""
+_FIX = "bot/jobserver/README.md has what it needs."
 
 
 def run_job_server(environ: MutableMapping[str, str]) -> None:
@@ -57,31 +63,41 @@ async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str
     return exit_code
 
 
-@dataclass(frozen=True)
-class JobServerFinding:
-    """The result of a check; `is_ok` is None for a remark that is not a fault."""
-
-    name: str
-    message: str
-    is_ok: bool | None
+Part = Literal["machine", "editor"]
+"""What is checked: the machine with the repository, and the editor, which an agent is."""
 
 
-async def find_faults(environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
+async def find_faults(
+    environ: Mapping[str, str], parts: Collection[Part] = ("machine", "editor")
+) -> AsyncIterator[Finding]:
     """Checks the job server whose settings are in the environment. Raises ConfigError."""
-    async for found in _findings(job_server_settings(environ), environ):
-        yield found
+    settings = job_server_settings(environ)
+    async for each in _findings(settings, environ, parts):
+        check = f"{JOB_SERVER}.{each.name.replace(' ', '_')}"
+        if each.is_ok is None and each.name in _SEEN_LATER:
+            yield Finding.not_checked(check, each.message)
+        elif each.is_ok is None:
+            yield Finding.warning(check, each.message, why="Jobs work, but this may surprise people.", fix=_FIX)
+        elif each.is_ok:
+            yield Finding.ok(check, each.message)
+        else:
+            yield Finding.error(check, each.message, why="Jobs fail.", fix=_FIX)
 
 
-async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
-    """Checks the machine, the repository, the editor, and GitHub if it is used."""
-    for words in setting_names().warnings(environ):
-        yield JobServerFinding("settings", words, None)
-    async for found in check_setup(settings):
-        yield JobServerFinding(found.name, found.message, found.is_ok)
-    async for finding in check_editor(settings, environ):
-        yield JobServerFinding(finding.name, finding.message, finding.is_ok)
-    for result in await check_github(settings):
-        yield JobServerFinding(result.name, result.message, result.is_ok)
+async def _findings(
+    settings: JobServerSettings, environ: Mapping[str, str], parts: Collection[Part] = ("machine", "editor")
+) -> AsyncIterator[SetupFinding]:
+    """Checks the machine, the repository, GitHub if it is used, and the editor."""
+    if "machine" in parts:
+        for words in setting_names().warnings(environ):
+            yield SetupFinding("settings", is_ok=None, message=words)
+        async for finding in check_setup(settings):
+            yield finding
+        for finding in await check_github(settings):
+            yield finding
+    if "editor" in parts:
+        async for finding in check_editor(settings, environ):
+            yield finding
 
 
 def job_server_settings(environ: Mapping[str, str]) -> JobServerSettings:

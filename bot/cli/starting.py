@@ -3,6 +3,7 @@ words. Like bot.cli.main, it is imported with each command, and has to stay ligh
 """
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -22,15 +23,17 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "d
 """The modules that each extra provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
 
 
+_REQUIREMENTS = "requirements.txt"
+
+
 def require_extra(command: Extra) -> None:
     """Exits with 2 and a message if packages of the command's extra are missing."""
     if any(find_spec(module) is None for module in MODULES[command]):
-        _exit(
-            f"`pagehand {command}` needs packages that are not installed. Install them:\n"
-            f"  pip install 'pagehand[{command}]'   where Pagehand is installed as a package\n"
-            f"  pip install -e '.[{command}]'       in a checkout of Pagehand",
-            2,
-        )
+        checkout = Path(__file__).parents[2]
+        file = checkout / _REQUIREMENTS if (checkout / _REQUIREMENTS).is_file() else _REQUIREMENTS
+        install = shlex.join([sys.executable, "-m", "pip", "install", "-r", str(file)])
+        where = "Install them" if file != _REQUIREMENTS else "Install them in a checkout of Pagehand"
+        _exit(f"`pagehand {command}` needs packages that are not installed. {where}:\n  {install}", 2)
 
 
 HOW_TO_BEGIN = "To begin, run `pagehand setup`: it asks for each setting, checks it at once, and writes .env."

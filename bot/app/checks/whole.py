@@ -1,4 +1,4 @@
-"""All checks of a set-up, for `pagehand doctor` and for the running bot."""
+"""The checks of a set-up: all of them for `pagehand doctor` and the running bot, one at a time for `pagehand setup`."""
 
 import contextlib
 import time
@@ -16,7 +16,7 @@ from bot.app.checks.files import file_findings
 from bot.app.checks.job_api import check_job_api
 from bot.app.checks.manifest import MANIFEST, Receiving, check_manifest
 from bot.app.checks.running import Check, run_all
-from bot.app.checks.settings import ReadSettings, check_settings
+from bot.app.checks.settings import SETTINGS, ReadSettings, check_settings
 from bot.app.checks.slack import check_app_token, check_bot
 from bot.app.settings.config import Config
 from bot.domain.findings import Finding
@@ -88,6 +88,21 @@ async def examine(
     return tuple(without_secrets(findings, [*read.config.secrets, *hidden]))
 
 
+async def examine_part(environ: Mapping[str, str], name: str) -> Sequence[Finding]:
+    """Runs the check of this name, and its like (`job_api`: those of all projects), if the settings that it needs can
+    be read; returns what is wrong with these otherwise. Arguments as for `examine`; its findings may contain secrets.
+    """
+    read = check_settings(environ)
+    needed = {f"{SETTINGS}.{setting}" for setting in _NEEDS[name]}
+    if faults := [each for each in read.findings if each.is_fault and each.check in needed]:
+        return [replace(each, why="", fix="") for each in faults]
+    if read.config is None:
+        why, fix = "Nothing can be checked with them.", "`pagehand doctor` lists them."
+        return [Finding.error(SETTINGS, "Other settings are wrong.", why=why, fix=fix)]
+    async with _clients(read.config, "") as clients:
+        return await run_all(each for each in checks_of(read.config, clients) if _kind(each) == name)
+
+
 def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iterable[Finding]:
     """Returns the findings with asterisks instead of secrets that foreign answers may contain."""
     hidden = sorted(filter(None, secrets), key=len, reverse=True)
@@ -133,14 +148,19 @@ _NEEDS: Mapping[str, frozenset[str]] = {
     "admin": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL", "PAGEHAND_ADMIN"}),
     "manifest": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL"}),
     "slack.app_token": frozenset({"SLACK_APP_TOKEN", "SLACK_API_URL"}),
+    "slack.signing_secret": frozenset({"SLACK_SIGNING_SECRET"}),
     "database": frozenset({"DATABASE_URL"}),
     "job_api": frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "JOB_API_GET_PATH", "PAGEHAND_PROJECTS"}),
 }
 
 
+def _kind(check: Check) -> str:
+    return check.name if check.name in _NEEDS else check.name.partition(".")[0]
+
+
 def _unless_unusable(check: Check, read: ReadSettings) -> Check:
     """Returns the check, or one that names the settings without which it cannot run."""
-    name = check.name if check.name in _NEEDS else check.name.partition(".")[0]
+    name = _kind(check)
     missing = sorted(_NEEDS[name] & read.unusable)
     if not missing:
         return check

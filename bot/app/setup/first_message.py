@@ -25,32 +25,42 @@ _INVITE = "Write `/invite @Pagehand` in that channel, and run this again."
 
 
 @dataclass(frozen=True)
+class FirstMessage:
+    """A message by its channel's id and its `ts`, which is empty if it could not be posted, and what is to be said."""
+
+    finding: Finding
+    channel_id: str = ""
+    ts: str = ""
+
+
+@dataclass(frozen=True)
 class _Greeting:
     app_id: str
     connections: int
 
 
-async def post_first_message(bot: AsyncWebClient, channel_id: str) -> tuple[str, Finding]:
-    """Joins a channel if it is public, and posts. Returns the message's `ts`, empty if it could not be posted."""
+async def post_first_message(bot: AsyncWebClient, channel: str) -> FirstMessage:
+    """Posts in a channel, given by its id or as #name; joins it before if it is public and given by its id."""
     with contextlib.suppress(ChatRejected, ChatNotInChannel):  # private, or no scope: it may be a member all the same
-        await call(bot.conversations_join(channel=channel_id))
+        await call(bot.conversations_join(channel=channel))
     try:
-        answer = await call(bot.chat_postMessage(channel=channel_id, text=TEXT))
+        answer = await call(bot.chat_postMessage(channel=channel, text=TEXT))
     except ChatNotInChannel:
-        found = f"Pagehand is not a member of {channel_id}."
-        return "", Finding.error(POSTED, found, why="It cannot post there.", fix=_INVITE)
+        found = f"Pagehand is not a member of {channel}."
+        return FirstMessage(Finding.error(POSTED, found, why="It cannot post there.", fix=_INVITE))
     except ChatError as error:
         fix = f"Slack shows a channel's id at the end of its details. If it is private: {_INVITE}"
-        found = f"Nothing could be posted in {channel_id} ({error.reason})."
-        return "", Finding.error(POSTED, found, why="Pagehand could not answer there.", fix=fix)
-    return text_at(answer, "ts"), Finding.ok(POSTED, f"A message was posted in {channel_id}.")
+        found = f"Nothing could be posted in {channel} ({error.reason})."
+        return FirstMessage(Finding.error(POSTED, found, why="Pagehand could not answer there.", fix=fix))
+    posted = Finding.ok(POSTED, f"A message was posted in {channel}.")
+    return FirstMessage(posted, text_at(answer, "channel"), text_at(answer, "ts"))
 
 
 async def hear_first_message(
     bot: AsyncWebClient,
     app: AsyncWebClient,
     session: aiohttp.ClientSession,
-    channel_id: str,
+    channel: str,
     patience: float,
 ) -> list[Finding]:
     """Posts in a channel, and waits for the event on a Socket Mode connection of its own.
@@ -59,7 +69,7 @@ async def hear_first_message(
         bot: Calls with the bot token.
         app: Calls with the app-level token.
         session: Makes the connection.
-        channel_id: Where to post.
+        channel: Where to post: an id, or #name.
         patience: How many seconds to wait.
     """
     try:
@@ -67,15 +77,15 @@ async def hear_first_message(
             greeting = await _greeting(socket, patience)
             if fault := await _other_app(bot, greeting):
                 return [fault]
-            ts, posted = await post_first_message(bot, channel_id)
-            if not ts:
-                return [posted]
-            has_arrived = await _arrives(socket, channel_id, ts, patience)
+            posted = await post_first_message(bot, channel)
+            if not posted.ts:
+                return [posted.finding]
+            has_arrived = await _arrives(socket, posted, patience)
     except (ChatError, aiohttp.ClientError, TimeoutError) as error:
         found = f"No Socket Mode connection could be opened ({getattr(error, 'reason', type(error).__name__)})."
         fix = "Check that this machine may connect to wss-primary.slack.com, and HTTPS_PROXY."
         return [Finding.error(ARRIVED, found, why=_WHY, fix=fix, passing=True)]
-    return [posted, *_result(greeting, has_arrived=has_arrived)]
+    return [posted.finding, *_result(greeting, has_arrived=has_arrived)]
 
 
 @contextlib.asynccontextmanager
@@ -104,13 +114,17 @@ async def _greeting(socket: aiohttp.ClientWebSocketResponse, patience: float) ->
     raise TimeoutError
 
 
-async def _arrives(socket: aiohttp.ClientWebSocketResponse, channel_id: str, ts: str, patience: float) -> bool:
+async def _arrives(socket: aiohttp.ClientWebSocketResponse, posted: FirstMessage, patience: float) -> bool:
     """Waits for the event of a message, and acknowledges that one only: Slack sends the others again, to the bot."""
     try:
         async with asyncio.timeout(patience):
             async for message in _frames(socket):
                 event = object_at(object_at(message, "payload"), "event")
-                if (event.get("type"), event.get("channel"), event.get("ts")) == ("message", channel_id, ts):
+                if (event.get("type"), event.get("channel"), event.get("ts")) == (
+                    "message",
+                    posted.channel_id,
+                    posted.ts,
+                ):
                     await socket.send_json({"envelope_id": message.get("envelope_id")})
                     return True
     except TimeoutError:

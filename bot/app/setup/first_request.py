@@ -18,14 +18,14 @@ _WHY = "Nothing that people do in Slack arrives."
 
 
 async def hear_first_request(
-    bot: AsyncWebClient, secrets: Sequence[str], channel_id: str, address: tuple[str, int], patience: float
+    bot: AsyncWebClient, secrets: Sequence[str], channel: str, address: tuple[str, int], patience: float
 ) -> list[Finding]:
     """Posts in a channel, and waits for the request with the event.
 
     Args:
         bot: Calls with the bot token.
         secrets: The signing secrets.
-        channel_id: Where to post.
+        channel: Where to post: an id, or #name.
         address: The host and port to listen on.
         patience: How many seconds to wait.
     """
@@ -39,10 +39,11 @@ async def hear_first_request(
         fix = "Stop what uses this port, or set PORT to another one, to which the address leads."
         return [Finding.error(ARRIVED, f"Setup {error.strerror}.", why=_WHY, fix=fix)]
     try:
-        ts, posted = await post_first_message(bot, channel_id)
-        if not ts:
-            return [posted]
-        return [posted, _result(listener, has_arrived=await listener.hears(channel_id, ts, patience), port=address[1])]
+        posted = await post_first_message(bot, channel)
+        if not posted.ts:
+            return [posted.finding]
+        has_arrived = await listener.hears(posted.channel_id, posted.ts, patience)
+        return [posted.finding, _result(listener, has_arrived=has_arrived, port=address[1])]
     finally:
         await server.stop()
 

@@ -1,6 +1,8 @@
 """`pagehand setup`: the steps in their order."""
 
 import logging
+import os
+import shlex
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +17,7 @@ from bot.app.setup.manifest_text import ManifestChoices
 from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.setup.job_steps import JobSteps
 from bot.cli.setup.slack_steps import SlackSteps
-from bot.cli.starting import JOB_SERVER_FILE
+from bot.cli.starting import BOT_FILE, JOB_SERVER_FILE
 from bot.runtime.settings import read_variable
 
 _WITHOUT = "PAGEHAND_WITHOUT"
@@ -42,6 +44,7 @@ class SetupOptions:
     hears_here: bool = False
     prints: bool = False
     no_input: bool = False
+    is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
 
 
 def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
@@ -54,16 +57,16 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     choices = replace(options.choices, without=options.choices.without or _features_left_out(answers))
     choices = replace(choices, command=command) if command else choices
     slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience, options.hears_here)
-    jobs = JobSteps(dialogue, answers, server, environ)
+    jobs = JobSteps(dialogue, answers, server, is_root=options.is_root)
     try:
         _take_steps(options, slack, jobs, options.configuration_token or read_variable(CONFIGURATION_TOKEN, environ))
     except SetupStopped as stopped:
         dialogue.say(f"\n{stopped}")
-        _say_how_to_go_on(options, slack)
+        _say_how_to_go_on(options, slack, server)
         return 1
     except (click.Abort, KeyboardInterrupt):
         dialogue.say("\nInterrupted.")
-        _say_how_to_go_on(options, slack)
+        _say_how_to_go_on(options, slack, server)
         return 128 + signal.SIGINT
     _finish(options, dialogue, answers, server)
     return 0
@@ -105,10 +108,11 @@ def _wants_job_server(options: SetupOptions, jobs: JobSteps) -> bool:
     return not jobs.dialogue.confirm("Do you have a job API?", default=False, without_input=True)
 
 
-def _say_how_to_go_on(options: SetupOptions, slack: SlackSteps) -> None:
-    if not options.prints and slack.answers.kept:
-        slack.dialogue.say(f"All answers so far are in {options.file}: run `pagehand setup` again to go on from there.")
-    if slack.app_id and not slack.answers.get("SLACK_BOT_TOKEN"):
+def _say_how_to_go_on(options: SetupOptions, slack: SlackSteps, server: Answers) -> None:
+    if not options.prints and (kept := [each.place for each in (slack.answers, server) if each.kept]):
+        where = " and ".join(kept)
+        slack.dialogue.say(f"All answers so far are in {where}: run `pagehand setup` again to go on from there.")
+    elif slack.app_id and not slack.answers.get("SLACK_BOT_TOKEN"):
         slack.dialogue.say(
             f"The app {slack.app_id} exists: give --app-id {slack.app_id}, so that no second one is created."
         )
@@ -122,9 +126,14 @@ def _finish(options: SetupOptions, dialogue: Dialogue, answers: Answers, server:
             dialogue.say("The job server's own, which the bot does not need:")
             click.echo(server.lines())
         return
-    dialogue.say(f"The settings are in {options.file}, which only you can read. Next:\n  pagehand doctor")
-    if server.kept:
-        dialogue.say(f"  pagehand jobserver    (its settings are in {JOB_SERVER_FILE}; leave it running)")
-    dialogue.say("  pagehand run")
+    dialogue.say(f"The settings are in {options.file}, which only you can read. Next:")
+    if server.kept:  # before doctor, which asks it
+        dialogue.say(f"  {_command(server.place, JOB_SERVER_FILE)} jobserver    (leave it running)")
+    pagehand = _command(answers.place, BOT_FILE)
+    dialogue.say(f"  {pagehand} doctor\n  {pagehand} run")
     if options.choices.address:
         dialogue.say(f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default).")
+
+
+def _command(file: str, default: str) -> str:
+    return "pagehand" if file == default else f"pagehand --env-file {shlex.quote(file)}"

@@ -35,6 +35,11 @@ class Answers:
         self.values = self._stored | {name: value for name, value in environ.items() if value}
         self.kept: dict[str, str] = {}
 
+    @property
+    def place(self) -> str:
+        """Where the answers are."""
+        return "the settings that are printed" if self._file is None else str(self._file)
+
     def get(self, name: str) -> str:
         """Returns a variable's value, or what is in the file that `<name>_FILE` names; empty if it is not set."""
         try:

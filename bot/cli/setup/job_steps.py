@@ -2,37 +2,35 @@
 
 import asyncio
 import secrets
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
-from bot.app.checks.job_api import check_job_api
-from bot.app.checks.settings import check_settings
+from bot.app.checks.whole import examine_part
 from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
-from bot.cli.setup.slack_steps import setting_faults
 from bot.cli.starting import require_extra
-from bot.domain.findings import Finding
+from bot.domain.findings import Finding, FindingStatus
+from bot.errors import ConfigError
 
-_JOB_API = ("JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT")
 _ABILITIES = ("cancel", "files", "idempotent", "instruction", "requester")
 _PREFIX = "PAGEHAND_JOBSERVER_"
 _OURS = {"JOB_API_URL": "http://127.0.0.1:8765", "JOB_API_PROJECT": "docs"}
-AGENT_KEYS: Mapping[str, str] = {
-    "builtin": "",
-    "claude": "ANTHROPIC_API_KEY",
-    "codex": "OPENAI_API_KEY",
+_KEYS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "claude": (
+        "Anthropic's API key, or the token that `claude setup-token` prints",
+        ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
+    ),
+    "codex": ("OpenAI's API key", ("OPENAI_API_KEY",)),
 }
-"""The agents, and the variable for the key of each that has one of its own."""
-_CHECK_SECONDS = 180.0
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What was found at a job API; `abilities` by their names."""
-
-    findings: Sequence[Finding]
-    abilities: Mapping[str, Finding] = field(default_factory=dict)
+"""The question for the key of each agent that has one of its own, and the variables that can hold it."""
+_LOGIN_TOKEN = "sk-ant-oat"  # noqa: S105 - with which a token of `claude setup-token` begins
+_OF_MACHINE = frozenset({f"job_server.{name}" for name in ("user", "data", "port", "pages", "egress", "checks")})
+"""Checks whose result no other repository changes."""
+_ALLOW_ROOT = f"{_PREFIX}ALLOW_ROOT"
+_AS_ROOT = (
+    "This is root. A job server that is root starts no agent, because whatever leaves its sandbox is root on this "
+    f"machine: run it as a user of its own, who may read {{file}}, or set {_ALLOW_ROOT}=true."
+)
 
 
 @dataclass(frozen=True)
@@ -43,13 +41,13 @@ class JobSteps:
         dialogue: Asks.
         answers: The bot's variables.
         server: The job server's variables.
-        environ: The environment of the job server's check.
+        is_root: Whether setup runs as root.
     """
 
     dialogue: Dialogue
     answers: Answers
     server: Answers
-    environ: Mapping[str, str]
+    is_root: bool = False
 
     def connect_job_api(self, url: str, project: str) -> None:
         """Asks for the address, the key and the project of a job API until they work together."""
@@ -57,7 +55,15 @@ class JobSteps:
         given = {"JOB_API_URL": url, "JOB_API_KEY": "", "JOB_API_PROJECT": project}
         given = {name: value or self.answers.get(name) for name, value in given.items()}
         self.dialogue.hide(given["JOB_API_KEY"])
-        while self.dialogue.has_errors((found := self._look(self._completed(given))).findings):
+        given = {
+            "JOB_API_URL": given["JOB_API_URL"] or self._ask_url(""),
+            "JOB_API_KEY": given["JOB_API_KEY"] or self._ask_key(),
+            "JOB_API_PROJECT": given["JOB_API_PROJECT"] or self._ask_project(""),
+        }
+        while True:
+            findings = asyncio.run(examine_part(self.answers.values | given, "job_api"))
+            if not self.dialogue.has_errors([each for each in findings if not _ability(each)]):
+                break
             given = {
                 "JOB_API_URL": self._ask_url(given["JOB_API_URL"]),
                 "JOB_API_KEY": self._ask_key(),
@@ -65,33 +71,24 @@ class JobSteps:
             }
         for name, value in given.items():
             self.answers.keep(name, value)
-        self._keep_abilities(found.abilities)
+        self._keep_abilities(findings)
 
     def set_up_job_server(self, repository: str, agent: str) -> None:
-        """Asks for a repository, an agent and a code host, and checks the job server with them."""
+        """Asks for a repository, an agent and reviewers, and checks each."""
         require_extra("jobserver")
         self.dialogue.head("The job server")
-        repository = repository or self.server.get(f"{_PREFIX}REPOSITORY")
-        self._keep_server(
-            "REPOSITORY",
-            repository or self.dialogue.ask("Git repository (directory or URL)", instead="give --repository"),
-        )
-        self._choose_agent(agent)
-        self._connect_code_host()
         key = self.server.get(f"{_PREFIX}API_KEY") or secrets.token_urlsafe(32)
         self.dialogue.hide(key)
-        self._keep_server("API_KEY", key)
+        self.server.keep(f"{_PREFIX}API_KEY", key)
+        machine = self._choose_repository(repository)
+        self._choose_agent(agent)
+        self._offer_reviewers()
         for name, value in (_OURS | {"JOB_API_KEY": key}).items():
             self.answers.keep(name, value)
         for ability in _ABILITIES:
             self.answers.keep(f"JOB_API_{ability.upper()}", "true")
-        self._check_job_server()
-
-    def _completed(self, given: dict[str, str]) -> dict[str, str]:
-        given["JOB_API_URL"] = given["JOB_API_URL"] or self._ask_url("")
-        given["JOB_API_KEY"] = given["JOB_API_KEY"] or self._ask_key()
-        given["JOB_API_PROJECT"] = given["JOB_API_PROJECT"] or self._ask_project("")
-        return given
+        if self.dialogue.has_errors(machine):
+            raise SetupStopped("Fix this, and run `pagehand setup` again.")
 
     def _ask_url(self, default: str) -> str:
         return self.dialogue.ask("Base URL", instead="give --job-api-url", default=default or None)
@@ -102,81 +99,148 @@ class JobSteps:
     def _ask_project(self, default: str) -> str:
         return self.dialogue.ask("Project id", instead="give --job-api-project", default=default or None)
 
-    def _look(self, given: dict[str, str]) -> _Found:
-        """Checks a job API, and separates its abilities from the other findings."""
-        values = self.answers.values | given
-        if faults := setting_faults(_JOB_API, values):
-            return _Found(faults)
-        config = check_settings(values).config
-        if config is None:
-            raise SetupStopped("Other settings are wrong: `pagehand doctor` lists them.")
-        findings = asyncio.run(check_job_api(config.projects[0]))
-        names = {f"job_api.{given['JOB_API_PROJECT']}.{ability}": ability for ability in _ABILITIES}
-        abilities = {names[each.check]: each for each in findings if each.check in names}
-        return _Found([each for each in findings if each.check not in names], abilities)
-
-    def _keep_abilities(self, abilities: Mapping[str, Finding]) -> None:
+    def _keep_abilities(self, findings: Sequence[Finding]) -> None:
         """Corrects what the settings say that the job API can do."""
-        for ability, finding in abilities.items():
-            if finding.is_fault:
+        for finding in findings:
+            if (ability := _ability(finding)) and finding.is_fault:
                 name = f"JOB_API_{ability.upper()}"
                 self.answers.keep(name, "false" if self.answers.get(name) == "true" else "true")
                 self.dialogue.say(f"{name}={self.answers.get(name)}, as the job API has it. {finding.why}")
 
-    def _keep_server(self, name: str, value: str) -> None:
-        self.server.keep(f"{_PREFIX}{name}", value)
+    def _choose_repository(self, given: str) -> Sequence[Finding]:
+        """Asks for a repository, and for a token at GitHub, until jobs can work with them. Returns what was found about
+        the machine, which no other answer changes.
+        """
+        name, asks_again = f"{_PREFIX}REPOSITORY", False
+        repository = given or self.server.get(name)
+        while True:
+            if asks_again or not repository:
+                question = "Git repository (directory or URL)"
+                repository = self.dialogue.ask(question, instead="give --repository", default=repository or None)
+            values = {name: repository, **self._github_token(repository, asks_again=asks_again)}
+            findings = self._found(values | {f"{_PREFIX}AGENT": ""}, "machine")
+            if not self.dialogue.has_errors([each for each in findings if each.check not in _OF_MACHINE]):
+                break
+            asks_again = True
+        self._keep(values)
+        return [each for each in findings if each.check in _OF_MACHINE]
 
-    def _choose_agent(self, agent: str) -> None:
-        agent = agent or self.server.get(f"{_PREFIX}AGENT")
-        if not agent:
-            self.dialogue.say(
-                f"An agent edits the pages: {', '.join(AGENT_KEYS)}. builtin is the demo's editor, and needs no key."
-            )
-            agent = self.dialogue.ask("Agent", instead="give --agent", default="builtin")
-        if agent == "builtin":
-            return
-        self._keep_server("AGENT", agent)
-        name = AGENT_KEYS.get(agent, "")
-        if name:
-            key = self.server.get(name) or self.dialogue.ask(name, instead=f"set {name} or {name}_FILE", is_secret=True)
-            self.dialogue.hide(key)
-            self.server.keep(name, key)
-        else:
-            self.dialogue.say("bot/jobserver/README.md says how to log this agent in.")
-
-    def _connect_code_host(self) -> None:
+    def _github_token(self, repository: str, *, asks_again: bool) -> Mapping[str, str]:
         from bot.jobserver.settings.github import github_address  # noqa: PLC0415 - its packages may be missing
 
-        address = github_address(self.server.get(f"{_PREFIX}REPOSITORY"))
+        name, address = f"{_PREFIX}GITHUB_TOKEN", github_address(repository)
         if address is None or self.server.get(f"{_PREFIX}GITHUB_APP_ID"):
-            return
+            return {}
+        if not asks_again and (token := self.server.get(name)):
+            return {name: token}
         self.dialogue.say(
             "For pull requests at GitHub: under Settings, Developer settings, Fine-grained tokens, generate a token "
             f"for {address.full_name} that may write Contents and Pull requests. Empty: none."
         )
-        name = f"{_PREFIX}GITHUB_TOKEN"
-        token = self.server.get(name) or self.dialogue.ask(
-            "GitHub token", instead=f"set {name}", default="", is_secret=True
-        )
-        if token:
-            self.dialogue.hide(token)
-            self.server.keep(name, token)
+        token = self.dialogue.ask("GitHub token", instead=f"set {name}", default="", is_secret=True)
+        return {name: token} if token else {}
 
-    def _check_job_server(self) -> None:
-        """Runs `pagehand jobserver --check` in a process that knows nothing of the bot's secrets."""
-        environ = {name: value for name, value in self.environ.items() if not name.startswith(("SLACK_", "JOB_API_"))}
-        command = [sys.executable, "-m", "bot", "jobserver", "--check"]
-        try:
-            ended = subprocess.run(
-                command,
-                env=environ | self.server.kept,
-                capture_output=True,
-                text=True,
-                timeout=_CHECK_SECONDS,
-                check=False,
+    def _choose_agent(self, given: str) -> None:
+        """Asks for an agent and its key until it answers."""
+        name, asks_again = f"{_PREFIX}AGENT", False
+        agent = given or self.server.get(name)
+        while True:
+            agent = self._ask_agent(agent or "builtin") if asks_again or not agent else agent
+            values = (
+                {name: agent, **self._agent_key(agent, asks_again=asks_again)} if agent != "builtin" else {name: ""}
             )
-        except subprocess.TimeoutExpired:
-            raise SetupStopped("`pagehand jobserver --check` does not come to an end.") from None
-        self.dialogue.say(f"{ended.stdout}{ended.stderr}".strip())
-        if ended.returncode:
-            raise SetupStopped("Fix this (bot/jobserver/README.md has what it needs), and run `pagehand setup` again.")
+            findings = self._found(values, "editor")
+            if self._is_refused_to_root(findings):
+                if not self._allow_root():
+                    break
+                findings = self._found(values, "editor")
+            if not self.dialogue.has_errors(findings):
+                break
+            asks_again = True
+        self._keep(values)
+
+    def _is_refused_to_root(self, findings: Sequence[Finding]) -> bool:
+        errors = {each.check for each in findings if each.status is FindingStatus.ERROR}
+        return self.is_root and self.server.get(_ALLOW_ROOT) != "true" and errors == {"job_server.agent"}
+
+    def _allow_root(self) -> bool:
+        """Says that root starts no agents; returns whether it may from now on."""
+        self.dialogue.say(_AS_ROOT.format(file=self.server.place))
+        if self.dialogue.confirm("Will the job server be root?", default=False):
+            self._keep({_ALLOW_ROOT: "true"})
+            return True
+        self.dialogue.say("The agent was not started: run `pagehand jobserver --check` as that user.")
+        return False
+
+    def _ask_agent(self, default: str) -> str:
+        self.dialogue.say(
+            "An agent edits the pages: claude, codex, or the command of another (bot/jobserver/README.md). builtin is "
+            "the demo's editor, and needs no key."
+        )
+        return self.dialogue.ask("Agent", instead="give --agent", default=default)
+
+    def _agent_key(self, agent: str, *, asks_again: bool) -> Mapping[str, str]:
+        """Returns the agent's key, and nothing in the place of another that it might use instead."""
+        if agent not in _KEYS:
+            self.dialogue.say("bot/jobserver/README.md says how to log this agent in.")
+            return {}
+        question, names = _KEYS[agent]
+        known = {name: key for name in names if (key := self.server.get(name))}
+        if known and not asks_again:
+            for key in known.values():
+                self.dialogue.hide(key)
+            return known
+        instead = f"set {' or '.join(names)}, or one of them with _FILE"
+        key = self.dialogue.ask(question, instead=instead, is_secret=True)
+        name = names[-1] if key.startswith(_LOGIN_TOKEN) else names[0]
+        return dict.fromkeys(known, "") | {name: key}
+
+    def _offer_reviewers(self) -> None:
+        """Makes keys for those who may merge where pull requests are the job server's own pages."""
+        name = f"{_PREFIX}REVIEWERS"
+        is_at_github = self.server.get(f"{_PREFIX}GITHUB_TOKEN") or self.server.get(f"{_PREFIX}GITHUB_APP_ID")
+        if is_at_github or self.server.get(name):
+            return
+        while True:
+            names = self.dialogue.ask(
+                "Who may merge on the job server's pages? Names, separated by commas (empty: nobody)",
+                instead=f"set {name}",
+                default="",
+            )
+            people = [person.strip() for person in names.split(",") if person.strip()]
+            if not people:
+                return
+            entries = {name: ",".join(f"{person}:{secrets.token_urlsafe(24)}" for person in people)}
+            if not self.dialogue.has_errors(self._found(entries)):
+                break
+        self._keep(entries)
+        self.dialogue.say(
+            f"Each has a key in {self.server.place}, for which their browser asks together with the name."
+        )
+
+    def _found(self, values: Mapping[str, str], *parts: Literal["machine", "editor"]) -> Sequence[Finding]:
+        """Checks the job server's settings, some of them replaced, and parts of it; without the bot's secrets."""
+        from bot.cli.jobserver import find_faults  # noqa: PLC0415 - its packages may be missing
+
+        given = {
+            name: value for name, value in self.server.values.items() if not name.startswith(("SLACK_", "JOB_API_"))
+        }
+
+        async def found() -> Sequence[Finding]:
+            return [each async for each in find_faults({**given, **values}, parts)]
+
+        try:
+            return asyncio.run(found())
+        except ConfigError as error:
+            return [Finding.error("job_server.settings", f"{fault}.", why="", fix="") for fault in error.faults]
+
+    def _keep(self, values: Mapping[str, str]) -> None:
+        for name, value in values.items():
+            if value or self.server.get(name):
+                self.server.keep(name, value)
+
+
+def _ability(finding: Finding) -> str:
+    """Returns the ability of a job API that a finding is about; empty for other findings."""
+    last = finding.check.rpartition(".")[2]
+    return last if last in _ABILITIES else ""

@@ -2,17 +2,17 @@
 
 import asyncio
 import contextlib
-import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import aiohttp
 import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.checks.settings import SETTINGS, check_settings
-from bot.app.checks.slack import SCOPES, check_app_token, check_bot
+from bot.app.checks.settings import check_settings
+from bot.app.checks.slack import SCOPES
+from bot.app.checks.whole import examine_part
 from bot.app.setup.first_message import PATIENCE, hear_first_message, post_first_message
 from bot.app.setup.first_request import hear_first_request
 from bot.app.setup.manifest_merge import scopes_of
@@ -27,6 +27,8 @@ from bot.slack.sending.web_api import new_client, new_session
 T = TypeVar("T")
 _APPS = "https://api.slack.com/apps"
 _DEFAULT_API = "https://slack.com/api"
+APP_ID = "SLACK_APP_ID"
+"""Only setup reads it, so that an app that it created is not created again."""
 
 
 @dataclass
@@ -48,32 +50,32 @@ class SlackSteps:
     app_id: str = ""
     patience: float = PATIENCE
     hears_here: bool = False
-    _signing_secret: str = field(default="", repr=False)
 
     def prepare_app(self, configuration_token: str) -> None:
         """Creates or updates the app with a configuration token, or says how to create it by hand."""
-        if token := self.answers.get("SLACK_BOT_TOKEN"):
-            self.app_id = self.app_id or self._app_of(token)
-            if not configuration_token:
-                return
+        bot_token = self.answers.get("SLACK_BOT_TOKEN")
+        self.app_id = self.app_id or self._app_of(bot_token) or self.answers.get(APP_ID)
+        if bot_token and not configuration_token:
+            return
         self.dialogue.head("The app")
         self.dialogue.hide(configuration_token)
         token = configuration_token or self._ask_for_configuration_token()
-        if not token:
-            if self.app_id:
-                self.dialogue.say(f"The app {self.app_id} stays as it is.")
-            elif not self.dialogue.no_input:
-                self._by_hand()
-            return
-        while True:
+        while token:
             try:
                 self._with_token(token)
             except SlackAppRefused as error:
                 if not error.about_token:
-                    raise SetupStopped(str(error)) from None
-                token = self._another_token(str(error))
+                    raise SetupStopped(f"{error}{self._about_kept_id}") from None
+                self.dialogue.say(str(error))
+                if self.dialogue.no_input:
+                    raise SetupStopped("Give another --configuration-token-file, or none.") from None
+                token = self._ask_for_configuration_token()
             else:
                 return
+        if self.app_id:
+            self.dialogue.say(f"The app {self.app_id} stays as it is.")
+        elif not self.dialogue.no_input:
+            self._by_hand()
 
     def install_app(self) -> None:
         """Asks for the bot token, and checks it and what was granted."""
@@ -82,7 +84,7 @@ class SlackSteps:
         name = "SLACK_BOT_TOKEN"
         if not self.answers.get(name):
             self.dialogue.say(f"At {where}: click Install to Workspace and Allow, and copy the Bot User OAuth Token.")
-        token = self._secret(name, "Bot token (xoxb-…)", self._bot_findings)
+        token = self._secret(name, "Bot token (xoxb-…)", "slack")
         self.answers.keep(name, token)
         while missing := self._missing_scopes(token):
             self.dialogue.show(missing)
@@ -101,11 +103,9 @@ class SlackSteps:
             name = "SLACK_SIGNING_SECRET"
             if self.answers.get("SLACK_APP_TOKEN"):
                 self.answers.keep("SLACK_APP_TOKEN", "")  # with it, Pagehand would use Socket Mode
-            if not self.answers.get(name) and self._signing_secret:
-                self.answers.keep(name, self._signing_secret)
-                return
-            self.dialogue.say(f"It is at {self._page}, Basic Information, App Credentials, Signing Secret.")
-            self.answers.keep(name, self._secret(name, "Signing secret", lambda _: []))
+            if not self.answers.get(name):
+                self.dialogue.say(f"It is at {self._page}, Basic Information, App Credentials, Signing Secret.")
+            self.answers.keep(name, self._secret(name, "Signing secret", "slack.signing_secret"))
             return
         self.dialogue.head("The app-level token")
         name = "SLACK_APP_TOKEN"
@@ -114,18 +114,18 @@ class SlackSteps:
                 f"At {self._page}, Basic Information, App-Level Tokens: click Generate Token and Scopes, add the scope "
                 "connections:write, click Generate, and copy the token."
             )
-        self.answers.keep(name, self._secret(name, "App-level token (xapp-…)", self._app_findings))
+        self.answers.keep(name, self._secret(name, "App-level token (xapp-…)", "slack.app_token"))
 
     def try_channel(self, channel_id: str) -> None:
         """Posts in a channel, and watches the message arrive."""
         self.dialogue.head("A first message")
-        self.dialogue.say("Pagehand posts one message. Slack shows a channel's id at the end of the channel's details.")
+        self.dialogue.say("Pagehand posts one message, to see it arrive.")
         if channel_id or self.dialogue.confirm("Send a message, and see it arrive?"):
             if self.choices.address and not self.hears_here:
                 question = f"Does {self.choices.request_url} lead to this machine's PORT (3000 by default) already?"
                 self.hears_here = self.dialogue.confirm(question, default=False)
             self.dialogue.until_right(
-                lambda: self.dialogue.ask("Channel id (C…)", instead="give --channel"),
+                lambda: self.dialogue.ask("Channel (#name, or its id)", instead="give --channel"),
                 channel_id,
                 self._message_findings,
             )
@@ -133,8 +133,10 @@ class SlackSteps:
             self.dialogue.say("No message was sent.")
 
     def _app_of(self, bot_token: str) -> str:
-        """Returns the id of a token's app; empty if Slack does not say."""
+        """Returns the id of a token's app; empty if there is no token, or Slack does not say."""
         with contextlib.suppress(ChatError):
+            if not bot_token:
+                return ""
             return self._run(lambda session: identify(self._client(bot_token, session))).app_id
         return ""
 
@@ -154,11 +156,10 @@ class SlackSteps:
             is_secret=True,
         )
 
-    def _another_token(self, message: str) -> str:
-        self.dialogue.say(message)
-        return self.dialogue.ask(
-            "Configuration token", instead="give another --configuration-token-file", is_secret=True
-        )
+    @property
+    def _about_kept_id(self) -> str:
+        kept = self.app_id and self.app_id == self.answers.get(APP_ID)
+        return f" Its id is {APP_ID}, which setup kept: remove that for another app." if kept else ""
 
     def _by_hand(self) -> None:
         self.dialogue.say(manifest_text(self.choices))
@@ -174,7 +175,11 @@ class SlackSteps:
         wanted = yaml.safe_load(manifest_text(self.choices))
         if not self.app_id:
             created = self._run(lambda session: SlackApps(self._client(token, session)).create(wanted))
-            self.app_id, self._signing_secret = created.app_id, created.signing_secret
+            self.app_id = created.app_id
+            self.answers.keep(APP_ID, created.app_id)
+            if self.choices.address and created.signing_secret:
+                self.dialogue.hide(created.signing_secret)
+                self.answers.keep("SLACK_SIGNING_SECRET", created.signing_secret)
             self.dialogue.say(f"Slack created the app {self.app_id}: {self._page}")
             return
         update = self._run(lambda session: SlackApps(self._client(token, session)).plan_update(self.app_id, wanted))
@@ -192,9 +197,11 @@ class SlackSteps:
                 "Reinstall to Workspace."
             )
 
-    def _secret(self, name: str, question: str, check: Callable[[str], Sequence[Finding]]) -> str:
+    def _secret(self, name: str, question: str, check: str) -> str:
         def checked(value: str) -> Sequence[Finding]:
-            return setting_faults({name}, self.answers.values | {name: value}) or check(value)
+            """Leaves missing scopes out: they are another step."""
+            findings = asyncio.run(examine_part(self.answers.values | {name: value}, check))
+            return [finding for finding in findings if not finding.check.startswith(f"{SCOPES}.")]
 
         def ask() -> str:
             return self.dialogue.ask(question, instead=f"set {name} or {name}_FILE", is_secret=True)
@@ -203,38 +210,32 @@ class SlackSteps:
         self.dialogue.hide(given)
         return self.dialogue.until_right(ask, given, checked)
 
-    def _bot_findings(self, token: str) -> Sequence[Finding]:
-        """Checks the token. Missing scopes are checked separately."""
-        findings = self._run(lambda session: check_bot(self._client(token, session), now=time.time()))
-        return [finding for finding in findings if not finding.check.startswith(f"{SCOPES}.")]
-
     def _missing_scopes(self, token: str) -> list[Finding]:
         """Returns a finding for each scope that the manifest requests and Slack has not granted."""
         wanted = scopes_of(yaml.safe_load(manifest_text(self.choices)))
-        findings = self._run(lambda session: check_bot(self._client(token, session), now=time.time()))
+        findings = asyncio.run(examine_part(self.answers.values | {"SLACK_BOT_TOKEN": token}, "slack"))
         return [finding for finding in findings if finding.check.removeprefix(f"{SCOPES}.") in wanted]
 
-    def _app_findings(self, token: str) -> Sequence[Finding]:
-        return self._run(lambda session: check_app_token(self._client(token, session)))
+    def _message_findings(self, channel: str) -> Sequence[Finding]:
+        """`channel`: its id, or its name, which is lower-case."""
+        channel = f"#{channel}" if channel.islower() and not channel.startswith("#") else channel
 
-    def _message_findings(self, channel_id: str) -> Sequence[Finding]:
         async def heard(session: aiohttp.ClientSession) -> Sequence[Finding]:
             bot = self._client(self.answers.get("SLACK_BOT_TOKEN"), session)
             if self.choices.address:
-                return await self._heard_over_http(bot, channel_id)
+                return await self._heard_over_http(bot, channel)
             app = self._client(self.answers.get("SLACK_APP_TOKEN"), session)
-            return await hear_first_message(bot, app, session, channel_id, self.patience)
+            return await hear_first_message(bot, app, session, channel, self.patience)
 
         return self._run(heard)
 
-    async def _heard_over_http(self, bot: AsyncWebClient, channel_id: str) -> Sequence[Finding]:
+    async def _heard_over_http(self, bot: AsyncWebClient, channel: str) -> Sequence[Finding]:
         config = check_settings(self.answers.values).config
         if not self.hears_here or config is None or config.slack_signing_secret is None:
-            _, posted = await post_first_message(bot, channel_id)
-            return [posted]
+            return [(await post_first_message(bot, channel)).finding]
         address = (config.host, config.port)
         secrets = config.slack_signing_secret.values
-        return await hear_first_request(bot, secrets, channel_id, address, self.patience)
+        return await hear_first_request(bot, secrets, channel, address, self.patience)
 
     def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
         return new_client(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")
@@ -246,10 +247,3 @@ class SlackSteps:
                 return await work(session)
 
         return asyncio.run(in_session())
-
-
-def setting_faults(names: Collection[str], values: dict[str, str]) -> list[Finding]:
-    """Returns what is wrong with the form of some settings, without the words for a bot that does not start."""
-    wanted = {f"{SETTINGS}.{name}" for name in names}
-    faults = [finding for finding in check_settings(values).findings if finding.is_fault and finding.check in wanted]
-    return [replace(fault, why="", fix="") for fault in faults]

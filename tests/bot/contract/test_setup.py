@@ -4,8 +4,11 @@ its message for each fault.
 
 import asyncio
 import json
+import os
 import re
+import shlex
 import stat
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +24,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, refusing
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
+from support.worlds.agent_world import PROGRAM
 from support.worlds.jobserver_world import make_bare
 
 from bot.app.setup.manifest_text import ManifestChoices
@@ -173,12 +177,43 @@ async def test_each_answer_is_validated_at_once_and_asked_again_if_wrong(new: Wo
         "Nothing could be posted in C0NOWHERE",
         "The message arrived here",
         "(401)",
-        "pagehand doctor",
+        " doctor\n",
     ]
     places = [result.output.find(words) for words in wanted]
     assert -1 not in places, result.output
     assert places == sorted(places)
     assert read_env_file(new.file)["JOB_API_KEY"] == KEY
+
+
+async def test_an_app_that_was_made_is_known_after_an_interruption(new: World) -> None:
+    token = new.workspace.credentials.configuration_token
+    address = ("--http", "https://pagehand.example.org")
+    interrupted = await new.set_up(*address, typed=f"{token}\n")
+    assert (interrupted.exit_code, "Slack created the app A0PAGEHND" in interrupted.output) == (130, True)
+    kept = read_env_file(new.file)
+    assert kept["SLACK_APP_ID"] == "A0PAGEHND"
+    assert kept["SLACK_SIGNING_SECRET"] == new.workspace.credentials.signing_secret
+    again = await new.set_up(*address, typed=f"{token}\n")
+    assert "The app A0PAGEHND has all that Pagehand needs." in again.output
+    new.file.write_text("SLACK_APP_ID=A0OTHER\n")
+    assert "remove that for another app" in (await new.set_up(typed=f"{token}\n")).output
+
+
+async def test_a_wrong_configuration_token_leaves_the_way_by_hand(new: World) -> None:
+    result = await new.set_up(typed="xoxe.xoxp-1-planted-of-nobody\n\n\n")
+    assert "does not accept the configuration token (invalid_auth)" in result.output
+    assert "Create New App, From a manifest" in result.output
+    assert "Bot User OAuth Token" in result.output
+
+
+@pytest.mark.parametrize("channel", ["#docs", "docs"])
+async def test_a_channel_can_be_named(world: World, channel: str) -> None:
+    world.workspace.channels["docs"].members.append(world.workspace.app.bot_user_id)
+    result = await world.set_up("--no-input", "--channel", channel, **world.given())
+    assert result.exit_code == 0, result.output
+    assert "The message arrived here" in result.output
+    result = await world.set_up("--no-input", "--channel", "#leads", **world.given())
+    assert "/invite @Pagehand" in result.output
 
 
 async def test_without_a_configuration_token_setup_shows_manifest_and_menus(world: World) -> None:
@@ -249,13 +284,119 @@ async def test_the_job_server_gets_its_own_file_and_key(world: World) -> None:
     assert bot["JOB_API_KEY"] not in result.output
 
 
-@pytest.mark.full
+UNCONFINED = {"SANDBOX": "none", "EGRESS": "open", "ALLOW_ROOT": "true"}
+NO_JOB_API = {"JOB_API_URL": "", "JOB_API_KEY": "", "JOB_API_PROJECT": ""}
+
+
 async def test_a_job_server_that_would_not_work_is_reported(world: World) -> None:
-    given = world.given(JOB_API_URL="", JOB_API_KEY="", JOB_API_PROJECT="")
     options = ("--no-input", "--channel", world.channel(), "--agent", "builtin")
+    given = world.given(**NO_JOB_API)
     result = await world.set_up(*options, "--repository", str(world.directory / "none.git"), **given)
     assert result.exit_code == 1
-    assert "FAIL" in result.output
+    assert "does not appear to be a git repository" in result.output
+    assert "PAGEHAND_JOBSERVER_REPOSITORY" not in read_env_file(world.directory / "jobserver.env")
+
+
+async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(world: World) -> None:
+    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
+    server = world.directory / "jobserver.env"
+    server.write_text(f"PAGEHAND_JOBSERVER_REPOSITORY={world.directory}/none.git\n")
+    typed = [str(repository), "no-such-agent", "builtin", "Ada:, Bob", "Ada, Bob van Dam"]
+    given = world.given(**NO_JOB_API)
+    result = await world.set_up("--channel", world.channel(), typed="\n".join(typed) + "\n", **given)
+    assert result.exit_code == 0, result.output
+    wanted = [
+        "does not appear to be a git repository",
+        "it can be read, and jobs start from main",
+        "there is no program no-such-agent here",
+        "each with a name without a colon",
+        f"Each has a key in {server}",
+        f"pagehand --env-file {server} jobserver    (leave it running)",
+        f"pagehand --env-file {world.file} doctor",
+        f"pagehand --env-file {world.file} run",
+    ]
+    places = [result.output.find(words) for words in wanted]
+    assert -1 not in places, (places, result.output)
+    assert places == sorted(places)
+    written = read_env_file(server)
+    assert written["PAGEHAND_JOBSERVER_REPOSITORY"] == str(repository)
+    assert "PAGEHAND_JOBSERVER_AGENT" not in written
+    reviewers = dict(entry.split(":") for entry in written["PAGEHAND_JOBSERVER_REVIEWERS"].split(","))
+    assert [*reviewers] == ["Ada", "Bob van Dam"]
+    assert not [key for key in reviewers.values() if key in result.output]
+
+
+async def test_an_interruption_names_the_file_that_has_the_answers(world: World) -> None:
+    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
+    options = ("--channel", world.channel(), "--repository", str(repository))
+    result = await world.set_up(*options, typed="", **world.given(**NO_JOB_API))
+    assert f"are in {world.file} and {world.directory}/jobserver.env: run" in result.output
+
+
+MODES = [{"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "default",
+          "options": [{"value": "default", "name": "Default"}]}]  # fmt: skip
+
+
+REFUSES_THE_OLD_KEY = """
+import os
+def turn(agent, text):
+    if os.environ.get("ANTHROPIC_API_KEY") == "old-key":
+        raise Refused(-32000, "this key is old")
+    agent.say("ready")
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "variable"),
+    [("sk-ant-api03-planted-key", "ANTHROPIC_API_KEY"), ("sk-ant-oat01-planted-token", "CLAUDE_CODE_OAUTH_TOKEN")],
+)
+async def test_for_claude_setup_takes_a_key_or_the_token_of_a_subscription(
+    world: World, key: str, variable: str
+) -> None:
+    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
+    script, program = world.directory / "script.py", world.directory / "claude-agent-acp"
+    script.write_text(f"options = {MODES}\n{REFUSES_THE_OLD_KEY}")
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} {PROGRAM} {script}\n")
+    program.chmod(0o755)
+    server = world.directory / "jobserver.env"
+    server.write_text("ANTHROPIC_API_KEY=old-key\n")
+    world.secrets.append(key)
+    given = world.given(**NO_JOB_API, PATH=f"{world.directory}:{os.environ['PATH']}")
+    given |= {f"PAGEHAND_JOBSERVER_{name}": value for name, value in UNCONFINED.items()}
+    options = ("--channel", world.channel(), "--repository", str(repository), "--agent", "claude")
+    result = await world.set_up(*options, typed=f"claude\n{key}\n\n", **given)
+    assert result.exit_code == 0, result.output
+    assert result.output.index("this key is old") < result.output.index("“ready”")
+    written = read_env_file(server)
+    assert (written[variable], written["ANTHROPIC_API_KEY"]) == (key, key if variable == "ANTHROPIC_API_KEY" else "")
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_setup_as_root_tells_of_allow_root_before_it_starts_an_agent(
+    world: World, capsys: pytest.CaptureFixture[str], *, allowed: bool
+) -> None:
+    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
+    script = world.directory / "script.py"
+    script.write_text("def turn(agent, text):\n    agent.say('ready')\n")
+    environ = {name: value for name, value in (world.environ | world.given(**NO_JOB_API)).items() if value}
+    environ |= {f"PAGEHAND_JOBSERVER_{name}": value for name, value in UNCONFINED.items()} | {
+        "PATH": os.environ["PATH"]
+    }
+    environ |= {} if allowed else {"PAGEHAND_JOBSERVER_ALLOW_ROOT": ""}
+    options = SetupOptions(
+        *(ManifestChoices(), world.file),
+        channel_id=world.channel(),
+        repository=str(repository),
+        agent=shlex.join([sys.executable, str(PROGRAM), str(script)]),
+        no_input=True,
+        is_root=True,
+    )
+    code = await asyncio.to_thread(run_setup, options, environ)
+    output = capsys.readouterr().out
+    assert code == 0, output
+    assert ("“ready”" in output) is allowed
+    assert ("set PAGEHAND_JOBSERVER_ALLOW_ROOT=true" in output) is not allowed
+    assert "PAGEHAND_JOBSERVER_ALLOW_ROOT" not in read_env_file(world.directory / "jobserver.env"), "nobody said yes"
 
 
 # an app that exists

@@ -123,11 +123,11 @@ async def test_a_person_sets_up_the_app_interrupts_and_resumes(
     await first.asks_for_a_secret("App-level token (xapp-…):")
     await first.interrupts("All answers so far are in .env")
     assert await first.process.wait() == 130
-    assert list(read_env_file(tmp_path / ".env")) == ["SLACK_API_URL", "SLACK_BOT_TOKEN"]
+    assert list(read_env_file(tmp_path / ".env")) == ["SLACK_API_URL", "SLACK_APP_ID", "SLACK_BOT_TOKEN"]
     second = await start(tmp_path, workspace, ended)
     await second.answers_secretly("App-level token (xapp-…):", credentials.app_token)
     await second.answers("and see it arrive? [Y/n]:", "")
-    await second.answers("Channel id (C…):", workspace.channels["docs"].id)
+    await second.answers("Channel (#name, or its id):", workspace.channels["docs"].id)
     await second.sees("The message arrived here")
     for terminal in (first, second):
         assert not [token for token in (credentials.bot_token, credentials.app_token) if token in terminal.all]
