@@ -12,6 +12,12 @@ from bot.cli.starting import require_extra
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
 
+_JOB_API = {
+    "JOB_API_URL": ("Base URL", "give --job-api-url"),
+    "JOB_API_KEY": ("API key", "set JOB_API_KEY or JOB_API_KEY_FILE"),
+    "JOB_API_PROJECT": ("Project id", "give --job-api-project"),
+}
+"""The question for each setting, and how to give it without being asked."""
 _ABILITIES = ("cancel", "files", "idempotent", "instruction", "requester")
 _PREFIX = "PAGEHAND_JOBSERVER_"
 _OURS = {"JOB_API_URL": "http://127.0.0.1:8765", "JOB_API_PROJECT": "docs"}
@@ -55,20 +61,13 @@ class JobSteps:
         given = {"JOB_API_URL": url, "JOB_API_KEY": "", "JOB_API_PROJECT": project}
         given = {name: value or self.answers.get(name) for name, value in given.items()}
         self.dialogue.hide(given["JOB_API_KEY"])
-        given = {
-            "JOB_API_URL": given["JOB_API_URL"] or self._ask_url(""),
-            "JOB_API_KEY": given["JOB_API_KEY"] or self._ask_key(),
-            "JOB_API_PROJECT": given["JOB_API_PROJECT"] or self._ask_project(""),
-        }
+        asks_again = False
         while True:
+            given = {name: self._job_api_answer(name, value, asks_again) for name, value in given.items()}
             findings = asyncio.run(examine_part(self.answers.values | given, "job_api"))
             if not self.dialogue.has_errors([each for each in findings if not _ability(each)]):
                 break
-            given = {
-                "JOB_API_URL": self._ask_url(given["JOB_API_URL"]),
-                "JOB_API_KEY": self._ask_key(),
-                "JOB_API_PROJECT": self._ask_project(given["JOB_API_PROJECT"]),
-            }
+            asks_again = True
         for name, value in given.items():
             self.answers.keep(name, value)
         self._keep_abilities(findings)
@@ -90,14 +89,13 @@ class JobSteps:
         if self.dialogue.has_errors(machine):
             raise SetupStopped("Fix this, and run `pagehand setup` again.")
 
-    def _ask_url(self, default: str) -> str:
-        return self.dialogue.ask("Base URL", instead="give --job-api-url", default=default or None)
-
-    def _ask_key(self) -> str:
-        return self.dialogue.ask("API key", instead="set JOB_API_KEY or JOB_API_KEY_FILE", is_secret=True)
-
-    def _ask_project(self, default: str) -> str:
-        return self.dialogue.ask("Project id", instead="give --job-api-project", default=default or None)
+    def _job_api_answer(self, name: str, given: str, asks_again: bool) -> str:  # noqa: FBT001 - what the loop knows
+        if given and not asks_again:
+            return given
+        question, instead = _JOB_API[name]
+        is_secret = name == "JOB_API_KEY"
+        default = None if is_secret else given or None
+        return self.dialogue.ask(question, instead=instead, default=default, is_secret=is_secret)
 
     def _keep_abilities(self, findings: Sequence[Finding]) -> None:
         """Corrects what the settings say that the job API can do."""

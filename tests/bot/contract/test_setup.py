@@ -208,7 +208,6 @@ async def test_a_wrong_configuration_token_leaves_the_way_by_hand(new: World) ->
 
 @pytest.mark.parametrize("channel", ["#docs", "docs"])
 async def test_a_channel_can_be_named(world: World, channel: str) -> None:
-    world.workspace.channels["docs"].members.append(world.workspace.app.bot_user_id)
     result = await world.set_up("--no-input", "--channel", channel, **world.given())
     assert result.exit_code == 0, result.output
     assert "The message arrived here" in result.output
