@@ -19,7 +19,7 @@ from bot.app.checks.running import Check, run_all
 from bot.app.checks.settings import SETTINGS, ReadSettings, check_settings
 from bot.app.checks.slack import check_app_token, check_bot
 from bot.app.settings.config import Config
-from bot.domain.findings import Finding
+from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.sending.web_api import new_client, new_session
 
@@ -89,18 +89,21 @@ async def examine(
 
 
 async def examine_part(environ: Mapping[str, str], name: str) -> Sequence[Finding]:
-    """Runs the check of this name, and its like (`job_api`: those of all projects), if the settings that it needs can
-    be read; returns what is wrong with these otherwise. Arguments as for `examine`; its findings may contain secrets.
+    """Runs the check of this name (`job_api`: those of all projects), if the settings that it needs can be read.
+
+    Returns what is found, and what is wrong with these settings; it may contain secrets.
     """
     read = check_settings(environ)
     needed = {f"{SETTINGS}.{setting}" for setting in _NEEDS[name]}
-    if faults := [each for each in read.findings if each.is_fault and each.check in needed]:
-        return [replace(each, why="", fix="") for each in faults]
+    faults = [replace(each, why="", fix="") for each in read.findings if each.is_fault and each.check in needed]
+    if any(each.status is FindingStatus.ERROR for each in faults):
+        return faults
     if read.config is None:
         why, fix = "Nothing can be checked with them.", "`pagehand doctor` lists them."
         return [Finding.error(SETTINGS, "Other settings are wrong.", why=why, fix=fix)]
     async with _clients(read.config, "") as clients:
-        return await run_all(each for each in checks_of(read.config, clients) if _kind(each) == name)
+        found = await run_all(each for each in checks_of(read.config, clients) if _kind(each) == name)
+    return [*faults, *found]
 
 
 def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iterable[Finding]:

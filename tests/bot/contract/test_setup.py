@@ -493,6 +493,7 @@ async def test_manifest_errors_from_slack_are_shown_with_their_place(world: Worl
         ({"JOB_API_KEY": "planted-key-of-nobody"}, "(401)"),
         ({"JOB_API_KEY": ""}, "set JOB_API_KEY or JOB_API_KEY_FILE"),
         ({"JOB_API_PROJECT": "", "JOB_API_URL": "nowhere"}, "give --job-api-project"),
+        ({"JOB_API_URL": f"http://0.0.0.0:{free_port()}"}, "Use https://"),
         ({"SLACK_API_URL": f"http://127.0.0.1:{free_port()}"}, "cannot be reached"),
     ],
 )
