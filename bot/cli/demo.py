@@ -1,8 +1,11 @@
 """`pagehand demo` shows the whole loop on one machine, in a browser or as text."""
 
 import asyncio
+import os
 import signal
+import sys
 import tempfile
+import termios
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,8 +21,12 @@ from bot.jobserver.errors import JobServerError
 from bot.runtime.logging import configure_logging
 from bot.runtime.process_signals import ending_signals
 
-TOUR = Tour('Replace "colour" with "color"', "Also add a page called FAQ with the text: Ask us anything.")
-AGENT_TOUR = Tour("Make the intro of the README shorter", "Shorter still")
+TOUR = Tour(
+    'Replace "colour" with "color"',
+    "Also add a page called FAQ with the text: Ask us anything.",
+    "Fix the typos slowly",
+)
+AGENT_TOUR = Tour("Make the intro of the README shorter", "Shorter still", "Rewrite all guides")
 _PATIENCE = 5.0
 """Seconds after the first signal in which others are ignored, because they would disturb the cleanup."""
 
@@ -100,4 +107,27 @@ async def _run_once(
 ) -> None:
     async with running_demo(directory, ports, agent) as demo:
         link = await run_scenario(demo, prompt, replies, click.echo, limit=limit)
-        click.echo(f"\nPull request: {link}")
+        if not _is_at_terminal():
+            click.echo(f"\nThe demo ends, and with it the page of this:\nPull request: {link}")
+            return
+        click.echo(f"\nPull request: {link}\nIts page stays until you press Enter.")
+        with suppress(asyncio.CancelledError):  # Ctrl-C ends it as well
+            await _enter()
+
+
+def _is_at_terminal() -> bool:
+    """Returns whether a person sees the output and can press Enter: not in a pipe, nor in the background."""
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return at_terminal and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+
+
+async def _enter() -> None:
+    """Waits for a line, or the end of the input, at the terminal."""
+    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before
+    loop.add_reader(sys.stdin, typed.set)
+    try:
+        await typed.wait()
+        sys.stdin.readline()
+    finally:
+        loop.remove_reader(sys.stdin)

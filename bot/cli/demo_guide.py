@@ -1,4 +1,4 @@
-"""What to try next in a demo: printed while the page is open, as soon as a step is done in the workspace."""
+"""What to try next in a demo: on its page and in the terminal, as soon as a step is done in the workspace."""
 
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
@@ -11,10 +11,11 @@ from bot.workspace.server import WorkspaceServer
 
 
 class Tour(NamedTuple):
-    """What a visitor can ask for: a task, and a follow-up to it."""
+    """What a visitor can ask for: a task, a follow-up to it, and a task that leaves time to stop it."""
 
     task: str
     follow_up: str
+    slow_task: str
 
 
 class TourStep(Enum):
@@ -23,19 +24,28 @@ class TourStep(Enum):
     ASK = auto()
     SEE_THE_END = auto()
     STEER = auto()
+    STOP = auto()
     MENTION = auto()
     BE_REFUSED = auto()
 
 
 PROPOSALS = {
-    TourStep.ASK: "In #{channel}, type:  /docs {task}",
+    TourStep.ASK: "In #{channel}, type `/docs {task}`, or press Try it.",
     TourStep.SEE_THE_END: "Open the card's thread: the pull request comes there.",
-    TourStep.STEER: "Reply in the card's thread to change the pull request, such as:  {follow_up}",
+    TourStep.STEER: "Reply in the card's thread to change the pull request, such as `{follow_up}`",
+    TourStep.STOP: "Stop a job: type `/docs {slow_task}` in #{channel}, and press Stop on its card.",
     TourStep.MENTION: "Mention @pagehand in somebody's thread: the agent gets the thread as well.",
     TourStep.BE_REFUSED: "Act as Gia, a guest, and ask for something. She is refused, and told why.",
 }
 END = "That's the tour. Open Pagehand's Home to see your jobs, or hand over a message from its menu."
 
+_SHOWN_BY = {
+    "card": (TourStep.ASK,),
+    "completed": (TourStep.SEE_THE_END,),
+    "failed": (TourStep.SEE_THE_END,),
+    "stopped": (TourStep.SEE_THE_END, TourStep.STOP),
+}
+"""The steps that a notice shows to be done, by the end of its key."""
 _LONGEST_WAIT = 30 * 86_400.0
 """Seconds; nobody looks at a demo for so long."""
 
@@ -51,12 +61,20 @@ def steps_done(workspace: WorkspaceServer) -> frozenset[TourStep]:
 
 
 async def guide(workspace: WorkspaceServer, tour: Tour, echo: Callable[[str], None]) -> None:
-    """Prints the next step whenever the one before is done, until all are."""
-    words, done = {"channel": CHANNEL, "task": tour.task, "follow_up": tour.follow_up}, frozenset[TourStep]()
+    """Lets Pagehand introduce itself in the channel, and tells the next step whenever the one before is done."""
+    bot = workspace.app.bot_user_id
+    workspace.channels[CHANNEL].members.remove(bot)  # it is a member from the start, which is no invitation
+    await workspace.people["ana"].invite(CHANNEL, bot)
+    done = frozenset[TourStep]()
     while (step := next_step(done)) is not None:
-        echo(f"Next: {PROPOSALS[step].format(**words)}")
+        _tell(workspace, f"Next: {PROPOSALS[step].format(channel=CHANNEL, **tour._asdict())}", echo)
         done = await workspace.changes.wait_for(partial(_once_done, workspace, step), _LONGEST_WAIT)
-    echo(END)
+    _tell(workspace, END, echo)
+
+
+def _tell(workspace: WorkspaceServer, text: str, echo: Callable[[str], None]) -> None:
+    workspace.show_tip(text)
+    echo(text.replace("`", ""))
 
 
 def _once_done(workspace: WorkspaceServer, step: TourStep) -> frozenset[TourStep]:
@@ -70,11 +88,8 @@ def _steps(workspace: WorkspaceServer) -> Iterator[TourStep]:
     for channel in state.channels.values():
         messages = list(state.conversation(channel))
         cards = {message.ts for message in messages if notice_key(message).endswith("/card")}
-        if cards:
-            yield TourStep.ASK
         for message in messages:
-            if notice_key(message).endswith(("/completed", "/failed", "/stopped")):
-                yield TourStep.SEE_THE_END
+            yield from _SHOWN_BY.get(notice_key(message).rpartition("/")[2], ())
             if message.user == bot:
                 continue
             if message.thread_ts in cards:

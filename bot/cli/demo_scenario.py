@@ -7,6 +7,7 @@ from bot.cli.demo_services import CHANNEL, Demo, DemoError
 from bot.domain.context.message_text import unescape
 from bot.domain.threads.thread import Thread
 from bot.runtime.text import without_misleading
+from bot.slack.rendering.blocks import SEND_EXAMPLES
 from bot.workspace.model.entities import Message
 from bot.workspace.server import WorkspaceServer
 
@@ -55,7 +56,8 @@ class ThreadPrinter:
     def print(self, ts: str) -> None:
         """Prints what is new or changed in the thread."""
         for message in self._workspace.channels.thread(CHANNEL, ts):
-            text = f"{self._read(message.text)}{''.join(f'  :{name}:' for name in message.reactions)}"
+            offered = "".join(f"\nYou could try: {prompt}" for prompt in _examples(message))
+            text = f"{self._read(message.text)}{''.join(f'  :{name}:' for name in message.reactions)}{offered}"
             if self._printed.get(message.ts) != text:
                 indent = "  " if message.ts == ts else "    "
                 again = " (changed)" if message.ts in self._printed else ""
@@ -69,6 +71,12 @@ class ThreadPrinter:
 
     def _author(self, message: Message) -> str:
         return self._workspace.state.users[message.user].real_name
+
+
+def _examples(message: Message) -> list[str]:
+    """Returns the texts of the buttons that send a prompt."""
+    elements = (element for block in message.blocks or () for element in block.get("elements", ()))
+    return [element["text"]["text"] for element in elements if element.get("action_id") in SEND_EXAMPLES]
 
 
 async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter) -> Thread:

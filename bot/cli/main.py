@@ -80,9 +80,7 @@ def worker() -> None:
 
 
 @main.command()
-@click.option(
-    "--once", "prompt", metavar="PROMPT", help="Run the whole loop without a browser, print the thread, exit."
-)
+@click.option("--once", "prompt", metavar="PROMPT", help="Run the whole loop without a browser, and print the thread.")
 @click.option(
     "--reply", "replies", multiple=True, metavar="TEXT", help="With --once: a reply to send when the job ends."
 )

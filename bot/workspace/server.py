@@ -193,6 +193,10 @@ class WorkspaceServer:
     def _origin(self) -> str:
         return self.origin
 
+    def show_tip(self, text: str) -> None:
+        """Shows a line above every page, such as what to try next, in Slack's format; none if it is empty."""
+        self._page.streams.show_tip(text)
+
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listens, on a free port unless one is given. Returns the origin, such as ``http://127.0.0.1:8123``.
 

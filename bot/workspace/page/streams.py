@@ -25,6 +25,7 @@ class Streams:
     def __init__(self, renderer: PageRenderer) -> None:
         self._renderer = renderer
         self._viewers: dict[Frames, Actor] = {}
+        self._tip = ""
 
     async def serve(self, request: web.Request, viewer: Actor, *, connected: bool) -> web.StreamResponse:
         """Serves one page's stream until the page closes it."""
@@ -33,6 +34,8 @@ class Streams:
         frames: Frames = asyncio.Queue(MAX_QUEUED_FRAMES)
         self._viewers[frames] = viewer
         frames.put_nowait(_link(connected=connected))
+        if self._tip:
+            frames.put_nowait(_tip(self._tip))
         sending = asyncio.create_task(_send_all(socket, frames))
         try:
             async for _ in socket:
@@ -59,6 +62,12 @@ class Streams:
         for frames in tuple(self._viewers):
             _push(frames, _link(connected=connected))
 
+    def show_tip(self, text: str) -> None:
+        """Shows a line above every page, in Slack's format; none if it is empty."""
+        self._tip = text
+        for frames in tuple(self._viewers):
+            _push(frames, _tip(text))
+
     def close(self) -> None:
         for frames in tuple(self._viewers):
             _push(frames, None)
@@ -66,6 +75,10 @@ class Streams:
 
 def _link(*, connected: bool) -> Json:
     return {"type": "link", "connected": connected}
+
+
+def _tip(text: str) -> Json:
+    return {"type": "tip", "text": text}
 
 
 def _push(frames: Frames, frame: Json | None) -> None:

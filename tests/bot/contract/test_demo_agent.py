@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 from support.worlds.agent_world import PROGRAM
 from support.worlds.hostile_world import needs_bubblewrap
+from support.worlds.jobserver_world import git
 
+from bot.cli.demo import TOUR
 from bot.cli.demo_agent import agent_offer, settings_with_agent
+from bot.cli.demo_guide import TourStep, steps_done
 from bot.cli.demo_scenario import run_scenario
 from bot.cli.demo_services import CHANNEL, Ports, running_demo
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED
-from bot.slack.rendering.blocks import SEND_EXAMPLES
+from bot.slack.rendering.blocks import SEND_EXAMPLES, STOP_JOB
 from bot.workspace.model.entities import Message
 
 KEY = "sk-planted-key-of-the-model"
@@ -82,26 +85,47 @@ async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path, monkeypa
     assert "Shorter, in /workspace/copy." in "\n".join(printed)
 
 
-async def test_a_natural_prompt_in_the_demo_leads_on_by_a_button(tmp_path: Path) -> None:
-    """Pressed twice, one is carried out once, and its person is told."""
+NATURAL_PROMPTS = (
+    "What can you do?", "Hello!", "Make the intro shorter", "Fix the broken links", "Improve the docs",
+    "Add a section about batteries to the reference", "Translate the guides to German", "Write a changelog",
+    "Update the docs for version 2.1", "The scenes page is outdated, can you fix it?",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("prompts", [NATURAL_PROMPTS[:1], pytest.param(NATURAL_PROMPTS, marks=pytest.mark.full)])
+async def test_natural_first_prompts_in_the_demo_lead_on_by_a_button(prompts: tuple[str, ...], tmp_path: Path) -> None:
+    """Pressed twice, one is carried out once, and its person is told. Ten take long: a channel gets a post a second."""
     async with running_demo(tmp_path, Ports(0, 0)) as demo:
-        ana, thread = demo.workspace.people["ana"], demo.workspace.channels.thread
-        await ana.command(CHANNEL, "/docs", "Make the intro shorter")
+        ana, messages = demo.workspace.people["ana"], demo.workspace.channels.messages
+        for prompt in prompts:
+            assert (await ana.command(CHANNEL, "/docs", prompt)).ok
 
-        def offered() -> Message | None:
-            channel = demo.workspace.channels.messages(CHANNEL)
-            said = [message for card in channel for message in thread(CHANNEL, card.ts)]
-            return next((message for message in said if SEND_EXAMPLES[0] in str(message.blocks)), None)
+        def offers() -> list[Message]:
+            found = [message for message in messages(CHANNEL) if SEND_EXAMPLES[0] in str(message.blocks)]
+            return found if len(found) == len(prompts) else []
 
-        await demo.workspace.changes.wait_for(offered, 30)
-        message = offered()
-        assert message is not None
-        for _ in range(2):
-            assert (await ana.press(CHANNEL, message.ts, SEND_EXAMPLES[0])).ok
-        root = message.thread_ts or ""
-        await demo.workspace.changes.wait_for(
-            lambda: any("Replaced" in each.text for each in thread(CHANNEL, root)), 30
-        )
+        def ends() -> list[Message]:
+            found = [message for message in messages(CHANNEL) if "/pulls/" in str(message.blocks) and message.is_reply]
+            return found if len(found) >= len(prompts) else []
+
+        for offer in await demo.workspace.changes.wait_for(offers, 30):
+            assert (await ana.press(CHANNEL, offer.ts, SEND_EXAMPLES[0])).ok
+        assert (await ana.press(CHANNEL, offer.ts, SEND_EXAMPLES[0])).ok
+        done = await demo.workspace.changes.wait_for(ends, 30)
+        assert len({message.thread_ts for message in done if "Replaced" in message.text}) == len(done)
         await demo.workspace.changes.wait_for(lambda: any("No need" in m.text for m in ana.ephemerals(CHANNEL)), 30)
-        done = [each for each in thread(CHANNEL, root) if "Replaced" in each.text]
-        assert len(done) == 1
+
+
+async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
+    async with running_demo(tmp_path, Ports(0, 0)) as demo:
+        ana, changes = demo.workspace.people["ana"], demo.workspace.changes
+        await ana.command(CHANNEL, "/docs", TOUR.slow_task)
+
+        def shows(words: str) -> list[Message]:
+            return [message for message in demo.workspace.channels.messages(CHANNEL) if words in message.text]
+
+        (card,) = await changes.wait_for(lambda: shows("in which you can press Stop"), 30)
+        assert (await ana.press(CHANNEL, card.ts, STOP_JOB)).ok
+        await changes.wait_for(lambda: shows("Stopped by"), 30)
+        assert TourStep.STOP in steps_done(demo.workspace)
+        assert not git(demo.repository, "branch", "--list", "pagehand/*")

@@ -24,18 +24,24 @@ async def test_the_printed_thread_hides_misleading_characters() -> None:
 async def test_the_next_step_is_printed_after_the_previous_is_done() -> None:
     workspace, printed = WorkspaceServer(manifest()), list[str]()
     await workspace.start()
-    guiding = asyncio.create_task(guide(workspace, Tour("Do it", "More"), printed.append))
+    guiding = asyncio.create_task(guide(workspace, Tour("Do it", "More", "Rest"), printed.append))
     try:
         ana = workspace.people["ana"]
         await asyncio.sleep(0)
-        assert printed == ["Next: In #docs, type:  /docs Do it"]
+        assert printed == ["Next: In #docs, type /docs Do it, or press Try it."]
         await ana.say(CHANNEL, "no step at all")
         card = workspace.state.post(_notice(workspace, "t1/card"))
         await workspace.changes.wait_for(lambda: len(printed) == 2)
         await ana.say(CHANNEL, "More", thread_ts=card.ts)
         workspace.state.post(_notice(workspace, "t1/r0/completed", card.ts))
         await workspace.changes.wait_for(lambda: len(printed) == 3)
-        assert printed[1:] == [f"Next: {PROPOSALS[TourStep.SEE_THE_END]}", f"Next: {PROPOSALS[TourStep.MENTION]}"]
+        workspace.state.post(_notice(workspace, "t2/r0/stopped"))
+        await workspace.changes.wait_for(lambda: len(printed) == 4)
+        assert printed[1:] == [
+            f"Next: {PROPOSALS[TourStep.SEE_THE_END]}",
+            "Next: Stop a job: type /docs Rest in #docs, and press Stop on its card.",
+            f"Next: {PROPOSALS[TourStep.MENTION]}",
+        ]
     finally:
         guiding.cancel()
         await workspace.stop()

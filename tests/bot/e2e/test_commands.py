@@ -716,6 +716,7 @@ async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
     code, said = await shell.run("demo", "--once", "Make everything better")
     assert code == 1
     assert said.splitlines()[-1] == "Pagehand stopped: The job ended without a pull request."
+    assert "You could try: Fix the typos slowly" in said
 
 
 @pytest.mark.parametrize(

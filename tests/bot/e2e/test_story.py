@@ -1,5 +1,6 @@
 """The whole product on one machine: the demo's workspace, bot and job server, with or without a real browser."""
 
+import asyncio
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -17,6 +18,8 @@ from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import git
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 
+from bot.cli.demo import TOUR
+from bot.cli.demo_guide import guide
 from bot.cli.demo_services import Demo, Ports, running_demo
 from bot.workspace.model.entities import Message
 from bot.workspace.model.files import Upload
@@ -123,6 +126,29 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
     assert "brightness and color." in _page(alone, "main", "docs/guides/scenes.md")
     assert "Ask us anything." in _page(alone, "main", "docs/faq.md")
     assert "lose its colour" not in _page(alone, "main", "docs/getting-started.md")
+
+
+@pytest.mark.browser
+async def test_the_first_page_says_what_this_is_and_what_to_try(alone: Demo, context: BrowserContext) -> None:
+    """On a phone, too, and to a page that is opened later. A tip that was hidden stays so until the next."""
+    guiding = asyncio.create_task(guide(alone.workspace, TOUR, lambda _: None))
+    page = await context.new_page()
+    await page.goto(alone.url)
+    tip, try_it = page.get_by_test_id("banner"), page.get_by_role("button", name="Try it")
+    await expect(messages(page).last).to_contain_text("Hello, I'm @pagehand", timeout=PATIENCE * 1000)
+    await expect(tip.locator("code")).to_have_text(f"/docs {PROMPT}")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.reload()
+    await expect(tip).to_contain_text("Next: In #docs")
+    await tip.get_by_role("button").click()
+    await expect(tip).to_be_hidden()
+    await try_it.click()
+    await page.get_by_role("dialog").get_by_role("textbox").fill(PROMPT)
+    await page.get_by_role("button", name="Start").click()
+    await expect(tip).to_contain_text("Reply in the card's thread", timeout=PATIENCE * 1000)
+    await page.get_by_test_id("open-thread").click()
+    await expect(tip).to_be_in_viewport(ratio=1)
+    guiding.cancel()
 
 
 async def _ask(page: Page) -> None:

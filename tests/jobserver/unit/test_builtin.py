@@ -34,6 +34,9 @@ PROMPTS: dict[str, Deed | None] = {
     'Add a page called A with the text: Say «yes» and "no".': AddPage("A", 'Say «yes» and "no".'),
     "Fix the typos": FixTypos(),
     "check and fix all spelling mistakes in the docs": FixTypos(),
+    "Fix the typos slowly": FixTypos(slowly=True),
+    "Please fix all typos in the docs, slowly.": FixTypos(slowly=True),
+    "Fix the typos slowly in the title": None,
     "Undo": Undo(),
     "Please undo that last change!": Undo(),
     'Replace "colour" with "color" in the guides': None,
@@ -111,7 +114,7 @@ class Job:
 
     async def done(self, prompt: str, *attachments: TaskFile) -> EditResult:
         task = EditTask(prompt, self._workspace, self._log, attachments=attachments)
-        return await BuiltinEditor().edit(task, FakeProgress())
+        return await BuiltinEditor(pause=0).edit(task, FakeProgress())
 
     def pages(self) -> dict[str, bytes]:
         return {str(file.relative_to(self.copy)): file.read_bytes() for file in self.copy.rglob("*") if file.is_file()}
@@ -142,7 +145,8 @@ async def test_what_is_not_understood_leads_on_by_buttons_that_work(prompt: str,
     assert "--agent" in told.reason
     assert len(told.reason) < 700  # as much as a thread shows
     assert told.examples == (
-        'Replace "colour" with "color"', "Fix the typos", "Add a page called FAQ with the text: Ask us anything.",
+        'Replace "colour" with "color"', "Fix the typos slowly",
+        "Add a page called FAQ with the text: Ask us anything.",
     )  # fmt: skip
     for example in told.examples:
         state = job.pages()

@@ -19,7 +19,7 @@ from bot.jobserver.errors import EditError
 from bot.jobserver.repository.git import printable
 
 AGENT = "`pagehand demo --agent claude`, or `PAGEHAND_JOBSERVER_AGENT=claude` for a job server"
-_FIX_TYPOS, _UNDO = "Fix the typos", "Undo"
+_FIX_TYPOS, _UNDO = "Fix the typos slowly", "Undo"
 _STYLE = (
     ("colour", "color"), ("e-mail", "email"), ("utilize", "use"), ("in order to", "to"), ("behaviour", "behavior"),
     ("organisation", "organization"), ("login", "sign-in"), ("click", "select"), ("choose", "select"),
@@ -32,12 +32,22 @@ _MOST_NAMED = 6
 
 
 class BuiltinEditor:
-    """Does one of four deeds; to everything else it answers with what it can do."""
+    """Does one of four deeds; to everything else it answers with what it can do.
+
+    Args:
+        pause: Seconds that it waits before it does something slowly.
+    """
+
+    def __init__(self, pause: float = 10.0) -> None:
+        self._pause = pause
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
+        deed = parse(task.own_words)
+        if isinstance(deed, FixTypos) and deed.slowly:
+            progress.activity(f"Waiting for {self._pause:g} s, in which you can press Stop")
+            await asyncio.sleep(self._pause)
         progress.activity("Reading the pages")
         stopped = threading.Event()
-        deed = parse(task.own_words)
         pages = await asyncio.to_thread(Pages, task.workspace.copy, stopped.is_set)
         typos = await find_typos(pages.root, pages.paths) if deed is None or isinstance(deed, FixTypos) else {}
         doing = asyncio.create_task(asyncio.to_thread(_done, deed, task, pages, typos))
@@ -122,7 +132,8 @@ def _capabilities(pages: Pages, typos: Mapping[str, Sequence[str]], *, can_undo:
     named = [f"`{printable(str(path))}`" for path in pages.paths[:_MOST_NAMED]]
     named += ["…"] if len(pages.paths) > len(named) else []
     words = (
-        "I'm the demo's editor and know four things: replacing words, adding a page, fixing typos, and undoing that. "
+        "I'm the demo's editor and know four things: replacing words, adding a page, fixing typos (slowly, if you "
+        "want to try Stop), and undoing that. "
         f"The pages are {', '.join(named) or 'still to be written'}. For anything else, connect an agent: {AGENT}."
     )
     return EditResult(reason=words, examples=tuple(_examples(pages, typos, can_undo=can_undo)))

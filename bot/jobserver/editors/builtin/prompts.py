@@ -2,7 +2,7 @@
 
     Replace "x" with "y"
     Add a page called X with the text: ...
-    Fix the typos
+    Fix the typos, or: Fix the typos slowly
     Undo
 
 A prompt is understood as a whole or not at all: half of what somebody asked for may be the opposite of what they meant.
@@ -30,7 +30,9 @@ class AddPage:
 
 @dataclass(frozen=True)
 class FixTypos:
-    """Corrects what the `typos` program finds."""
+    """Corrects what the `typos` program finds; slowly, so that somebody can try to stop it."""
+
+    slowly: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ _ADD_PAGE = re.compile(
 _FIX_TYPOS = re.compile(
     rf"{_BEFORE}(?:(?:check|correct|fix|repair)\s(?:and\s(?:correct|fix)\s)?(?:(?:all|any|every|our|the)\s){{0,3}}"
     r"(?:typos?|spelling(?:\s(?:mistakes?|errors?))?|misspell(?:ings?|ed\swords))|spell-?check)"
-    rf"{_EVERYWHERE}{_AFTER}",
+    rf"{_EVERYWHERE}(?P<slowly>,?\sslowly)?{_AFTER}",
     re.IGNORECASE,
 )
 _UNDO = re.compile(
@@ -95,8 +97,8 @@ def parse(prompt: str) -> Deed | None:
     if found := _ADD_PAGE.fullmatch(plain):
         title, text = " ".join(_part(prompt, found, "title").split()), _unquoted(_part(prompt, found, "text"))
         return AddPage(title, text) if title and text else None
-    if _FIX_TYPOS.fullmatch(plain):
-        return FixTypos()
+    if found := _FIX_TYPOS.fullmatch(plain):
+        return FixTypos(slowly=found["slowly"] is not None)
     return Undo() if _UNDO.fullmatch(plain) else None
 
 

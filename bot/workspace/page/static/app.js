@@ -6,6 +6,8 @@ import { h } from "./ui/dom.js";
 import { Banner, Toast } from "./ui/alerts.js";
 import { lastPerson, makeHref, readRoute, rememberPerson } from "./data/route.js";
 import { ModalStack } from "./panes/modals.js";
+import { inline } from "./text/inline.js";
+import { parseInline } from "./text/mrkdwn.js";
 import { Sidebar } from "./panes/sidebar.js";
 import { Store } from "./data/store.js";
 import { Stream } from "./data/stream.js";
@@ -25,7 +27,11 @@ class App {
     const store = this.#store;
     const actions = makeActions(store, (words) => this.#toast.show(words));
     this.root = root;
-    this.banner = new Banner({ retry: () => this.#stream?.retryNow() });
+    this.banner = new Banner({
+      retry: () => this.#stream?.retryNow(),
+      tip: () => inline(parseInline(store.tip), store),
+      hideTip: () => store.set({ tip: "" }),
+    });
     this.sidebar = new Sidebar({
       store,
       unread: (channel) => this.#marks.unread(store.me.id, channel, store.all(channel.id)),

@@ -13,6 +13,7 @@ export class Store {
   modals = []; // the open modals; the last one is on top
   home = null; // the app's Home tab; null if there is none
   route = { as: null, channel: null, thread: null, tab: null };
+  tip = ""; // what to try next, in Slack's format; empty for none
   bot = null; // whether a bot is connected; null if not known yet
   stream = "connecting"; // "connecting", "open" or "lost"
   loaded = false;
@@ -66,6 +67,7 @@ export class Store {
     else if (event.type === "modals") this.modals = event.views;
     else if (event.type === "home") this.home = event.home;
     else if (event.type === "link") this.bot = event.connected;
+    else if (event.type === "tip") this.tip = event.text;
     this.changed();
   }
 

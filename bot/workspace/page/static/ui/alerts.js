@@ -1,4 +1,4 @@
-/** The page's own messages: the state of the connections, and failed actions. */
+/** The page's own messages: the state of the connections, a tip, and failed actions. */
 
 import { h, replace } from "./dom.js";
 import { icon } from "./icons.js";
@@ -8,17 +8,24 @@ const TOAST_MS = 8000;
 export class Banner {
   element = h("div", { class: "banner", role: "status", "data-testid": "banner", hidden: true });
   #retry;
+  #tip;
+  #hideTip;
 
-  constructor({ retry }) {
+  /** `tip` returns the nodes of the store's tip. */
+  constructor({ retry, tip, hideTip }) {
     this.#retry = retry;
+    this.#tip = tip;
+    this.#hideTip = hideTip;
   }
 
-  render({ stream, bot, loaded }) {
-    const shows = stream === "lost" ? "lost" : bot === false && loaded ? "bot" : "";
+  render({ stream, bot, loaded, tip }) {
+    const fault = stream === "lost" ? "lost" : bot === false && loaded ? "bot" : "";
+    const shows = fault || (loaded ? tip : "");
     if (this.element.dataset.state === shows) return;
     this.element.dataset.state = shows;
     this.element.hidden = !shows;
-    if (shows === "lost") {
+    this.element.classList.toggle("tip", !fault);
+    if (fault === "lost") {
       const button = h("button", { type: "button", class: "link-button", on: { click: this.#retry } }, "Try now");
       replace(
         this.element,
@@ -26,12 +33,15 @@ export class Banner {
         h("span", {}, "The workspace server cannot be reached. The page keeps trying. "),
         button,
       );
-    } else if (shows === "bot") {
+    } else if (fault === "bot") {
       replace(
         this.element,
         icon("plug"),
         h("span", {}, "No bot is connected: commands and buttons get no answer until one is."),
       );
+    } else {
+      const close = { type: "button", class: "tool", "aria-label": "Hide this tip", on: { click: this.#hideTip } };
+      replace(this.element, h("span", {}, this.#tip()), h("button", close, icon("close")));
     }
   }
 }

@@ -1,4 +1,4 @@
-"""`pagehand setup` as a person runs it: a real process at a terminal, which shows no typed secret."""
+"""What a person runs at a terminal: `pagehand setup`, which shows no typed secret, and the demo."""
 
 import asyncio
 import os
@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from bot.cli.demo_services import manifest
@@ -85,14 +86,14 @@ async def ended() -> AsyncIterator[AsyncExitStack]:
         yield stack
 
 
-async def start(directory: Path, workspace: WorkspaceServer, ended: AsyncExitStack) -> Terminal:
+async def start(directory: Path, ended: AsyncExitStack, *arguments: str, **environment: str) -> Terminal:
     """Starts it in its own session; the terminal that it opens first becomes the controlling one."""
     controller, terminal = pty.openpty()
-    program = "import os, runpy, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); sys.argv[1:] = ['setup']; "
+    program = f"import os, runpy, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); sys.argv[1:] = {list(arguments)}; "
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", f"{program}runpy.run_module('bot', run_name='__main__')"),
         cwd=directory,
-        env={"PATH": os.environ["PATH"], "SLACK_API_URL": workspace.api_url, "TERM": "xterm"},
+        env={"PATH": os.environ["PATH"], "TERM": "xterm", **environment},
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
@@ -115,7 +116,7 @@ async def test_a_person_sets_up_the_app_interrupts_and_resumes(
     workspace: WorkspaceServer, tmp_path: Path, ended: AsyncExitStack
 ) -> None:
     credentials = workspace.credentials
-    first = await start(tmp_path, workspace, ended)
+    first = await start(tmp_path, ended, "setup", SLACK_API_URL=workspace.api_url)
     await first.answers_secretly("Configuration token (empty: by hand):", credentials.configuration_token)
     await first.sees("Install to Workspace")
     workspace.install()
@@ -124,10 +125,25 @@ async def test_a_person_sets_up_the_app_interrupts_and_resumes(
     await first.interrupts("All answers so far are in .env")
     assert await first.process.wait() == 130
     assert list(read_env_file(tmp_path / ".env")) == ["SLACK_API_URL", "SLACK_APP_ID", "SLACK_BOT_TOKEN"]
-    second = await start(tmp_path, workspace, ended)
+    second = await start(tmp_path, ended, "setup", SLACK_API_URL=workspace.api_url)
     await second.answers_secretly("App-level token (xapp-…):", credentials.app_token)
     await second.answers("and see it arrive? [Y/n]:", "")
     await second.answers("Channel (#name, or its id):", workspace.channels["docs"].id)
     await second.sees("The message arrived here")
     for terminal in (first, second):
         assert not [token for token in (credentials.bot_token, credentials.app_token) if token in terminal.all]
+
+
+@pytest.mark.full
+async def test_the_demo_keeps_its_link_alive_until_enter(tmp_path: Path, ended: AsyncExitStack) -> None:
+    """Pressed before that, it is no answer."""
+    demo = await start(tmp_path, ended, "demo", "--once", "Fix the typos")
+    await demo.types("\n")
+    await demo.sees("Its page stays until you press Enter.")
+    link = re.search(r"Pull request: (\S+)\r\nIts page", demo.all)
+    assert link is not None
+    async with aiohttp.ClientSession() as session, session.get(link[1]) as page:
+        assert page.status == 200
+    await demo.types("\n")
+    async with asyncio.timeout(PATIENCE):
+        assert await demo.process.wait() == 0
