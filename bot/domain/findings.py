@@ -42,9 +42,9 @@ class Finding:
         return cls(check, FindingStatus.OK, found)
 
     @classmethod
-    def warning(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:
+    def warning(cls, check: str, found: str, *, why: str, fix: str) -> Self:
         """Returns a finding about a fault that does not keep jobs from working."""
-        return cls(check, FindingStatus.WARNING, found, why, fix, passing)
+        return cls(check, FindingStatus.WARNING, found, why, fix)
 
     @classmethod
     def error(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:

@@ -11,6 +11,8 @@ from bot.domain.commands.signs import latin
 MOST_PROJECTS = 100
 """The most options that Slack allows in a menu."""
 _WORD = re.compile(r"\w+")
+_MANY_ACCENTS = re.compile(r"([^\w\s\x00-\x7f]{30})[^\w\s\x00-\x7f]+")
+"""More than any language has in a row (UAX 15, stream-safe text): normalizing takes quadratic time in their number."""
 LOOKED_AT = 20_000
 """Characters of a prompt that are searched for a project's words."""
 
@@ -226,5 +228,5 @@ def normal_words(text: str) -> str:
     """Returns a text's words in lower case, each between two spaces, so that a plain search finds whole words and
     phrases.
     """
-    words = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    words = _WORD.findall(unicodedata.normalize("NFKC", _MANY_ACCENTS.sub(r"\1", text)).casefold())
     return f" {' '.join(words)} " if words else ""

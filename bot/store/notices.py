@@ -27,8 +27,7 @@ from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
 
-_BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
-_OPEN_BY_KEY = _BY_KEY.where(notices.c.due_at.is_not(None))
+_OPEN_BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"), notices.c.due_at.is_not(None))
 _CARD_NOT_POSTED = and_(
     notices.c.delivery == Delivery.CARD,
     # Given as text: SQLAlchemy cannot correlate a subquery with an upsert's SET, since that is no SELECT. It would
@@ -133,10 +132,6 @@ class Notices:
     async def drop_held(self, thread_id: str) -> None:
         """Deletes the posts that are held back in the thread, which is locked: those that are not due yet."""
         await self._session.execute(_DROP_HELD, {"thread": thread_id, "now": self._session.now})
-
-    async def has(self, thread_id: str, key: NoticeKey) -> bool:
-        """Returns whether a notice with this key was recorded in the thread, which is locked."""
-        return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))
 
     async def is_open(self, thread_id: str, key: NoticeKey) -> bool:
         """Returns whether a notice with this key is still to be delivered in the thread, which is locked."""

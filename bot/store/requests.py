@@ -185,9 +185,9 @@ class Requests:
         """Returns whether more than one follow-up of the thread waits to be sent."""
         return len(await self._session.rows(_SEVERAL_WAIT, thread=thread_id)) > 1
 
-    async def save(self, request: Request, *, due_in: float = 0.0) -> None:
+    async def save(self, request: Request) -> None:
         """Saves a request's texts, attachments, times, state and problem. A waiting request keeps its due time, or is
-        due in this many seconds if it had none; a claim for preparing or sending stays. A start's text becomes its
+        due now if it had none; a claim for preparing or sending stays. A start's text becomes its
         thread's prompt, unless it was withdrawn.
         """
         names = ("text", "latest_text", "edited_at", "recorded_at", "state", "problem")
@@ -196,7 +196,7 @@ class Requests:
         if request.state is RequestState.RECEIVED:
             values["attempts"] = case((requests.c.state == RequestState.RECEIVED, requests.c.attempts), else_=0)
         if request.state in {RequestState.RECEIVED, RequestState.WAITING}:
-            values["due_at"] = func.coalesce(requests.c.due_at, self._session.now + due_in)
+            values["due_at"] = func.coalesce(requests.c.due_at, self._session.now)
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:
             values |= {"due_at": None, "fetched": None, **FREE}
         await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))

@@ -15,7 +15,7 @@ from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, Scope, granted
 from bot.slack.sending.web_api import call, call_with_headers
 
 TOKEN, SCOPES, CLOCK = "slack.bot_token", "slack.scopes", "slack.clock"
-CONNECTION, SIGNING_SECRET = "slack.app_token", "slack.signing_secret"
+CONNECTION = "slack.app_token"
 _UNREACHABLE = "Look at this machine's network, its proxy (HTTPS_PROXY) and SLACK_API_URL."
 _CLOCK_TOLERANCE = 60.0
 """Seconds. Slack's signatures are valid for 300, and leases and reports are wrong long before."""

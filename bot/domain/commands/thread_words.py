@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 
 from bot.domain.commands.signs import latin
@@ -67,8 +66,6 @@ _FILLERS = frozenset(
 """Words that do not change the meaning of the one beside them."""
 _LONGEST, _MOST_WORDS = 60, 3
 """The maximum characters, and words besides fillers, of a message that can be a word for Pagehand."""
-_LIKENESS = 0.7
-"""As difflib measures it: `stpo`, `statsu` and `retyr` are near enough, `note` and `step-by-step` are not."""
 _REPEATED = re.compile(r"(.)\1+")
 
 
@@ -103,8 +100,15 @@ def _marked_word(said: str) -> Word | UnclearWord | None:
         return None
     if len(spoken) == 1 and (word := _UNMISTAKABLE.get(_REPEATED.sub(r"\1", spoken[0]))):
         return Word(word)
-    near = get_close_matches(spoken[0].strip(_QUESTION + _PUNCTUATION), _PROBABLY, n=1, cutoff=_LIKENESS)
-    return UnclearWord(_PROBABLY[near[0]]) if near else None
+    first = spoken[0].strip(_QUESTION + _PUNCTUATION)
+    return next((UnclearWord(meant) for word, meant in _PROBABLY.items() if _is_near(first, word)), None)
+
+
+def _is_near(said: str, word: str) -> bool:
+    """Returns whether it is the word, or one letter was added, left out or mistyped, or two neighbours are swapped."""
+    while said and said[0] == word[:1]:
+        said, word = said[1:], word[1:]
+    return word in {said[1:], f"{said[1:2]}{said[:1]}{said[2:]}"} or word[1:] in {said, said[1:]}
 
 
 def _bare_word(said: str) -> Word | None:

@@ -230,7 +230,8 @@ _AFTER_HOST = "*_~.,;:!"
 
 def looks_like_an_address(words: str) -> bool:
     """Returns whether people may read it as an address, even with invisible or look-alike characters."""
-    decomposed = unicodedata.normalize("NFKD", words)
+    # Each by itself: normalizing a text takes quadratic time in its accents, and here their order is the same.
+    decomposed = "".join(unicodedata.normalize("NFKD", sign) for sign in words)
     seen = "".join(sign for sign in decomposed if unicodedata.category(sign) not in {"Mn", "Me", "Cf"})
     return bool(_ADDRESS.search(seen) or _ADDRESS.search(seen.translate(_EMPHASIS)))
 

@@ -27,8 +27,8 @@ REPLY = "1700000002.000100"
 EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
 
 
-async def save_words(store: Store, request: Request, due_in: float = 0.0) -> None:
-    await store.transact(lambda tx: tx.requests.save(request, due_in=due_in))
+async def save_words(store: Store, request: Request) -> None:
+    await store.transact(lambda tx: tx.requests.save(request))
 
 
 async def keep(store: Store, reply: Reply) -> bool:
@@ -48,7 +48,7 @@ async def test_new_words_keep_their_due_time(store: Store, clock: FakeClock) -> 
     await watched(store)
     await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY), due_in=5.0))
     request = await get_request(store, f"t1-{REPLY}")
-    await save_words(store, replace(request, text="second", edited_at="1700000009.000100"), due_in=60.0)
+    await save_words(store, replace(request, text="second", edited_at="1700000009.000100"))
     assert await claim_requests(store) == []
     clock.advance(5.1)
     (claimed,) = await claim_requests(store)
@@ -64,15 +64,13 @@ async def test_words_in_flight_stay_claimed_beside_the_newest(store: Store) -> N
     assert (await get_request(store, claimed.request.id)).latest_text == ""
 
 
-async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store, clock: FakeClock) -> None:
+async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store) -> None:
     await watched(store)
     await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
     request = await get_request(store, f"t1-{REPLY}")
     await save_words(store, replace(request, state=RequestState.WITHDRAWN, text=""))
     assert await claim_requests(store) == []
-    await save_words(store, replace(request, state=RequestState.WAITING, text="again"), due_in=1.0)
-    assert await claim_requests(store) == []
-    clock.advance(1.1)
+    await save_words(store, replace(request, state=RequestState.WAITING, text="again"))
     (claimed,) = await claim_requests(store)
     assert claimed.request.text == "again"
 

@@ -181,9 +181,9 @@ async def test_a_held_notice_keeps_its_place(store: Store, clock: FakeClock) -> 
 async def test_a_notice_is_identified_by_its_key_in_its_thread(store: Store) -> None:
     key = "click/T1/" + "1.2.abc" * 99
     await add(store, a_thread(), say=[a_post(key)])
-    assert await store.transact(lambda tx: tx.notices.has("t1", NoticeKey(key)))
-    assert not await store.transact(lambda tx: tx.notices.has("t1", NoticeKey(key[:-1])))
-    assert not await store.transact(lambda tx: tx.notices.has("t2", NoticeKey(key)))
+    assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key)))
+    assert not await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key[:-1])))
+    assert not await store.transact(lambda tx: tx.notices.is_open("t2", NoticeKey(key)))
 
 
 async def test_a_notice_is_loaded_as_recorded(store: Store, clock: FakeClock) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.slack.rendering.agent_markdown import BREAK, defused, markdown_pieces
+from bot.slack.rendering.markdown_links import looks_like_an_address
 from bot.slack.rendering.text import link, safe_url
 
 LIVE_MENTION = re.compile(r"<[!@#][A-Za-z^]|@(here|channel|everyone|group)\b", re.IGNORECASE)
@@ -286,6 +287,13 @@ def test_reordering_and_hidden_characters_are_removed() -> None:
 
 def test_an_unclosed_fence_is_closed() -> None:
     assert defused("```sh\npip install …") == "```sh\npip install …\n```"
+
+
+@pytest.mark.timeout(10)
+def test_many_accents_are_searched_for_an_address_in_linear_time() -> None:
+    many = "\u0345\u0301\u0323\u0321\u05b0" * 20_000
+    assert looks_like_an_address(f"good.{many}example")
+    assert not looks_like_an_address(many)
 
 
 def test_an_overlong_fence_is_left_open() -> None:

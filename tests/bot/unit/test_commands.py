@@ -194,6 +194,9 @@ def test_a_control_word_alone_is_for_pagehand(word: ThreadWord) -> None:
         "<@UBOT> cancel",
         "<@UBOT> retry this",
         "!list",
+        "!soon",
+        "!stepwise",
+        "!spot it",
         "!important",
         "![a picture](a.png)",
         "!!! note",
@@ -235,6 +238,7 @@ def test_an_unmistakable_control_word_is_understood(text: str, word: ThreadWord)
     ("text", "word"),
     [
         *((text, ThreadWord.STOP) for text in ("!stpo", "!stop?", "!stop using the passive", "!quit", "!cancle")),
+        *((text, ThreadWord.STOP) for text in ("!top", "!staop it", "!step", "!sotp", "!xstop", "!stops please")),
         ("!statsu", ThreadWord.STATUS),
         ("!un-mute", ThreadWord.UNMUTE),
         ("!again", ThreadWord.RETRY),

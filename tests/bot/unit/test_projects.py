@@ -15,6 +15,7 @@ from bot.domain.projects import (
     Route,
     Routed,
     UnknownProject,
+    normal_words,
     route,
 )
 from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
@@ -96,6 +97,13 @@ def test_two_matches_are_asked_about_despite_a_personal_default() -> None:
 def test_keywords_beyond_the_limit_are_not_searched_for() -> None:
     """Any prompt is searched in bounded time."""
     assert route(THREE, prompt="a " * 20_000 + "tutorial") == Ambiguous(("guides", "api", "blog"))
+
+
+@pytest.mark.timeout(10)
+def test_many_accents_are_read_in_linear_time() -> None:
+    many = "\u0345\u0301\u0323\u0321\u05b0" * 20_000
+    first, *_, last = normal_words(f"e\u0301 {many} Tutorial").split()
+    assert (first, last) == ("\u00e9", "tutorial")
 
 
 def test_a_channel_without_its_own_settings_uses_the_general_ones() -> None:

@@ -203,7 +203,6 @@ async def _record(store: Store, clock: FakeClock) -> None:
     assert not await store.transact(again)
     assert await store.transact(lambda tx: tx.threads.get("t1"))
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
-    assert await store.transact(lambda tx: tx.notices.has("t1", NoticeKey("a")))
     assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey("a")))
     await store.transact(lambda tx: tx.notices.drop_held("t1"))
     await store.transact(lambda tx: tx.notices.try_again("t1", NoticeKey("a")))
