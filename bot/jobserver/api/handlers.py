@@ -31,7 +31,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
-from bot.runtime.http.connection import mark_authenticated
+from bot.runtime.http.server import mark_authenticated
 from bot.runtime.log_context import current_log_context, log_context
 
 logger = logging.getLogger(__name__)

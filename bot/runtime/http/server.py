@@ -1,24 +1,23 @@
 """A small HTTP server that idle, slow and broken clients cannot block, and whose log they cannot flood.
 
-aiohttp does not limit the time that a request may take to arrive, the number of connections, or the memory that they
-use together. It answers malformed requests with its own version number, and logs a traceback for each. When the process
-runs out of sockets, asyncio logs a traceback for each failed accept (up to Python 3.11, over a hundred at a time).
+Most of it is aiohttp's runner. That does not limit the time that a request may take to arrive, the number of
+connections, or the memory that they use together. It decompresses bodies before a handler asks for it, reads up to 256
+KiB at once from each connection, answers malformed requests with its own version number, and logs a traceback for each.
 """
 
 import asyncio
-import itertools
 import logging
 import socket
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from http import HTTPStatus
+from typing import Any, Generic, TypeVar
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
-from bot.runtime.http.connection import MOST_AT_ONCE, HttpConnection, Server, track_request
 from bot.runtime.logging import ThrottledLogger
-from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 
@@ -82,11 +81,8 @@ MOST_CONNECTIONS = 400
 """Well below the 1,024 files that a process may have open by default, some of which are needed elsewhere."""
 MOST_PENDING_BYTES = 16 << 20
 """The limit for all unauthenticated requests together."""
-_BACKLOG = 512
-_MOST_ACCEPTED = 64
-"""Connections accepted in a row before the open ones get their turn."""
-_PAUSE = 0.2
-"""Seconds until the next attempt to accept a connection when the system is out of sockets."""
+_MOST_AT_ONCE = 4_096
+"""Bytes read from a connection before it is another one's turn."""
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -94,13 +90,13 @@ def listening_socket(host: str, port: int) -> socket.socket:
     address = host.strip("[]")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        return socket.create_server((address, port), family=family, backlog=_BACKLOG)
+        return socket.create_server((address, port), family=family)
     except OSError as error:
         why = str(error.strerror).partition(" (while ")[0]  # Python adds which address it tried
         raise OSError(error.errno, f"cannot listen on {host}, port {port}: {why}") from None
 
 
-class HttpServer(Server):
+class HttpServer:
     """Serves an application, which must not have been started. Times are in seconds.
 
     Above `most_connections`, the connection that has been idle longest is closed, so a client that sends a request at
@@ -120,27 +116,26 @@ class HttpServer(Server):
         shutdown_timeout: float = 0.1,
         handler_cancellation: bool = False,
     ) -> None:
-        app.middlewares.insert(0, track_request)
+        app.middlewares.insert(0, _track_request)
         app.on_response_prepare.append(_without_version)
         self.request_seconds = request_seconds
         self.idle_seconds = idle_seconds
         self.log = ThrottledLogger(logger)
-        self.buffer = memoryview(bytearray(MOST_AT_ONCE))
+        self.buffer = memoryview(bytearray(_MOST_AT_ONCE))
+        self.waiting: dict[HttpConnection, None] = {}
+        """Connections without a complete request; the one that has waited longest comes first."""
         self._most = most_connections
         self._pending = PendingBytes[HttpConnection](most_pending_bytes, senders=most_connections)
         self._runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=shutdown_timeout, handler_cancellation=handler_cancellation
         )
-        self._listener: socket.socket | None = None
-        self._accepting, self._connecting = BackgroundTasks(), BackgroundTasks()
+        self._listening: asyncio.Server | None = None
         self._connections: set[HttpConnection] = set()
-        self._waiting: dict[HttpConnection, None] = {}
-        """Connections without a complete request; the one that has waited longest comes first."""
 
     @property
     def port(self) -> int:
         """The port it listens on; 0 if it does not listen."""
-        return int(self._listener.getsockname()[1]) if self._listener is not None else 0
+        return int(self._listening.sockets[0].getsockname()[1]) if self._listening is not None else 0
 
     @property
     def pending_bytes(self) -> int:
@@ -149,45 +144,37 @@ class HttpServer(Server):
 
     async def start(self, listener: socket.socket) -> None:
         """Serves requests from a listening socket, which `stop` closes."""
-        listener.setblocking(False)
-        self._listener = listener
         await self._runner.setup()
-        self._accepting.spawn(self._accept(listener), name="http-accept")
+        self._listening = await asyncio.get_running_loop().create_server(self._connection, sock=listener)
 
-    async def stop_listening(self) -> None:
+    def _connection(self) -> "HttpConnection":
+        if (manager := self._runner.server) is None:
+            raise ConnectionAbortedError("the server is stopping")
+        return HttpConnection(self, manager)
+
+    def stop_listening(self) -> None:
         """Accepts no new connections. Requests in progress continue."""
-        await self._accepting.cancel()
-        await self._connecting.drain(_PAUSE)
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None
 
     async def stop(self) -> None:
         """Closes everything."""
-        await self.stop_listening()
+        self.stop_listening()
         await self._runner.cleanup()
 
-    # -- called by connections --------------------------------------------------------------------------------------
-
-    def opened(self, connection: HttpConnection) -> None:
-        """See Server."""
+    def opened(self, connection: "HttpConnection") -> None:
+        """A connection is open and waits for its first request."""
         self._connections.add(connection)
-        self._waiting[connection] = None
+        self.waiting[connection] = None
         if len(self._connections) > self._most:
             self.log.warning("more than %d connections are open: closing those idle longest", self._most)
-            self._close_longest_idle()
+            if oldest := next(iter(self.waiting), None):
+                self.closed(oldest)
+                oldest.abort()
 
-    def idle(self, connection: HttpConnection) -> None:
-        """See Server."""
-        if connection in self._connections:
-            self._waiting[connection] = None
-
-    def busy(self, connection: HttpConnection) -> None:
-        """See Server."""
-        self._waiting.pop(connection, None)
-
-    def count_pending(self, connection: HttpConnection, size: int) -> bool:
-        """See Server."""
+    def count_pending(self, connection: "HttpConnection", size: int) -> bool:
+        """Counts bytes of a request. Returns False if the connection was closed to free memory."""
         evicted = self._pending.add(connection, size)
         if evicted:
             self.log.warning("unauthenticated requests use too much memory: closing the largest and slowest")
@@ -196,51 +183,149 @@ class HttpServer(Server):
             each.abort()
         return connection not in evicted
 
-    def clear_pending(self, connection: HttpConnection) -> None:
-        """See Server."""
+    def idle(self, connection: "HttpConnection") -> None:
+        """A connection waits for its next request."""
+        self.clear_pending(connection)
+        if connection in self._connections:
+            self.waiting[connection] = None
+
+    def clear_pending(self, connection: "HttpConnection") -> None:
+        """A connection's request is answered, or its sender is known."""
         self._pending.forget(connection)
 
-    def closed(self, connection: HttpConnection) -> None:
-        """See Server."""
+    def closed(self, connection: "HttpConnection") -> None:
+        """A connection is closed."""
         self._connections.discard(connection)
-        self._waiting.pop(connection, None)
-        self._pending.forget(connection)
+        self.waiting.pop(connection, None)
+        self.clear_pending(connection)
 
-    def _close_longest_idle(self) -> None:
-        oldest = next(iter(self._waiting), None)
-        if oldest is not None:
-            self.closed(oldest)
-            oldest.abort()
 
-    # -- accepting --------------------------------------------------------------------------------------------------
+class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
+    """aiohttp's connection, with a deadline for each request, a limit on reads, and errors that reveal little."""
 
-    async def _accept(self, listener: socket.socket) -> None:
-        """Accepts connections, forever. It replaces asyncio's own loop; the module's docstring says why."""
-        loop = asyncio.get_running_loop()
-        for number in itertools.count(1):
-            try:
-                accepted, _ = await loop.sock_accept(listener)
-            except OSError as error:
-                self.log.warning("cannot accept more connections: %s", error.strerror)
-                self._close_longest_idle()
-                await asyncio.sleep(_PAUSE)
-                continue
-            self._connecting.spawn(self._connect(accepted), name="http-connect")
-            if number % _MOST_ACCEPTED == 0:
-                await asyncio.sleep(0)
+    def __init__(self, server: HttpServer, manager: web.Server) -> None:
+        super().__init__(
+            manager,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # as aiohttp's own runner passes it
+            keepalive_timeout=server.idle_seconds,
+            lingering_time=server.request_seconds / 2,
+            auto_decompress=False,
+        )
+        self._server = server
+        self._deadline: asyncio.TimerHandle | None = None
+        self._has_begun = self._is_answering = self._is_authenticated = False
+        self._request: web.Request | None = None
 
-    async def _connect(self, accepted: socket.socket) -> None:
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(self._connection, accepted)
-        except Exception as error:  # noqa: BLE001 - one failed connection must not stop the next
-            self.log.warning("a connection failed while it was being opened (%s)", type(error).__name__)
-            accepted.close()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._server.opened(self)
 
-    def _connection(self) -> HttpConnection:
-        manager = self._runner.server
-        if manager is None:
-            raise ConnectionAbortedError("the server is stopping")
-        return HttpConnection(self, manager)
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._server.closed(self)
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a hint
+        """Returns the buffer for the next bytes, which all connections share."""
+        return self._server.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._server.buffer[:nbytes]))
+
+    def data_received(self, data: bytes) -> None:
+        if data:  # aiohttp passes no data when it resumes parsing
+            if not self._has_begun and not self._is_answering:
+                self._limit_time()
+            self._has_begun = True
+            if not self._is_authenticated and not self._server.count_pending(self, len(data)):
+                return
+        super().data_received(data)
+
+    def request_started(self, request: web.Request) -> None:
+        """A request's head has arrived. If its body ends only after the response, that end is ignored."""
+        self._request = request
+        request.content.on_eof(lambda: self._request_complete(request))
+
+    def _request_complete(self, request: web.Request) -> None:
+        """The whole request has arrived. The server does not limit how long the application takes to respond."""
+        if request is self._request:
+            self._has_begun, self._is_answering = False, True
+            self._stop_waiting()
+            self._server.waiting.pop(self, None)
+
+    def request_answered(self) -> None:
+        """The response is sent. Bytes that have arrived since the request count as the start of the next one."""
+        self._request = None
+        self._is_answering = self._is_authenticated = False
+        self._stop_waiting()
+        self._server.idle(self)
+        if self._has_begun:
+            self._limit_time()
+
+    def authenticated(self) -> None:
+        """The request's sender is known."""
+        self._is_authenticated = True
+        self._server.clear_pending(self)
+
+    def abort(self) -> None:
+        """Closes the connection without a response, because a client that does not send may not read either."""
+        if isinstance(self.transport, asyncio.WriteTransport):
+            self.transport.abort()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = HTTPStatus.INTERNAL_SERVER_ERROR,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - quotes what was sent
+    ) -> web.StreamResponse:
+        if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._log_unreadable(exc)
+        elif not isinstance(exc, ConnectionError):
+            self._server.log.error("a request could not be answered", exc_info=exc)
+        if request.writer.output_size > 0:
+            raise ConnectionAbortedError("the response has started")
+        answer = web.Response(status=status, text=HTTPStatus(status).phrase, headers={"Server": "Pagehand"})
+        answer.force_close()
+        return answer
+
+    def log_exception(self, *_: Any, **details: Any) -> None:
+        fault = details.get("exc_info")
+        if isinstance(fault, web.RequestPayloadError):  # in the rest of the body, read after the response
+            self._log_unreadable(fault)
+        else:
+            self._server.log.error("a connection failed", exc_info=fault)
+
+    def _log_unreadable(self, fault: BaseException | None) -> None:
+        self._server.log.warning("rejected a malformed request (%s)", type(fault).__name__)
+
+    def _limit_time(self) -> None:
+        self._deadline = asyncio.get_running_loop().call_later(self._server.request_seconds, self.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def mark_authenticated(request: web.BaseRequest) -> None:
+    """Marks a request's sender as known: its bytes no longer count towards the limit for unknown senders."""
+    if isinstance(request.protocol, HttpConnection):
+        request.protocol.authenticated()
+
+
+@web.middleware
+async def _track_request(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Tells the connection when a request starts and when it is answered."""
+    connection = request.protocol
+    if not isinstance(connection, HttpConnection):
+        return await handler(request)
+    connection.request_started(request)
+    try:
+        return await handler(request)
+    finally:
+        connection.request_answered()
 
 
 async def _without_version(_: web.Request, answer: web.StreamResponse) -> None:

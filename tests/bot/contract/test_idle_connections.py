@@ -3,9 +3,7 @@
 import asyncio
 import contextlib
 import logging
-import os
 import resource
-import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -216,7 +214,7 @@ async def test_a_request_being_answered_is_never_evicted() -> None:
         asked = [await there.connect() for _ in range(2)]
         for _, writer in asked:
             writer.write(WHOLE)
-        while len(there.server._waiting):  # noqa: ASYNC110 - nobody tells that a request has come in
+        while len(there.server.waiting):  # noqa: ASYNC110 - nobody tells that a request has come in
             await asyncio.sleep(0.01)
         third, _ = await there.connect()
         async with asyncio.timeout(10):
@@ -225,50 +223,6 @@ async def test_a_request_being_answered_is_never_evicted() -> None:
             there.may_answer.set()
             for reader, _ in asked:
                 assert b"here you are" in await reader.readuntil(b"you are")
-
-
-async def test_exhausted_sockets_are_reported_once_and_recover(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async with plain(most=100) as there:
-        waiting = [socket.socket() for _ in range(20)]
-        with _no_file_to_be_had():
-            for client in waiting:
-                client.setblocking(False)
-                await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", there.server.port))
-            async with asyncio.timeout(10):
-                while not caplog.records:  # noqa: ASYNC110 - the log is what is looked at
-                    await asyncio.sleep(0.01)
-            await asyncio.sleep(0.5)  # a few more attempts
-        there.may_answer.set()
-        async with asyncio.timeout(10):
-            reader, writer = await there.connect()
-            writer.write(WHOLE)
-            assert b"here you are" in await reader.readuntil(b"you are")
-        assert [record.getMessage() for record in caplog.records] == [
-            "cannot accept more connections: Too many open files"
-        ]
-        assert not caplog.records[0].exc_info
-        for client in waiting:
-            client.close()
-
-
-@contextlib.contextmanager
-def _no_file_to_be_had() -> Iterator[None]:
-    """Nothing more can be opened in this process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken: list[int] = []
-    highest = max(int(file.name) for file in Path("/dev/fd").iterdir())
-    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
-    try:
-        with contextlib.suppress(OSError):
-            while True:
-                taken.append(os.dup(0))
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        for number in taken:
-            os.close(number)
 
 
 async def test_unreadable_requests_are_logged_once_without_traceback_or_version(

@@ -16,8 +16,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from bot.runtime.http.connection import mark_authenticated
-from bot.runtime.http.server import MOST_PENDING_BYTES, HttpServer, listening_socket
+from bot.runtime.http.server import MOST_PENDING_BYTES, HttpServer, listening_socket, mark_authenticated
 from bot.slack.receiving.transports.http_receiver import signature_of
 
 SECRET = "planted-secret-signing"

@@ -14,8 +14,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
 from bot.domain.gaps.gap import Listening
 from bot.domain.last_times import LastTime
-from bot.runtime.http.connection import mark_authenticated
-from bot.runtime.http.server import HttpServer
+from bot.runtime.http.server import HttpServer, mark_authenticated
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.tasks import BackgroundTasks
@@ -119,7 +118,7 @@ class HttpReceiver:
         if self._server is None:
             return
         until = asyncio.get_running_loop().time() + timeout
-        await self._server.stop_listening()
+        self._server.stop_listening()
         await self._requests.drain(timeout)
         await self._server.stop()
         await self._app.drain(max(until - asyncio.get_running_loop().time(), 0.0))
@@ -129,7 +128,10 @@ class HttpReceiver:
 
     async def _respond(self, request: web.Request) -> web.Response:
         self._check_head(request)
-        body = await _read(request)
+        try:
+            body = await request.read()
+        except web.RequestPayloadError:
+            raise web.HTTPBadRequest(text="not what its headers say") from None
         if not self._is_signed(request, body):
             self._note(LastTime.BAD_SIGNATURE)
             raise self._not_signed()
@@ -169,21 +171,6 @@ class HttpReceiver:
     def _not_signed(self) -> web.HTTPException:
         self._throttled_log.warning("a request that Slack did not sign, or signed over 5 minutes ago, is turned away")
         return web.HTTPUnauthorized(text="not signed by Slack")
-
-
-async def _read(request: web.Request) -> bytes:
-    """Reads a body. An incomplete body is released at once, even if a traceback still refers to it."""
-    body = bytearray()
-    try:
-        async for chunk in request.content.iter_any():
-            body += chunk
-            if len(body) > MAX_BODY:
-                raise web.HTTPRequestEntityTooLarge(MAX_BODY, len(body))
-        return bytes(body)
-    except web.RequestPayloadError:
-        raise web.HTTPBadRequest(text="not what its headers say") from None
-    finally:
-        body.clear()
 
 
 def _signature(request: web.Request) -> tuple[str, str]:
