@@ -79,13 +79,20 @@ async def test_how_the_last_answer_with_tools_ended_is_known(world: RelayWorld) 
     assert await asked("/v1/messages/count_tokens", tools=tools) is None
 
 
-@pytest.mark.parametrize(("api", "path"), [(OPENAI, "/v1/models"), (GEMINI, "/v1beta/models?pageSize=5")])
-async def test_each_api_gets_its_key_where_it_expects_it(api: ModelApi, path: str) -> None:
-    async with relay_world(api, header=api.header) as world:
+@pytest.mark.parametrize(
+    ("api", "header", "path"),
+    [
+        (OPENAI, OPENAI.header, "/v1/models"),
+        (OPENAI, "api-key", "/v1/models"),
+        (GEMINI, GEMINI.header, "/v1beta/models?pageSize=5"),
+    ],
+)
+async def test_each_api_gets_its_key_where_it_expects_it(api: ModelApi, header: str, path: str) -> None:
+    async with relay_world(api, header=header) as world:
         async with world.session.get(f"http://r{path}", headers={"Authorization": f"Bearer {world.run.token}"}) as r:
             assert r.status == 200
         sent = world.upstream.asked[0][0].headers
-        assert sent[api.header] == (f"Bearer {KEY}" if api is OPENAI else KEY)
+        assert sent[header] == (f"Bearer {KEY}" if header == "authorization" else KEY)
 
 
 @pytest.mark.parametrize("keys", [{}, {"x-api-key": "wrong"}, {"x-api-key": ""}, {"x-goog-api-key": KEY}])
