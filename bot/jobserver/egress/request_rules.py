@@ -7,6 +7,7 @@ it can reach out, store or address anything; tools pass only by name.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, assert_never
 
 RELAY = "Pagehand's model relay"
@@ -40,7 +41,7 @@ class Fields:
     An unknown field is refused if the object `is_closed`, even if it is empty.
     """
 
-    known: Collection[str] | None
+    known: frozenset[str] | None
     inside: Mapping[str, str] = field(default_factory=dict)
     is_closed: bool = False
     may_be_text: bool = False
@@ -51,7 +52,7 @@ ANYTHING = Fields(None)
 
 @dataclass(frozen=True)
 class Kinds:
-    """An object by its `type`, which a pattern matches; `what` it is, in refusals.
+    """An object by its `type`, which a pattern without groups matches; `what` it is, in refusals.
 
     An unknown type is refused if the kinds are `is_closed`.
     """
@@ -61,6 +62,16 @@ class Kinds:
     untyped: Fields | None = None
     is_closed: bool = False
     may_be_text: bool = False
+
+    @cached_property
+    def _known(self) -> tuple[re.Pattern[str], tuple[Fields, ...]]:
+        return re.compile("|".join(f"({pattern})" for pattern in self.kinds)), tuple(self.kinds.values())
+
+    def of(self, kind: str) -> Fields | None:
+        """Returns the shape of a type."""
+        pattern, shapes = self._known
+        found = pattern.fullmatch(kind)
+        return shapes[found.lastindex - 1] if found and found.lastindex else None
 
 
 @dataclass(frozen=True)
@@ -182,8 +193,7 @@ def _shaped(value: object, name: str, shapes: Shapes) -> Refusals:
 def _object(value: Mapping[str, Any], shape: Fields | Kinds, shapes: Shapes) -> Refusals:
     if isinstance(shape, Kinds):
         kind = kind_of(value)
-        kinds = (found for pattern, found in shape.kinds.items() if re.fullmatch(pattern, kind))
-        found = shape.untyped if value.get("type") is None else next(kinds, None)
+        found = shape.untyped if value.get("type") is None else shape.of(kind)
         if found is None:
             yield refused(shape.what, kind) if shape.is_closed else unfamiliar(shape.what, kind, value)
             return
