@@ -19,7 +19,6 @@ from bot.domain.notices.messages import (
     CardNotPosted,
     Notice,
     NoticeMessage,
-    PromptRequested,
     Reaction,
     StatusRequested,
 )
@@ -108,12 +107,6 @@ async def test_a_notice_is_a_reply_in_the_thread(world: SlackWorld) -> None:
     card, reply = world.workspace.channels.thread("docs", thread.ts or "")
     assert (card.ts, reply.ts) == (thread.ts, ts)
     assert reply.text.startswith(f"<@{thread.requester_id}>")
-
-
-async def test_plain_notices_have_no_blocks(world: SlackWorld) -> None:
-    thread = await world.posted()
-    await world.chat.post(thread, replace(notice(), without_blocks=True))
-    assert not world.workspace.channels.thread("docs", thread.ts or "")[-1].blocks
 
 
 async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: SlackWorld) -> None:
@@ -268,13 +261,6 @@ async def test_an_end_with_a_pull_request_is_broadcast_where_configured(world: S
     assert await chat.find(thread, "th1/finished") == ts
 
 
-async def test_a_channel_without_mentions_gets_none(world: SlackWorld) -> None:
-    """The text is the same."""
-    thread, chat = await world.posted(), notifying(world, NotificationSettings(mention=False))
-    await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
-    assert world.workspace.channels.thread("docs", thread.ts or "")[-1].text.startswith("Done.")
-
-
 async def test_a_requested_status_counts_follow_ups(world: SlackWorld) -> None:
     """They are the same as the card's."""
     ana = world.workspace.people["ana"]
@@ -399,15 +385,6 @@ async def test_answers_do_not_follow_redirects(world: SlackWorld) -> None:
 async def test_a_private_notice_without_a_person_is_refused(world: SlackWorld) -> None:
     with pytest.raises(ChatRejected):
         await world.chat.tell(world.thread, notice(ActionAnswered("", ActionAnswer.SENT_AGAIN)))
-
-
-async def test_a_long_prompt_is_shown_in_several_messages(world: SlackWorld) -> None:
-    ana = world.workspace.people["ana"]
-    text = "\n".join(f"line {number} & <more>" for number in range(2_000))
-    await world.chat.tell(world.thread, notice(PromptRequested(ana.id, text)))
-    told_in = ana.ephemerals("docs")
-    assert len(told_in) > 1
-    assert "line 1999" in str(told_in[-1].blocks)
 
 
 async def test_joining_a_channel(world: SlackWorld) -> None:

@@ -96,21 +96,6 @@ def changed(before: Json, after: Json, at: str, *, by: str = "UANA", **outside: 
     return envelope(event, **outside)
 
 
-def deleted(before: Json, at: str) -> Json:
-    event = {
-        "type": "message",
-        "subtype": "message_deleted",
-        "hidden": True,
-        "channel": "C1",
-        "channel_type": "channel",
-        "ts": at,
-        "event_ts": at,
-        "deleted_ts": TS,
-        "previous_message": before,
-    }
-    return envelope(event)
-
-
 async def take(app: SlackApp, world: CoreWorld, *payloads: Json, wait: float = 5) -> None:
     for payload in payloads:
         assert (await app.handle_payload(payload)).status == 200
@@ -153,19 +138,6 @@ async def test_a_documented_edit_without_previous_message_only_offers(world: Cor
         del edit["event"]["previous_message"]
         await take(app, world, edit)
     assert told(world) == [("reply_edited", "Ask \x02@U8\x03")]
-
-
-@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2]])
-async def test_a_reply_deleted_before_sending_is_not_sent_in_any_order(
-    world: CoreWorld, app: SlackApp, order: list[int]
-) -> None:
-    ts = await world.started()
-    first, second = written(ts, "one"), written(ts, "two")
-    events = [posted(ts, "one"), changed(first, second, CHANGED[0]), deleted(second, CHANGED[1])]
-    await take(app, world, *(events[index] for index in order), *events)
-    assert world.job_api.messages["job-1"] == []
-    assert world.chat.reactions == {}
-    assert told(world) == []
 
 
 async def test_a_removed_file_does_not_change_the_words(world: CoreWorld, app: SlackApp) -> None:

@@ -687,11 +687,6 @@ def test_a_huge_prompt_is_shown_whole_in_several_messages() -> None:
     ]
 
 
-def test_without_blocks_the_notice_is_plain_text() -> None:
-    (message,) = say(RequestUncertain(FOLLOW_UP), without_blocks=True)
-    assert message.blocks == ()
-
-
 def test_help_names_the_command_and_the_marks() -> None:
     words = help_text(MessageContext(command="/pages"))
     for expected in ("`/pages ", "`//`", ":eyes:", ":white_check_mark:", ":warning:"):

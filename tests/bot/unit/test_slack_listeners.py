@@ -220,12 +220,6 @@ async def test_a_replys_files_and_attachments_are_recorded(
     assert (reply.text, reply.attachments) == (words, attachments)
 
 
-async def test_a_link_preview_is_not_a_forwarded_message(world: ListeningWorld) -> None:
-    await world.take(event(attachments=[{"is_msg_unfurl": True}, {"from_url": "https://x.example"}, "?"]))
-    (reply,) = world.service.received
-    assert (reply.text, reply.attachments) == ("Also fix <this>", Attachments())
-
-
 # -- edits and deletions ----------------------------------------------------------------------------------------------
 
 
@@ -374,22 +368,6 @@ async def test_an_edit_that_could_not_be_recorded_is_not_acknowledged(
 ) -> None:
     world.service.fault = StoreUnavailable("locked")
     assert (await world.take(payload)).status != 200
-
-
-@pytest.mark.parametrize(
-    ("changes", "team"),
-    [
-        ({"user_team": "T2"}, "T2"),
-        ({"team": "T2"}, "T2"),
-        ({"team": None, "source_team": "T2"}, "T2"),
-        ({"team": None}, "T1"),
-    ],
-)
-async def test_people_of_other_organisations_keep_their_team(
-    world: ListeningWorld, changes: dict[str, Any], team: str
-) -> None:
-    await world.take(event(**changes))
-    assert world.service.received[0].person == Person("U0ANA", team)
 
 
 @pytest.mark.parametrize("fault", [StoreUnavailable("locked"), NotRecorded()])

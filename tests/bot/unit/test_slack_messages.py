@@ -172,17 +172,6 @@ async def test_a_mention_that_could_not_be_recorded_is_redelivered(world: Listen
 # -- people -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("changes", "team"),
-    [({"team": "T2"}, "T2"), ({"user_team": "E2", "team": None}, "E2"), ({"source_team": "T2", "team": None}, "T2")],
-)
-async def test_people_of_other_organizations_keep_their_team(
-    world: ListeningWorld, changes: dict[str, Any], team: str
-) -> None:
-    await world.take(message(**changes) | {"is_ext_shared_channel": True})
-    assert world.service.started == [asked(person=Person("U0ANA", team))]
-
-
 async def test_a_person_slack_does_not_identify_is_passed_on_as_unknown(world: ListeningWorld) -> None:
     shared = {"is_ext_shared_channel": True}
     assert (await world.take(mention(team=None) | shared)).status == 200
