@@ -17,6 +17,8 @@ import pytest
 from support.hypothesis_settings import examples
 
 import bot
+from bot.jobserver.egress.model_login import APIS
+from bot.jobserver.egress.request_rules import Kinds
 from bot.runtime.secrets.assignments import SHAPES
 from bot.runtime.secrets.patterns import PATTERNS, compiled
 
@@ -26,7 +28,11 @@ LENGTH, CPU_SECONDS = 100_000, 1
 TRIES = max(examples(8) // 4, 1)
 AT_KEYWORDS = "bot.secrets:"
 """The rules for secrets are tried at their keywords; test_secret_masking repeats each keyword."""
-IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "patterns", "tokens")}
+IN_RULES = {
+    "bot.jobserver.egress.model_api",
+    "bot.jobserver.egress.request_rules",
+    *(f"bot.runtime.secrets.{name}" for name in ("assignments", "patterns", "tokens")),
+}
 """Their patterns are all in a table, or a constant."""
 NOT_FOR_STRANGERS = {
     "bot.app.settings.config",
@@ -62,6 +68,10 @@ def patterns() -> Iterator[tuple[str, AnyPattern]]:
                 yield f"{module.name}.{name}", value
     yield from ((f"{AT_KEYWORDS}{place.name}:{number}", place.pattern) for number, place in enumerate(PATTERNS))
     yield from ((f"{AT_KEYWORDS}{shape.name}", compiled(shape.expression)) for shape in SHAPES)
+    shapes = itertools.chain(*(api.shapes.values() for api in APIS.values()))
+    kinds = itertools.chain(*(shape.kinds for shape in shapes if isinstance(shape, Kinds)))
+    paths = itertools.chain(*(api.requests for api in APIS.values()))
+    yield from ((f"bot.jobserver.egress:{each}", re.compile(each)) for each in itertools.chain(kinds, paths))
     for file in ROOT.rglob("*.py"):
         module_name = ".".join(("bot", *file.relative_to(ROOT).with_suffix("").parts))
         if module_name not in NOT_FOR_STRANGERS | IN_RULES:
