@@ -15,7 +15,6 @@ from aiohttp import web
 
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of, clients_of
-from bot.app.early_health import Listen, early_health, listen
 from bot.app.edges import Edges, open_edges
 from bot.app.metrics.readings import Readings, free_bytes
 from bot.app.settings.config import Config
@@ -29,6 +28,7 @@ from bot.jobs.settings import MOST_CONNECTIONS
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RECOVERY_SECONDS, RecordingHealth
 from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
+from bot.runtime.http.early_health import early_health
 from bot.runtime.http.health_page import HealthPage, health_routes
 from bot.runtime.http.metrics_page import metrics_route
 from bot.runtime.process_signals import freeze_startup_objects, run_until_signal
@@ -97,16 +97,9 @@ class App:
     """The bot: call `start`, then `stop`. `owner` identifies this run of the process in the database."""
 
     def __init__(
-        self,
-        config: Config,
-        edges: Edges,
-        role: Role = Role.RUN,
-        *,
-        timings: HealthTimings | None = None,
-        listen: Listen = listen,
+        self, config: Config, edges: Edges, role: Role = Role.RUN, *, timings: HealthTimings | None = None
     ) -> None:
         self._edges = edges
-        self._listen = listen
         self._role = role
         self._timings = timings or HealthTimings()
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -294,7 +287,7 @@ class App:
             )
         secret = config.slack_signing_secret or RotatingSecret("")
         pages, note = [*health_routes(self.health), *self._metrics_at_port], self._happened.add
-        at = partial(self._listen, config.host, config.port)
+        at = partial(edges.listen, config.host, config.port)
         return HttpReceiver(slack, secret, listen=at, pages=pages, note=note)
 
     def _build_page(self, config: Config) -> HealthPage | None:
@@ -302,11 +295,12 @@ class App:
         platform checks that the process is up.
         """
         if self._role is Role.WEB and self.receiver is None:
-            return HealthPage(self.health, partial(self._listen, config.host, config.port), more=self._metrics_at_port)
-        if config.health_port is None:
+            address, more = (config.host, config.port), self._metrics_at_port
+        elif config.health_port is not None:
+            address, more = (config.health_host, config.health_port), self._metrics
+        else:
             return None
-        at = partial(self._listen, config.health_host, config.health_port)
-        return HealthPage(self.health, at, more=self._metrics)
+        return HealthPage(self.health, partial(self._edges.listen, *address), more)
 
     def _build_metrics(self, config: Config) -> Sequence[web.RouteDef]:
         page = self._edges.metrics.page
@@ -341,10 +335,11 @@ async def run(config: Config, role: Role = Role.RUN, *, decorate: Callable[[Edge
 
 
 async def _start_app(config: Config, role: Role, decorate: Callable[[Edges], None]) -> App:
-    async with early_health(_addresses(config, role)) as listen_there:
+    async with early_health(_addresses(config, role)) as listen:
         edges = await open_edges(config)
+        edges.listen = listen
         decorate(edges)
-        app = App(config, edges, role, listen=listen_there)
+        app = App(config, edges, role)
         freeze_startup_objects()
         try:
             await app.start()

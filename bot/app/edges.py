@@ -31,6 +31,7 @@ from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
+from bot.runtime.http.early_health import Listen, listen_on
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.current_messages import SlackCurrentMessages
 from bot.slack.receiving.modals.opener import ModalEdges
@@ -95,6 +96,8 @@ class Edges:
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
     metrics: Metrics = field(default_factory=Metrics)
+    listen: Listen = listen_on
+    """How the servers for Slack's requests and health checks get their sockets."""
     token_refused: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when Slack refuses the bot token."""
     channel_aliases: Mapping[str, str] = field(default_factory=dict)

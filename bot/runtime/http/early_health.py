@@ -17,7 +17,7 @@ Listen = Callable[[str, int], socket.socket]
 """Returns a listening socket for a host and port."""
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen_on(host: str, port: int) -> socket.socket:
     """Returns a listening socket. Raises CannotStart if the address cannot be used."""
     try:
         return listening_socket(host, port)
@@ -39,11 +39,11 @@ async def early_health(addresses: Iterable[tuple[str, int]]) -> AsyncIterator[Li
         yield ComponentStatus("start", seconds, reason, critical=True, grace_seconds=0.0)
 
     def taken_over(host: str, port: int) -> socket.socket:
-        return early[host, port].dup() if (host, port) in early else listen(host, port)
+        return early[host, port].dup() if (host, port) in early else listen_on(host, port)
 
     async with AsyncExitStack() as stack:
         for address in addresses:
-            early[address] = stack.enter_context(listen(*address))
+            early[address] = stack.enter_context(listen_on(*address))
             page = HealthPage(Health(starting), early[address].dup)
             stack.push_async_callback(page.stop)
             await page.start()
