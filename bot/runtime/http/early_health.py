@@ -6,6 +6,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from aiohttp import web
+
 from bot.errors import CannotStart
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage
@@ -27,7 +29,7 @@ def listen_on(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def early_health(addresses: Iterable[tuple[str, int]]) -> AsyncIterator[Listen]:
-    """Answers 200 to `/health/live`, and 503 to the other health checks, at these hosts and ports.
+    """Answers 200 to `/health/live`, 503 to the other health checks, and nothing else, at these hosts and ports.
 
     Yields the function by which the servers that take over get their sockets. They listen before the context ends, so
     that no request is refused in between.
@@ -44,8 +46,15 @@ async def early_health(addresses: Iterable[tuple[str, int]]) -> AsyncIterator[Li
     async with AsyncExitStack() as stack:
         for address in addresses:
             early[address] = stack.enter_context(listen_on(*address))
-            page = HealthPage(Health(starting), early[address].dup)
+            page = HealthPage(Health(starting), early[address].dup, [web.route("*", "/{_:.*}", _no_answer)])
             stack.push_async_callback(page.stop)
             await page.start()
             logger.info("health checks are served on %s, port %d", *address)
         yield taken_over
+
+
+async def _no_answer(request: web.Request) -> web.Response:
+    """Closes the connection, as if nothing listened: Slack then sends its request again, and a refusal would be one."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
