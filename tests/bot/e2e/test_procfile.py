@@ -54,7 +54,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         shutil.copy(ROOT / name, sources)
     venv.create(directory / "venv", symlinks=True)
     (packages,) = (directory / "venv" / "lib").glob("python*/site-packages")
-    for name in re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE):
+    requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    for name in re.findall(r"^([a-z0-9._-]+)[\[=]", requirements, re.MULTILINE):
         files = distribution(name).files or ()
         for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
             if not (packages / top).exists():
