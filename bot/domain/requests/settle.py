@@ -48,8 +48,6 @@ PATIENCE = 60.0
 GIVE_UP_AFTER = 3 * 24 * 3600.0
 """Seconds of attempts after which a request is given up."""
 NO_ANSWER = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
-_NEVER_IN_DOUBT = frozenset({RequestKind.START, RequestKind.DISCARD})
-"""Kinds for which a refusal is final even if an earlier attempt may have arrived."""
 _CERTAIN = frozenset({RejectionReason.GONE, RejectionReason.ARCHIVED, RejectionReason.HANDED_BACK})
 """Reasons that no poll of the job explains better."""
 QUOTED = 200
@@ -155,8 +153,8 @@ def _refused(
         if state.failure.problem is not Problem.GONE:
             due_in = BACKOFF.delay(request.attempts, jitter=jitter)
             return Settlement(RequestState.WAITING, state, due_in=due_in, problem=RejectionReason.NOT_FOUND)
-    if request.uncertain and request.kind not in _NEVER_IN_DOUBT:
-        # An earlier attempt may have been accepted by a job that is gone or archived by now.
+    if request.uncertain and request.kind is not RequestKind.DISCARD:  # which is always safe to repeat
+        # An earlier attempt may have been accepted: before the job was gone, the project unknown, the quota used up.
         return _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
     return _rejected(request, state, outcome)
 

@@ -294,6 +294,17 @@ def test_a_request_in_doubt_is_not_called_unsent_after_days() -> None:
     assert settlement.reaction is Reaction.PROBLEM
 
 
+@pytest.mark.parametrize("status", [402, 404, 451])
+@pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])
+def test_a_refusal_of_a_repeated_request_leaves_it_in_doubt(request_: Request, status: int) -> None:
+    """The first attempt may have been accepted before the quota was used up, or the project was gone."""
+    refusal = Rejected(RejectionReason.API, "no", status=status)
+    settlement = settled(replace(request_, uncertain=True), refusal, RUNNING)
+    assert settlement.request_state is RequestState.UNCERTAIN
+    assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
+    assert settled(request_, refusal, RUNNING).request_state is RequestState.REJECTED
+
+
 def test_a_rejected_api_key_holds_requests_and_is_reported_at_once() -> None:
     settlement = settled(START, JobApiUnavailable("no", status=403, retry_after=60.0))
     assert settlement.request_state is RequestState.WAITING
