@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -81,14 +82,10 @@ def environment(address: str, port: int, database_url: str, directory: str) -> d
 
 @contextlib.asynccontextmanager
 async def process(port: int, *arguments: str, env: dict[str, str] | None = None) -> AsyncIterator[psutil.Process]:
-    """Starts a process that listens on the port."""
+    """Starts a process that listens on the port, and waits until it is ready, or is an app without health checks."""
     child = await asyncio.create_subprocess_exec(sys.executable, *arguments, env=env)
     try:
-        while True:
-            with contextlib.suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.close()
-                break
+        while not await _is_ready(port):
             if child.returncode is not None:
                 raise SystemExit("the app did not start")
             await asyncio.sleep(0.05)
@@ -97,3 +94,11 @@ async def process(port: int, *arguments: str, env: dict[str, str] | None = None)
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(signal.SIGTERM)
         await child.wait()
+
+
+async def _is_ready(port: int) -> bool:
+    try:
+        async with aiohttp.request("GET", f"http://127.0.0.1:{port}/health/ready") as answer:
+            return answer.status != HTTPStatus.SERVICE_UNAVAILABLE
+    except aiohttp.ClientError:
+        return False
