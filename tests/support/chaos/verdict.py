@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 
 from support.chaos.actions_verdict import actions_broken
 from support.chaos.asides_verdict import asides_broken, wrong_announcements
@@ -55,6 +56,8 @@ class Records:
     """By the request's id."""
     states: Mapping[str, tuple[RequestState, str]]
     """By the request's id, with the problem."""
+    times: Mapping[str, tuple[float, float]]
+    """When each request was recorded and first sent, by its id."""
     posts: Mapping[str, Sequence[str]]
     done: frozenset[str]
 
@@ -62,6 +65,8 @@ class Records:
     async def read(cls, world: ProcessWorld) -> "Records":
         """Reads the current records."""
         requests = await world.rows("SELECT text, id, merged_into, state, way_in, problem FROM requests")
+        tried = await world.rows("SELECT id, recorded_at, first_tried_at FROM requests")
+        times = {each: (recorded, inf if sent is None else sent) for each, recorded, sent in tried}
         posts: dict[str, list[str]] = {}
         done: set[str] = set()
         for thread_id, key, state in await world.rows(
@@ -77,7 +82,7 @@ class Records:
         }
         replies = {each[0]: each for _, each, _ in found}
         states = {request_id: (RequestState(state), problem) for _, request_id, _, state, _, problem in requests}
-        return cls(asks, replies, states, posts, frozenset(done))
+        return cls(asks, replies, states, times, posts, frozenset(done))
 
 
 async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdict:
@@ -143,7 +148,7 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
             sent_again=scenario.presses[request_id],
             explained=bool({request_id, first} & told) or world.is_asked(scenario.channel, reply.request_id, state),
             state=state,
-            turn=_turn(scenario, reply, taken),
+            turn=_turn(scenario, reply, taken, records),
         )
     for follower, way_in in scenario.followers.items():
         state, problem = records.states[follower]
@@ -163,13 +168,15 @@ def _waits_for_a_choice(request_id: str, state: RequestState | None, keys: Seque
     return state is RequestState.AWAITING_PERSON and f"{request_id}/card" in keys
 
 
-def _turn(scenario: UserScenario, reply: Reply, taken: Sequence[str]) -> Turn | None:
-    """A request that was sent again by a person or redelivered by Slack does not keep its place."""
+def _turn(scenario: UserScenario, reply: Reply, taken: Sequence[str], records: Records) -> Turn | None:
+    """A request that was sent again by a person or redelivered by Slack does not keep its place. What only the history
+    has looks as if it was delivered at once, and may become known after a later one was sent.
+    """
     places = [place for place, words in enumerate(taken) if words in reply.texts]
     asked = reply.held or reply.stopped
     if not places or scenario.presses[reply.request_id] or asked or reply.changes or not reply.at_first:
         return None
-    return Turn(str(scenario.number), reply.ts, places[0])
+    return Turn(str(scenario.number), reply.ts, places[0], *records.times.get(reply.request_id, (0.0, inf)))
 
 
 def _said(scenario: UserScenario, records: Records, thread_id: str) -> Said:
