@@ -21,7 +21,7 @@ AT_ONCE = {"slack_text", "job_answer"}
 """Those in the default lane: each target takes seconds to be instrumented."""
 
 
-@pytest.mark.timeout(SECONDS + 240)
+@pytest.mark.timeout(SECONDS + 600)
 @pytest.mark.parametrize(
     "target", [pytest.param(name, marks=() if name in AT_ONCE else pytest.mark.full) for name in sorted(TARGETS)]
 )

@@ -172,7 +172,7 @@ async def run_on(world: CoreWorld) -> None:
         await world.settle()
 
 
-@pytest.mark.parametrize("every", [16, pytest.param(4, marks=[pytest.mark.full, pytest.mark.timeout(240)])])
+@pytest.mark.parametrize("every", [16, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("keys", [False, pytest.param(True, marks=pytest.mark.full)], ids=["no keys", "keys honoured"])
 async def test_a_restored_backup_of_any_moment_repeats_nothing(scratch: Path, *, keys: bool, every: int) -> None:
     """Some of the copies after each transaction of a day are restored after it, and continued."""

@@ -110,7 +110,6 @@ async def ask_on(workspace: WorkspaceServer, enough: asyncio.Event) -> list[str]
     return acknowledged
 
 
-@pytest.mark.timeout(300)
 async def test_a_rolling_restart_loses_and_repeats_nothing(
     old_version: Path, postgres: PostgresServer, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from support.worlds.team_world import TeamWorld, team_world
 
 from bot.jobserver.sandbox.bubblewrap import COPY
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 PATIENCE_MS = 60_000
 PAGE = str(COPY / "colours.md")
 

@@ -17,7 +17,6 @@ AMERICAN = "# Colors\n\nA color.\n"
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)  # opencode takes seven seconds of CPU for each start
 @pytest.mark.parametrize("name", EXAMPLE_AGENTS)
 async def test_an_agent_works_with_the_documented_settings_and_without_the_key(name: str, tmp_path: Path) -> None:
     """In the sandbox: it edits, continues, writes nowhere else, and its model's errors are its failures."""

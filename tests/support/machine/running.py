@@ -9,7 +9,7 @@ from support.hypothesis_settings import LONG, examples
 from support.machine.databases import Database
 from support.machine.machine import Machine
 
-AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 300)
+AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 600)
 """A test in the long profile runs longer than any other may."""
 
 

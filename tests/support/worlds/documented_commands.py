@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-LIMIT = 120.0
+LIMIT = 300.0
 READY = {
     "run": "Pagehand is at work",
     "web": "Pagehand is at work",
