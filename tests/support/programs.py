@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 @dataclass

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.either_database
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 ENTRY = AuditEntry(AuditAction.STEERED, Person("UANA", "T1"), "C1", "t1", "job-1", "docs", "reply")
 HERE = Path(__file__).parents[3]
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 async def start(database: str, *arguments: str, stdout: int = asyncio.subprocess.PIPE) -> asyncio.subprocess.Process:

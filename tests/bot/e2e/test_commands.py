@@ -40,7 +40,7 @@ from bot.workspace.model.entities import Message
 
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-bot-token", "xapp-1-planted-app-token"
 SIGNING_SECRET, JOB_KEY = "planted-signing-secret", "planted-key-of-the-job-server"
-PATIENCE = 60.0
+PATIENCE = 300.0
 STOP_WITHIN = 10.0
 """Seconds that the product promises for its shutdown, however much is in progress."""
 

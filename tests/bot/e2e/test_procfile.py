@@ -32,7 +32,7 @@ from bot.workspace.model.app_config import AppConfig
 ROOT = Path(__file__).parents[3]
 LINES = dict(line.split(": ", 1) for line in (ROOT / "Procfile").read_text(encoding="utf-8").splitlines())
 SECRET = "planted-signing-secret"
-PATIENCE = 60.0
+PATIENCE = 300.0
 STOP_WITHIN = 10.0
 
 

@@ -23,7 +23,7 @@ from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.full, pytest.mark.postgres]
 ROOT = Path(__file__).parents[3]
-PATIENCE = 90.0
+PATIENCE = 300.0
 PACE = 1.2
 """Seconds between two requests: a channel accepts one post a second, which limits the rate."""
 

@@ -29,7 +29,7 @@ BOT_TOKEN, APP_TOKEN = "xoxb-planted-secret-bot-token", "xapp-1-planted-secret-a
 SIGNING_SECRET, PASSWORD = "planted-secret-signing", "planted-secret-database-password"
 JOB_KEY = "planted-secret-job-server-key"
 PLANTED = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, PASSWORD, JOB_KEY, KEY)
-PATIENCE = 30.0
+PATIENCE = 300.0
 
 
 class Start(Protocol):

@@ -27,7 +27,7 @@ from bot.workspace.model.files import Upload
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PROMPT = 'Replace "colour" with "color"'
 FAQ = "Also add a page called FAQ with the text: Ask us anything."
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds; far more than anything here takes."""
 CARD_STATES = (
     "Waiting to be sent to the agent",

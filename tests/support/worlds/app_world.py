@@ -43,7 +43,7 @@ UNWATCHED = HealthTimings(watch=WatchTimings(first=3_600.0))
 """Failing calls are the test's, not those of a check."""
 AT_ONCE = EdgeTimings(slack_limits=ANY_NUMBER, hold_back=0.0)
 """Slack may be called at any time, and no line is held back."""
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds to wait for something that takes a few, on a busy machine."""
 _DEADLOCKS = 20
 """This many consecutive failures are not bad luck."""

@@ -19,7 +19,7 @@ from bot.workspace.model.views import View
 from bot.workspace.people import Actor
 
 Found = TypeVar("Found")
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds; far more than anything here takes."""
 PEOPLE = ("ana", "ben", "gia")
 """The people who have a direct conversation with the app."""
