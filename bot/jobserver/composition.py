@@ -25,14 +25,20 @@ from bot.jobserver.editors.interface import Editor
 from bot.jobserver.egress.model_door import check_budget, door_of_settings
 from bot.jobserver.egress.run_egress import Egress, ListedEgress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.proposing import PullRequestStates
-from bot.jobserver.executor.running import ExecutorDependencies, running_jobs
 from bot.jobserver.leaks.known_values import KnownValues
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.metrics import CountedEgress, RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.reviewers import Gate
+from bot.jobserver.pipeline.asking import Asking
+from bot.jobserver.pipeline.budget import Spending
+from bot.jobserver.pipeline.job_folders import JobFolders
+from bot.jobserver.pipeline.job_runner import JobRunner
+from bot.jobserver.pipeline.pipeline import Pipeline
+from bot.jobserver.pipeline.propose import retry_forever
+from bot.jobserver.pipeline.pull_request_states import PullRequestStates
+from bot.jobserver.pipeline.retention import JobCleanup
+from bot.jobserver.pipeline.tools import Tools
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, open_local_pull_requests
@@ -47,12 +53,15 @@ from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
+from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
 from bot.runtime.http.metrics_page import metrics_route
+from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 
@@ -97,10 +106,8 @@ class Composition:
         metrics = self._count(InstructionQueue(database, now=_now))
         uploads = UploadStore(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
         await uploads.prepare()
-        repository = GitRepository(mirror, base, self._change_limits)
         keeper = _pull_requests(settings, github, local, base.name)
-        runner = await self._start_runner(mirror, repository, keeper, database, uploads)
-
+        runner = await self._start_runner(mirror, base, keeper, database, uploads)
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
         shown = displayed_repository(settings.repository)
         states = PullRequestStates(keeper, ProposalStore(database, now=_now))
@@ -138,28 +145,54 @@ class Composition:
     async def _start_runner(
         self,
         mirror: Mirror,
-        repository: GitRepository,
+        base: BaseBranch,
         pull_requests: PullRequests,
         database: Database,
         uploads: UploadStore,
     ) -> JobRunner:
-        settings = self._settings
+        """Starts to run the jobs of a database, interrupted ones first, and to delete old ones."""
+        settings, queue = self._settings, InstructionQueue(database, now=_now)
         sandbox = await self._sandbox()
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
-        dependencies = ExecutorDependencies(
-            repository,
+        folders = JobFolders(self._data, agent_for(settings.agent).caches if settings.editor == "agent" else ())
+        await asyncio.to_thread(folders.prepare)
+        tools = Tools(
+            GitRepository(mirror, base, self._change_limits),
+            queue,
+            folders,
             self._editor(sandbox, known.known),
             self._checks(sandbox),
-            pull_requests,
             ChangeScan(mirror, known, settings.allowed_secrets),
             known,
+            pull_requests,
+            ProposalStore(database, now=_now),
+            Spending(settings.budget, now=_now, today=await queue.tokens_today(), took=self._counts.took),
+            Asking(QuestionStore(database), known.known, time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",
-            caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
+        )
+        runner = JobRunner(
+            queue,
+            Pipeline(tools),
+            max_concurrent_jobs=settings.max_concurrent_jobs,
+            arrived=tools.asking.arrived,
             counts=self._counts,
         )
-        return await self._stack.enter_async_context(
-            running_jobs(settings, database, self._data, dependencies, uploads, now=_now)
+        cleanup = JobCleanup(
+            JobRetention(database, now=_now),
+            folders,
+            tools.repository,
+            pull_requests,
+            uploads,
+            archive_after=settings.archive_after,
+            keep_for=settings.keep_for,
         )
+        self._stack.push_async_callback(runner.stop)
+        await runner.start()
+        background = BackgroundTasks()
+        self._stack.push_async_callback(background.cancel)
+        background.spawn(cleanup.run(), name="retention")
+        background.spawn(retry_forever(tools), name="proposal retries")
+        return runner
 
     @property
     def _change_limits(self) -> ChangeLimits:

@@ -12,6 +12,7 @@ from support.worlds.jobserver_world import git
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
 from bot.jobserver.models import AgentJob, Extra, ProposalState, PullRequestDetails, PullRequestState, Status
+from bot.jobserver.pipeline.propose import retry_due, retry_forever
 
 AWAY = CodeHostError("the host is away")
 
@@ -52,20 +53,20 @@ async def test_a_pending_pull_request_is_retried_with_backoff(tmp_path: Path) ->
     """Nobody has to ask for it, and an unreachable host is not called all the time."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         world.pull_requests.outage = None
         world.ahead = timedelta(seconds=44)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         assert world.pull_requests.opened == [], "it is not due yet"
         world.ahead = timedelta(seconds=61)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         again = await world.store.get("docs", job.id)
         assert again.pr_link == "https://host/pulls/1"
         assert pull_request_of(again) == PullRequestDetails(number=1, state=ProposalState.OPEN)
         assert again.details is not None
         assert again.details.reason is None
         world.ahead = timedelta(days=1)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         assert len(world.pull_requests.opened) == 1
         assert world.pull_requests.additions == []
 
@@ -76,11 +77,11 @@ async def test_a_pending_pull_request_is_finally_retried_hourly(tmp_path: Path) 
         await pushed_in_vain(world)
         for _ in range(12):
             world.ahead += timedelta(hours=1)
-            await world.proposing.retry_due()
+            await retry_due(world.tools)
         world.pull_requests.tries = 0
         for _ in range(48):
             world.ahead += timedelta(minutes=30)
-            await world.proposing.retry_due()
+            await retry_due(world.tools)
         assert 22 <= world.pull_requests.tries <= 33
 
 
@@ -116,9 +117,9 @@ async def test_a_start_retries_at_once(tmp_path: Path) -> None:
         await pushed_in_vain(world)
         for _ in range(8):
             world.ahead += timedelta(hours=1)
-            await world.proposing.retry_due()
+            await retry_due(world.tools)
         world.pull_requests.outage = None
-        task = asyncio.create_task(world.proposing.retry_forever())
+        task = asyncio.create_task(retry_forever(world.tools))
         async with asyncio.timeout(20):
             while not world.pull_requests.opened:  # noqa: ASYNC110 - a task of its own opens it
                 await asyncio.sleep(0.01)
@@ -153,7 +154,7 @@ async def test_while_a_second_is_pending_the_first_link_is_not_shown(tmp_path: P
         assert f"pushed to pagehand/{job.id}-2, but has no pull request yet" in again.details.reason
         world.pull_requests.outage = None
         world.ahead = timedelta(minutes=2)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
 
 
@@ -168,7 +169,7 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
         assert [check.name for check in pull_request_of(job).checks] == ["words"]
         world.pull_requests.outage = None
         world.ahead = timedelta(minutes=2)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         told = pull_request_of(await world.store.get("docs", job.id))
         assert (told.state, [check.name for check in told.checks]) == (ProposalState.OPEN, ["words"])
 
@@ -184,7 +185,7 @@ async def test_refused_labels_and_reviews_are_retried_alone(tmp_path: Path) -> N
         assert world.pull_requests.extras == [Extra.LABELS]
         world.pull_requests.refused_extras.clear()
         world.ahead = timedelta(minutes=2)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         assert pull_request_of(await world.store.get("docs", job.id)).reason is None
         assert world.pull_requests.extras == [Extra.LABELS, Extra.REVIEW]
         assert world.pull_requests.additions == []
@@ -200,7 +201,7 @@ async def test_missing_parts_of_an_ended_pull_request_are_given_up(tmp_path: Pat
         job = await world.done("one")
         world.pull_requests.end(state)
         world.ahead = timedelta(minutes=2)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         assert await world.proposals.of_job(job.id) is None
         assert pull_request_of(await world.store.get("docs", job.id)).state == state.value
 
@@ -212,7 +213,7 @@ async def test_nothing_to_propose_is_not_retried_if_git_agrees(tmp_path: Path) -
         git(world.bare, "update-ref", "refs/heads/main", f"pagehand/{job.id}")
         world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
         world.ahead = timedelta(minutes=2)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         assert await world.proposals.of_job(job.id) is None
 
 
@@ -224,7 +225,7 @@ async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(tmp
         assert pull_request_of(job).state == ProposalState.PENDING
         world.pull_requests.outage = None
         world.ahead = timedelta(minutes=2)
-        await world.proposing.retry_due()
+        await retry_due(world.tools)
         assert pull_request_of(await world.store.get("docs", job.id)).state == ProposalState.OPEN
 
 

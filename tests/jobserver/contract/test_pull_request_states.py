@@ -14,8 +14,8 @@ from support.worlds.github_world import PassingTime, branch_with_a_commit, conne
 from support.worlds.jobserver_world import make_bare, running
 
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.executor.proposing import PullRequestStates
 from bot.jobserver.models import AgentJob, ProposalState, PullRequestState
+from bot.jobserver.pipeline.pull_request_states import PullRequestStates
 from bot.jobserver.pull_requests.interface import NewPullRequest
 
 PULL = "/repos/acme/docs/pulls/1"

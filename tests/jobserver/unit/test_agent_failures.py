@@ -19,7 +19,7 @@ from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.progress import ANSWER_LIMIT, FinalMessage
 from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
 from bot.jobserver.editors.interface import EditResult, Exchange
-from bot.jobserver.executor.foreign_text import MAX_QUESTION
+from bot.jobserver.pipeline.foreign_text import MAX_QUESTION
 from bot.jobserver.text import one_line
 
 

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.executor.job_folders import safe_names
+from bot.jobserver.pipeline.job_folders import safe_names
 
 LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 

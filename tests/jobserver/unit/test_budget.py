@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.executor.budget import Spending
+from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.settings.limits import BudgetSetting, TokenBudget
 from bot.jobserver.store.job_rows import says_no
 from bot.jobserver.usage import Spent

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support.worlds.jobserver_world import git, make_repository
 
-from bot.jobserver.executor.descriptions import (
+from bot.jobserver.models import (
+    CheckResult,
+    CheckStatus,
+    PromptBody,
+    Requester,
+)
+from bot.jobserver.pipeline.descriptions import (
     Proposal,
     commit_message,
     pull_request_description,
     subject,
     task_from_checks,
     why_nothing_changed,
-)
-from bot.jobserver.models import (
-    CheckResult,
-    CheckStatus,
-    PromptBody,
-    Requester,
 )
 from bot.jobserver.repository.references import BREAK
 from bot.jobserver.store.records import Instruction

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.jobserver.executor.descriptions import commit_message
+from bot.jobserver.pipeline.descriptions import commit_message
 from bot.jobserver.pull_requests.github.github_pull_requests import LIMIT, description, title, with_addition
 from bot.jobserver.repository.references import BREAK
 from bot.jobserver.store.records import Instruction

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.jobserver.agents.named import NAMED, Agent
-from bot.jobserver.executor.job_folders import ANY_PROGRAMS, drop_caches
+from bot.jobserver.pipeline.job_folders import ANY_PROGRAMS, drop_caches
 
 
 def written(path: Path, text: str = "x") -> Path:

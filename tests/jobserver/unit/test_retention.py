@@ -8,8 +8,8 @@ import pytest
 from support.fakes.job_ports import FakePullRequests
 
 from bot.jobserver.errors import GitError, JobNotFoundError
-from bot.jobserver.executor.retention import BranchRemoval
 from bot.jobserver.models import PullRequestState
+from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -144,11 +144,10 @@ async def test_branches_of_ended_pull_requests_are_deleted_despite_a_failing_one
     branches.stuck = f"pagehand/{ids[0]}"
     pull_requests.kept.append(OpenedPullRequest(1, "http://x/1", f"pagehand/{ids[1]}", PullRequestState.OPEN))
     pull_requests.kept.append(OpenedPullRequest(2, "http://x/2", f"pagehand/{ids[2]}", PullRequestState.MERGED))
-    removal = BranchRemoval(jobs.retention, branches, pull_requests)
-    await removal.run()
+    await remove_branches(jobs.retention, pull_requests, branches.delete_branch)
     assert set(branches.deleted) == {f"pagehand/{ids[2]}", *(f"pagehand/{job_id}-2" for job_id in ids)}
     assert await jobs.retention.old_branches() == [branches.stuck]
     assert "1 old branches could not be deleted" in caplog.text
     jobs.time += 8 * DAY
-    await removal.run()
+    await remove_branches(jobs.retention, pull_requests, branches.delete_branch)
     assert await jobs.retention.old_branches() == [], "a week of tries is enough: what grows has an end"

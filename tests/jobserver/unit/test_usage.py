@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.executor.descriptions import Proposal, pull_request_description
+from bot.jobserver.pipeline.descriptions import Proposal, pull_request_description
 from bot.jobserver.usage import Money, Spent, reported_money
 
 AMOUNTS = st.integers(min_value=0, max_value=10**18)

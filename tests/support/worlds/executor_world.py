@@ -9,19 +9,16 @@ from pathlib import Path
 from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
-from bot.jobserver.executor.asking import Asking
-from bot.jobserver.executor.budget import Spending
-from bot.jobserver.executor.editing import Checks, Editing, PartialWorkKeeping
-from bot.jobserver.executor.foreign_text import SecretGuard
-from bot.jobserver.executor.instruction_executor import InstructionExecutor
-from bot.jobserver.executor.job_folders import JobFolders
-from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.proposing import Proposing
-from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
 from bot.jobserver.leaks.forms import OwnSecrets
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.models import AgentJob, Requester, Status
+from bot.jobserver.pipeline.asking import Asking
+from bot.jobserver.pipeline.budget import Spending
+from bot.jobserver.pipeline.job_folders import JobFolders
+from bot.jobserver.pipeline.job_runner import JobRunner
+from bot.jobserver.pipeline.pipeline import Pipeline
+from bot.jobserver.pipeline.retention import JobCleanup
+from bot.jobserver.pipeline.tools import Checks, Tools
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
@@ -88,29 +85,28 @@ class ExecutorWorld:
         space = UploadLimits(file=1_000_000, space=10_000_000)
         self.uploads = UploadStore(database, uploads_folder(self.data), space, now=self.now)
         self.proposals = ProposalStore(database, now=self.now)
-        self.proposing = Proposing(self.pull_requests, self.proposals, self.repository.is_ahead)
-        self.asking = Asking(QuestionStore(database), masking.known, time_limit=question_time_limit)
-        executor = InstructionExecutor(
-            Editing(
-                self.repository,
-                editor,
-                checks,
-                self.queue,
-                self.folders,
-                PartialWorkKeeping(self.repository, self.queue, self.folders, masking),
-                masking,
-                Spending(budget, now=self.now, today=spent_today),
-                self.asking,
-            ),
-            Publishing(self.repository, self.pull_requests, self.queue, self.proposing, masking),
-            SecretGuard(scan if secrets.are_looked_for else NoLeaks()),
+        self.tools = Tools(
+            self.repository,
+            self.queue,
+            self.folders,
+            editor,
+            checks,
+            scan if secrets.are_looked_for else NoLeaks(),
+            masking,
+            self.pull_requests,
+            self.proposals,
+            Spending(budget, now=self.now, today=spent_today),
+            Asking(QuestionStore(database), masking.known, time_limit=question_time_limit),
         )
-        self._executor = executor
         self.runner = self._new_runner()
 
     def _new_runner(self) -> JobRunner:
         return JobRunner(
-            self.queue, self._executor, max_concurrent_jobs=2, arrived=self.asking.arrived, retry_pause=0.01
+            self.queue,
+            Pipeline(self.tools),
+            max_concurrent_jobs=2,
+            arrived=self.tools.asking.arrived,
+            retry_pause=0.01,
         )
 
     async def restarted(self) -> None:
@@ -126,8 +122,8 @@ class ExecutorWorld:
         return JobCleanup(
             self.retained,
             self.folders,
-            BranchRemoval(self.retained, self.repository, self.pull_requests),
             self.repository,
+            self.pull_requests,
             self.uploads,
             archive_after=archive_after,
             keep_for=keep_for,

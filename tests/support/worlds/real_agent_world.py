@@ -18,7 +18,7 @@ from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.named import agent_for
 from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, TaskFile
-from bot.jobserver.executor.job_folders import drop_caches
+from bot.jobserver.pipeline.job_folders import drop_caches
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.settings import JobServerSettings

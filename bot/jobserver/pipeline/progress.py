@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.jobserver.executor.foreign_text import bounded_activity, bounded_plan
 from bot.jobserver.models import PlanStep, Question
+from bot.jobserver.pipeline.foreign_text import bounded_activity, bounded_plan
 from bot.jobserver.store.records import ProgressUpdate
 from bot.jobserver.usage import Spent
 

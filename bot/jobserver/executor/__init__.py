@@ -1,1 +1,0 @@
-"""Executes instructions: schedules them, runs the editor, and publishes the change."""

@@ -1,0 +1,172 @@
+"""Proposes what was pushed: opens its pull request or brings it up to date; what fails is tried again later."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.jobserver.errors import CodeHostError, JobServerError, NothingToProposeError
+from bot.jobserver.models import CheckResult, JobDetails, ProposalState, PullRequestDetails, PullRequestState
+from bot.jobserver.pipeline.descriptions import (
+    Proposal,
+    answer_with,
+    pull_request_description,
+    subject,
+    why_nothing_changed,
+)
+from bot.jobserver.pipeline.edit import Edited
+from bot.jobserver.pipeline.foreign_text import MAX_REASON, described
+from bot.jobserver.pipeline.prepare import Prepared
+from bot.jobserver.pipeline.tools import Tools
+from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
+from bot.jobserver.store.records import Instruction, Outcome, PendingProposal
+from bot.jobserver.text import shortened
+from bot.runtime.backoff import Backoff
+
+logger = logging.getLogger(__name__)
+_RETRIES = Backoff(first=60.0, longest=3600.0, spread=(0.75, 1.0))
+_PAUSE_S = 15.0
+_MAX_CHECKS = 30
+
+
+@dataclass(frozen=True)
+class _Proposed:
+    """The result of a proposal. `reason`: why there is nothing to propose."""
+
+    link: str | None = None
+    details: PullRequestDetails | None = None
+    reason: str | None = None
+
+
+async def propose(tools: Tools, instruction: Instruction, pushed: Edited) -> Outcome:
+    """Proposes a pushed change; a failure is retried later."""
+    shown = await described(instruction, tools.masking)
+    proposal = Proposal(
+        shown.words,
+        await asyncio.to_thread(tools.masking.all, pushed.result.summary),
+        shown.requester,
+        pushed.notes,
+        pushed.left_out,
+        pushed.checks,
+        [file.name for file in instruction.attachments if file.instruction == instruction.number],
+        await tools.queue.spent(instruction.job_id),
+    )
+    proposed = await _propose(tools, await _record(tools, shown, proposal))
+    published = {"changes": pushed.changes, "pull_request": proposed.details, "revision": pushed.commit}
+    details = pushed.details.model_copy(update={"reason": proposed.reason, **published})
+    return Outcome(commit=pushed.commit, pr_link=proposed.link, details=details)
+
+
+async def propose_earlier(tools: Tools, prepared: Prepared, edited: Edited) -> Outcome:
+    """Proposes what earlier instructions pushed, for one that changed nothing."""
+    instruction, result, current = prepared.instruction, edited.result, prepared.pull_request
+    pending = await tools.proposals.of_job(instruction.job_id)
+    if pending is None or pending.branch != instruction.branch:
+        pending = None
+        is_ahead = prepared.start.parents[0] != prepared.start.base
+        if is_ahead and not await tools.pull_requests.find(instruction.branch):
+            words = next((earlier.words for earlier in instruction.conversation), instruction.words)
+            shown = await described(replace(instruction, words=words), tools.masking)
+            pending = await _record(tools, shown, Proposal(shown.words, requester=shown.requester))
+    proposed = await _propose(tools, pending) if pending else _Proposed()
+    details = JobDetails(
+        summary=answer_with(result.summary, (), result.notes),
+        reason=why_nothing_changed(result.reason, result.question, edited.left_out),
+        question=result.question or None,
+        question_fields=result.question_fields,
+        examples=result.examples,
+        pull_request=proposed.details or (_reported(current) if current else None),
+    )
+    return Outcome(pr_link=proposed.link, details=details)
+
+
+async def retry_forever(tools: Tools) -> None:
+    """Retries all failed proposals at once, then each when it is due; never returns."""
+    await tools.proposals.make_all_due()
+    while True:
+        try:
+            await retry_due(tools)
+        except Exception:
+            logger.exception("pushed changes could not be proposed; trying again")
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def retry_due(tools: Tools) -> None:
+    while batch := await tools.proposals.due():
+        for pending in batch:
+            await _propose(tools, pending)
+
+
+async def _record(tools: Tools, shown: Instruction, proposal: Proposal) -> PendingProposal:
+    description = tools.masking.known(pull_request_description(proposal))
+    return await tools.proposals.record_change(
+        shown, title=subject(proposal.words), description=description, checks=proposal.checks
+    )
+
+
+async def _propose(tools: Tools, pending: PendingProposal) -> _Proposed:
+    """Tries once; a failure is recorded and retried later. Idempotent."""
+    try:
+        pull_request, missing = await _open_or_update(tools, pending)
+    except NothingToProposeError as error:
+        return await _dropped(tools, pending, error)
+    except JobServerError as error:
+        return await _refused(tools, pending, error)
+    why = "; ".join(one.reason for one in missing)
+    reported = _reported(pull_request, pending.checks).model_copy(update={"reason": shortened(why, MAX_REASON) or None})
+    details = await tools.proposals.record_proposed(
+        pending, reported, pull_request.link, missing=[one.extra for one in missing], pause=_pause_after(pending)
+    )
+    for one in missing if pending.failures == 0 else ():
+        logger.warning("pull request %d: %s", pull_request.number, one.reason)
+    if pending.failures and not missing:
+        logger.info("job %s: pull request %d is complete", pending.job_id, pull_request.number)
+    return _Proposed(pull_request.link, details)
+
+
+async def _open_or_update(tools: Tools, pending: PendingProposal) -> tuple[OpenedPullRequest, tuple[MissingExtra, ...]]:
+    host = tools.pull_requests
+    pull_request = await host.find(pending.branch)
+    if pull_request is None:
+        pull_request = await host.open(
+            NewPullRequest(pending.branch, pending.title, pending.description, pending.requester)
+        )
+    # A pull request that ended while this server was down either contains the pushed commit or rejected it.
+    elif pull_request.state is not PullRequestState.OPEN:
+        return pull_request, ()
+    elif pending.description:
+        await host.update(pull_request, pending.description)
+    return pull_request, await host.add_extras(pull_request, pending.extras, pending.requester)
+
+
+async def _dropped(tools: Tools, pending: PendingProposal, error: NothingToProposeError) -> _Proposed:
+    """Drops a proposal if git agrees: a code host may not see a branch yet that was just pushed."""
+    try:
+        if await tools.repository.is_ahead(pending.branch):
+            raise CodeHostError("the code host does not see yet what was pushed")
+    except JobServerError as unknown:
+        return await _refused(tools, pending, unknown)
+    await tools.proposals.drop(pending)
+    return _Proposed(reason=str(error))
+
+
+async def _refused(tools: Tools, pending: PendingProposal, error: JobServerError) -> _Proposed:
+    reason = shortened(str(error), MAX_REASON)
+    if pending.failures == 0:
+        logger.warning("job %s has no pull request yet, will try again: %s", pending.job_id, reason)
+    return _Proposed(details=await tools.proposals.record_refused(pending, reason, pause=_pause_after(pending)))
+
+
+def _pause_after(pending: PendingProposal) -> timedelta:
+    return timedelta(seconds=_RETRIES.delay(pending.failures + 1, jitter=random.random()))  # noqa: S311 - spreads load
+
+
+def _reported(pull_request: OpenedPullRequest, checks: Sequence[CheckResult] = ()) -> PullRequestDetails:
+    """Returns a pull request's details. `checks` are our own; they come first."""
+    return PullRequestDetails(
+        number=pull_request.number,
+        state=ProposalState(pull_request.state),
+        checks=(*checks, *pull_request.checks)[:_MAX_CHECKS],
+    )

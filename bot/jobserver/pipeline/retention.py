@@ -1,0 +1,101 @@
+"""Archives finished jobs and later deletes them, with their files and branches."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.models import PullRequestState
+from bot.jobserver.pipeline.job_folders import JobFolders
+from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.store.retention import JobRetention
+from bot.jobserver.store.uploads import UploadStore
+
+logger = logging.getLogger(__name__)
+_MAX_PAUSE_S = 60.0
+_BETWEEN_BATCHES_S = 0.05
+
+
+async def remove_branches(
+    jobs: JobRetention, pull_requests: PullRequests, delete: Callable[[str], Awaitable[None]]
+) -> None:
+    """Deletes the recorded branches whose pull requests have ended; branches of open ones stay.
+
+    A failure does not delay the others, and is retried for a week.
+    """
+    last, failures = "", list[str]()
+    while names := await jobs.old_branches(after=last):
+        for name in names:
+            try:
+                pull_request = await pull_requests.find(name)
+                # An unknown one has ended and been forgotten.
+                if pull_request is None or pull_request.state is not PullRequestState.OPEN:
+                    await delete(name)
+                await jobs.forget_branch(name)
+            except JobServerError as error:
+                failures.append(f"{name}: {error}")
+        last = names[-1]
+    if failures:
+        logger.warning("%d old branches could not be deleted, the first is %s", len(failures), failures[0])
+        await jobs.give_up_branches()
+
+
+@dataclass(frozen=True)
+class JobCleanup:
+    """Archives jobs `archive_after` their end, and deletes them after another `keep_for`."""
+
+    jobs: JobRetention
+    folders: JobFolders
+    repository: GitRepository
+    pull_requests: PullRequests
+    uploads: UploadStore
+    archive_after: timedelta
+    keep_for: timedelta
+
+    async def run(self) -> None:
+        """Sweeps repeatedly; never returns."""
+        shortest = min(self.archive_after, self.keep_for).total_seconds()
+        pause = min(_MAX_PAUSE_S, max(0.1, shortest / 10))
+        while True:
+            try:
+                await self.sweep()
+            except Exception:
+                logger.exception("old jobs could not be archived or deleted; trying again")
+            await asyncio.sleep(pause)
+
+    async def sweep(self) -> None:
+        """Archives and deletes everything that is old enough, in batches."""
+        archived = await _in_batches(partial(self.jobs.archive, self.archive_after))
+        deleted = await _in_batches(self._delete_jobs)
+        if archived or deleted:
+            logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
+        await _in_batches(self.jobs.delete_answers)
+        await _in_batches(self.uploads.delete_unused)
+        await remove_branches(self.jobs, self.pull_requests, self.repository.delete_branch)
+        await self.repository.forget_partials(self.jobs.jobs_with_partial_work)
+        if await self.repository.pack():
+            logger.info("the mirror of the repository was packed")
+
+    async def _delete_jobs(self) -> int:
+        """Deletes the folders first: after a crash, the row still leads to the remaining ones."""
+        batch = await self.jobs.jobs_to_delete(self.keep_for)
+        await asyncio.to_thread(self._delete_folders, batch)
+        await self.jobs.delete_jobs(batch)
+        return len(batch)
+
+    def _delete_folders(self, job_ids: list[str]) -> None:
+        for job_id in job_ids:
+            self.folders.delete(job_id)
+
+
+async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:
+    """Repeats a step until it has nothing to do; returns the total."""
+    done = 0
+    while count := await step():
+        done += count
+        await asyncio.sleep(_BETWEEN_BATCHES_S)
+    return done
