@@ -18,7 +18,6 @@ from bot.jobserver.api.handlers import JobApiHandlers
 from bot.jobserver.checks.checker import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
-from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.editors.builtin.editor import AGENT, BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
@@ -199,7 +198,7 @@ class Composition:
         return ChangeLimits(
             self._settings.max_changed_files,
             int(self._settings.max_file_megabytes * 1_000_000),
-            AllowedPaths(self._settings.paths, only_navigation),
+            AllowedPaths(self._settings.paths),
         )
 
     async def _sandbox(self) -> Sandbox:

@@ -86,7 +86,7 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
 async def _collected(tools: Tools, prepared: Prepared, result: EditResult) -> Edited:
     repository, start, copy = tools.repository, prepared.start, prepared.task.workspace.copy
     collected = await repository.collect(start.tree, copy)
-    notes = (*filter(None, (start.note,)), *collected.notes, *result.notes)
+    notes = (*filter(None, (start.note,)), *result.notes)
     if collected.tree == start.tree:
         return Edited(result, left_out=collected.left_out, notes=notes)
     commit = await repository.commit(start, collected.tree, prepared.message)

@@ -1,8 +1,8 @@
 """Decides which paths a job may change: those that patterns allow; files that run must be named. Pure."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from fnmatch import fnmatchcase, translate
 from functools import cached_property, lru_cache
@@ -69,8 +69,6 @@ _SHORT_OF_WINDOWS = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
 _MARKS = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
 EVERYTHING = "**"
 _WILDCARD = re.compile(r"[*?\[]")
-_NAVIGATIONS = frozenset({"mkdocs.yml", "mkdocs.yaml"})
-"""Settings files that name programs and also contain the navigation."""
 
 
 class Held(Enum):
@@ -125,32 +123,21 @@ def _steers_agents(name: str, *, at_root: bool) -> bool:
     return folded(name) in _AGENTS_PAGES and (at_root or name != name.lower())
 
 
-def _never(_before: bytes, _after: bytes) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class AllowedPaths:
     """Patterns of paths: `*` and `?` match within a name, `**` matches any folders.
 
     No wildcard matches the name of a file that runs something; it must be written out. For programs a wildcard with the
-    file type is enough: `examples/**/*.py`. `only_navigation` tells whether two versions of MkDocs' settings differ
-    only in their navigation.
+    file type is enough: `examples/**/*.py`.
     """
 
     patterns: tuple[str, ...] = (EVERYTHING,)
-    only_navigation: Callable[[bytes, bytes], bool] = field(default=_never, compare=False)
 
     def allows(self, path: PurePosixPath, *, is_program: bool = False) -> bool:
         """Tells whether a job may add, change or delete this file. `is_program`: its contents are a program's."""
         held = list(held_parts(path))
         held[-1] = Held.NAME if is_program and held[-1] is None else held[-1]
         return any(_matches(pattern, path.parts, held) for pattern in self._compiled)
-
-    def has_navigation(self, path: PurePosixPath) -> bool:
-        """Tells whether a job may change the navigation in this settings file: it may if it may change the pages."""
-        beside = (path.with_name("index.md"), path.parent / "docs" / "index.md")
-        return path.name in _NAVIGATIONS and any(map(self.allows, beside))
 
     @cached_property
     def _compiled(self) -> tuple[tuple["_Segment", ...], ...]:

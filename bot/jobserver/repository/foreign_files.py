@@ -1,13 +1,12 @@
 """Removes everything but plain files from a working copy: links, git directories, devices. Follows no links."""
 
 import contextlib
-import json
 import os
 import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path, PurePosixPath
@@ -18,8 +17,6 @@ _GIT_DIRECTORY = re.compile(r"(?:\.git|git~[0-9])[ .]*(?::.*)?", re.IGNORECASE |
 _DEEPEST = 60
 """Folders nested deeper than this, or with paths of more than _LONGEST_PATH bytes, are removed unread."""
 _LONGEST_PATH = 2000
-Stamp = tuple[int, int, int, int]
-"""Size in bytes, time of the last write and of the last change in nanoseconds, inode."""
 
 
 def remove(path: Path) -> None:
@@ -144,32 +141,3 @@ def _make_readable(entry: os.DirEntry[str]) -> None:
         mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
         if not mode & stat.S_IRUSR:
             Path(entry.path).chmod(mode | stat.S_IRUSR)
-
-
-def stamps(directory: Path) -> dict[PurePosixPath, Stamp]:
-    """Returns the stamps of all files in a folder that contains only plain files and folders.
-
-    No program can reset them. git's index is exact to a second only, so git would read all files again.
-    """
-    return dict(_stamps(directory))
-
-
-def save_stamps(found: Mapping[PurePosixPath, Stamp], file: Path) -> None:
-    file.write_text(json.dumps([[str(path), *stamp] for path, stamp in found.items()]), encoding="ascii")
-
-
-def load_stamps(file: Path) -> dict[PurePosixPath, Stamp]:
-    """Returns the saved stamps; empty if there is no such file."""
-    try:
-        saved = json.loads(file.read_text(encoding="ascii"))
-    except FileNotFoundError:
-        return {}
-    return {PurePosixPath(path): (size, written, changed, inode) for path, size, written, changed, inode in saved}
-
-
-def _stamps(directory: Path) -> Iterator[tuple[PurePosixPath, Stamp]]:
-    for folder, _, names in os.walk(directory):
-        inside = PurePosixPath(Path(folder).relative_to(directory).as_posix())
-        for name in names:
-            found = os.lstat(f"{folder}/{name}")
-            yield inside / name, (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)

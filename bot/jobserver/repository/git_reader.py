@@ -1,33 +1,15 @@
-"""Reads trees and files from git in blocking code."""
+"""Asks git in blocking code."""
 
 import errno
 import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from bot.jobserver.subprocesses import Command
 
-LARGEST_FILE = 5_000_000
 _TIME_LIMIT_S = 60.0
-_PLAIN = "100"
-"""How the modes of plain files begin."""
-
-
-@dataclass(frozen=True)
-class TreeEntry:
-    """A tree's entry for a path. `size` is in bytes; None for a submodule or a missing object."""
-
-    mode: str
-    kind: str
-    id: str
-    size: int | None
-
-    @property
-    def is_readable(self) -> bool:
-        """Tells whether it is a plain file of at most 5 MB."""
-        return self.mode.startswith(_PLAIN) and self.size is not None and self.size <= LARGEST_FILE
 
 
 @dataclass(frozen=True)
@@ -54,16 +36,6 @@ class GitReader:
         if done.returncode not in accepted:
             raise OSError(errno.EIO, f"git {arguments[0]} ended with exit code {done.returncode}")
         return done.stdout
-
-    def entries(self, tree: str) -> dict[PurePosixPath, TreeEntry]:
-        """Returns all entries of a tree, or of a commit's tree, except folders."""
-        listed = self.output("ls-tree", "-r", "-l", "-z", "--full-tree", tree).decode(errors="surrogateescape")
-        found = {}
-        for line in filter(None, listed.split("\0")):
-            facts, _, name = line.partition("\t")
-            mode, kind, blob, size = facts.split()
-            found[PurePosixPath(name)] = TreeEntry(mode, kind, blob, int(size) if size.isdigit() else None)
-        return found
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:

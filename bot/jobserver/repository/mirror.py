@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.git import IS_SHALLOW, Git
-from bot.jobserver.repository.git_reader import GitReader, TreeEntry
-from bot.jobserver.repository.tree_files import TreeListing, folders_of, parse_listing
+from bot.jobserver.repository.git_reader import GitReader
+from bot.jobserver.repository.tree_files import LIST_TREE, TreeEntry, TreeListing, parse_listing
 from bot.jobserver.settings import PREFIX
 from bot.runtime.tasks import BackgroundTasks
 
@@ -85,7 +85,7 @@ class Mirror:
 
     async def listing(self, tree: str) -> TreeListing:
         """Returns the files of a tree."""
-        return await asyncio.to_thread(parse_listing, await self.run("ls-tree", "-r", "-z", "--full-tree", tree))
+        return await asyncio.to_thread(parse_listing, await self.run(*LIST_TREE, tree))
 
     async def _tips(self, *branches: str) -> Mapping[str, Tip]:
         names = {f"refs/heads/{branch}": branch for branch in branches}
@@ -266,7 +266,9 @@ class TreeSnapshot:
         return tuple(sorted(self._blobs, key=lambda path: path.parts))
 
     def may_hold(self, path: PurePosixPath) -> bool:
-        return path in self._entries or path in self._folders or not self._entries.keys().isdisjoint(path.parents)
+        return (
+            path in self._entries or path in self._listing.folders or not self._entries.keys().isdisjoint(path.parents)
+        )
 
     def read(self, path: PurePosixPath) -> bytes | None:
         with suppress(OSError):
@@ -291,13 +293,13 @@ class TreeSnapshot:
         """The ids of readable files."""
         return {path: entry.id for path, entry in self._entries.items() if entry.is_readable}
 
-    @cached_property
-    def _folders(self) -> set[PurePosixPath]:
-        return folders_of(self._entries)
+    @property
+    def _entries(self) -> Mapping[PurePosixPath, TreeEntry]:
+        return self._listing.entries
 
     @cached_property
-    def _entries(self) -> dict[PurePosixPath, TreeEntry]:
+    def _listing(self) -> TreeListing:
         """Empty if git cannot list the tree."""
         with suppress(OSError):
-            return self.mirror.reader().entries(self.tree)
-        return {}
+            return parse_listing(self.mirror.reader().output(*LIST_TREE, self.tree).decode(errors="surrogateescape"))
+        return TreeListing({})

@@ -7,19 +7,11 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.errors import GitError
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.foreign_files import (
-    RemovedFiles,
-    is_git_directory,
-    load_stamps,
-    remove,
-    save_stamps,
-    stamps,
-    sweep,
-)
+from bot.jobserver.repository.foreign_files import RemovedFiles, is_git_directory, remove, sweep
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.held_out import NOT_ALLOWED, PACKED, HeldOut, held_out, not_allowed, packed, settle_modes
 from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.repository.tree_files import Mode, TreeListing, unportable
+from bot.jobserver.repository.tree_files import Mode, TreeListing
 
 _NAMED_AT_MOST = 20
 """How many of the omitted files are named."""
@@ -40,11 +32,10 @@ class ChangeLimits:
 
 @dataclass(frozen=True)
 class Collected:
-    """The tree of what an editor left, what was left out and why, and notes about the rest."""
+    """The tree of what an editor left, and what was left out and why."""
 
     tree: str
     left_out: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 class WorkingCopy:
@@ -55,13 +46,11 @@ class WorkingCopy:
         self._directory = directory
         self._limits = limits
         self._index = directory.with_name(f"{directory.name}.index")
-        self._stamps = directory.with_name(f"{directory.name}.stamps")
 
     async def check_out(self, tree: str) -> None:
         """Writes the tree's files into the directory, which is empty."""
         await asyncio.to_thread(self._index.unlink, missing_ok=True)
         await self._run("read-tree", "-u", "--reset", tree)
-        await asyncio.to_thread(lambda: save_stamps(stamps(self._directory), self._stamps))
 
     async def change_to(self, tree: str) -> None:
         """Changes the files to those of another tree, as an editor would. Call it after `check_out`."""
@@ -87,8 +76,7 @@ class WorkingCopy:
         await asyncio.to_thread(settle_modes, taken, before.of_mode(Mode.PROGRAM), self._directory)
         await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
         words = _in_words([*held.in_words(), *removed.descriptions, *left_out])
-        notes = await asyncio.to_thread(self._odd_names, taken, before)
-        return Collected((await self._run("write-tree")).strip(), words, _in_words(notes))
+        return Collected((await self._run("write-tree")).strip(), words)
 
     def _too_many(self, files: int) -> str:
         limit = self._limits.max_files
@@ -100,22 +88,19 @@ class WorkingCopy:
         closed = fixed | links
         return [
             path
-            for path in await self._differing(before.blobs)
+            for path in await self._differing()
             if not removed.covers(path)
             and path not in fixed
             and not closed.intersection(path.parents)
             and not (path in links and (self._directory / path).exists())  # a link is a small text file there
         ]
 
-    async def _differing(self, blobs: Mapping[PurePosixPath, str]) -> list[PurePosixPath]:
-        """Returns the files that differ from these blobs, deleted ones first."""
-        there = await asyncio.to_thread(stamps, self._directory)
-        known = await asyncio.to_thread(load_stamps, self._stamps)
-        touched = [path for path, stamp in there.items() if known.get(path) != stamp]
-        # Programs also rewrite files without changing them, so the contents are compared.
-        hashes = await self._hashes([path for path in touched if path in blobs])
-        gone = [path for path in blobs if path not in there]
-        return gone + [path for path in touched if path not in blobs or hashes.get(path) != blobs[path]]
+    async def _differing(self) -> list[PurePosixPath]:
+        """Returns the files whose contents differ from the index, which has no times yet, and the new ones."""
+        contents_only = ("-c", "core.fileMode=false")
+        await self._run(*contents_only, "update-index", "-q", "--refresh")
+        known = await self._run(*contents_only, "diff-files", "-z", "--name-only", "--no-renames")
+        return _paths(known + await self._run("ls-files", "-z", "--others"))
 
     async def _ignored(self, changed: Collection[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
         """Returns the new files that match a .gitignore."""
@@ -142,7 +127,7 @@ class WorkingCopy:
         """Finds changes that are not allowed and reverts them in the copy, so that checks see what is proposed."""
         blobs, allowed = before.blobs, self._limits.allowed
         found = await asyncio.to_thread(not_allowed, changed, blobs.keys(), self._directory, allowed)
-        refused = {path: NOT_ALLOWED for path in found if not await self._changes_navigation_only(path, blobs)}
+        refused = dict.fromkeys(found, NOT_ALLOWED)
         new = [path for path in refused if path not in blobs]
         others = [path for path in changed if path not in refused]
         refused |= dict.fromkeys(await self._newly_packed(others, blobs), PACKED)
@@ -161,24 +146,9 @@ class WorkingCopy:
         hashes, known = await self._hashes(found[: self._limits.max_files]), set(blobs.values())
         return [path for path in found if hashes.get(path) not in known]
 
-    async def _changes_navigation_only(self, path: PurePosixPath, blobs: Mapping[PurePosixPath, str]) -> bool:
-        file = self._directory / path
-        if path not in blobs or not self._limits.allowed.has_navigation(path) or not file.is_file():
-            return False
-        if file.stat().st_size > self._limits.max_file_bytes:
-            return False
-        before = await self._run("cat-file", "blob", blobs[path])
-        after = await asyncio.to_thread(file.read_bytes)
-        return self._limits.allowed.only_navigation(before.encode(errors="surrogateescape"), after)
-
     def _remove(self, paths: Iterable[PurePosixPath]) -> None:
         for path in paths:
             remove(self._directory / path)
-
-    def _odd_names(self, taken: Collection[PurePosixPath], before: TreeListing) -> list[str]:
-        new = [path for path in taken if path not in before.blobs]
-        gone = {path for path in taken if not (self._directory / path).is_file()}
-        return list(unportable(new, (before.blobs.keys() - gone).union(new))) if new else []
 
     async def _sort_out(
         self,
@@ -213,7 +183,7 @@ class WorkingCopy:
 
     async def _kept_by_lfs(self, paths: list[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
         # Uses the attributes of the repository, not those that the editor left.
-        if not before.named(".gitattributes"):
+        if not any(path.name == ".gitattributes" for path in before.entries):
             return set()
         output = await self._run("check-attr", "--cached", "-z", "--stdin", "filter", stdin=_joined(paths))
         fields = output.split("\0")

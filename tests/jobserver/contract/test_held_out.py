@@ -8,7 +8,6 @@ from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import git
 
-from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status
@@ -17,7 +16,6 @@ from bot.jobserver.repository.snapshot import Snapshot
 
 Edit = Callable[[Path], object]
 WORKFLOW = ".github/workflows/ci.yml"
-MKDOCS = "site_name: x\nnav:\n  - Home: index.md\n"
 
 
 def write(copy: Path, name: str, text: str = "x\n") -> None:
@@ -224,22 +222,6 @@ async def test_changes_by_others_to_held_out_paths_are_not_the_jobs(tmp_path: Pa
         assert git(world.bare, "show", f"pagehand/{job.id}:{WORKFLOW}") == "on: push\n"
 
 
-@pytest.mark.parametrize(
-    ("more", "is_taken"), [("  - New: docs/new.md\n", True), ("hooks: [docs/x.py]\n", False)], ids=["nav", "hooks"]
-)
-async def test_in_mkdocs_settings_only_the_navigation_may_change(
-    tmp_path: Path,
-    more: str,
-    is_taken: bool,  # noqa: FBT001
-) -> None:
-    """A new page needs its entry, but hooks and plugins are executed."""
-    allowed = AllowedPaths(only_navigation=only_navigation)
-    async with executing(tmp_path, editor(lambda copy: write(copy, "mkdocs.yml", MKDOCS + more)), allowed=allowed) as w:
-        w.push_files({"mkdocs.yml": MKDOCS.encode()})
-        job = await w.done("go")
-        assert (f"pagehand/{job.id}" in w.branches()) is is_taken
-
-
 async def test_many_held_out_files_are_summarized_by_folder(tmp_path: Path) -> None:
     """An environment left by an agent has a thousand files."""
 
@@ -253,18 +235,3 @@ async def test_many_held_out_files_are_summarized_by_folder(tmp_path: Path) -> N
         assert job.details is not None
         assert "30 files in `.venv/lib`: each may not be changed here" in str(job.details.reason)
         assert WORKFLOW in str(job.details.reason)
-
-
-async def test_names_other_systems_cannot_store_are_reported(tmp_path: Path) -> None:
-    """They are proposed: the reviewer decides."""
-
-    def edit(copy: Path) -> None:
-        write(copy, "docs/aux.md")
-        write(copy, "docs/START.md")
-
-    async with executing(tmp_path, editor(edit)) as world:
-        job = await world.done("go")
-        assert changed(world, job) == ["A", "docs/START.md", "A", "docs/aux.md"]
-        (opened,) = world.pull_requests.opened
-        assert "`docs/aux.md` has a name that Windows cannot hold." in opened.description
-        assert "`docs/START.md` and `docs/start.md` are one file" in opened.description

@@ -7,9 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.repository.allowed_paths import AllowedPaths, folded
-from bot.jobserver.repository.tree_files import folders_of, unportable
+from bot.jobserver.repository.tree_files import folders_of
 from bot.jobserver.settings import JobServerSettings
 
 RUNS = [
@@ -139,48 +138,8 @@ def test_a_folder_with_a_slash_includes_everything_below() -> None:
     assert settings.paths == ("docs/**", "a b.md")
 
 
-@pytest.mark.parametrize(
-    ("new", "words"),
-    [
-        (["docs/aux"], "Windows cannot hold"), (["con.md"], "Windows cannot hold"),
-        (["COM\u00b9.txt"], "Windows cannot hold"),
-        (["a /b.md"], "Windows cannot hold"), (["a./b"], "Windows cannot hold"), (["a:b.md"], "Windows cannot hold"),
-        (["Docs/new.md"], "`Docs` and `docs` are one file"), (["docs/START.md"], "`docs/START.md` and `docs/start.md`"),
-        (["docs/u\u0308.md"], "one file where"), (["console.md"], ""), (["docs/other.md"], ""),
-        (["auxiliary/x.md"], ""),
-    ],
-)  # fmt: skip
-def test_names_other_systems_cannot_store_are_found(new: list[str], words: str) -> None:
-    """Once each."""
-    paths = [PurePosixPath(path) for path in new]
-    known = [PurePosixPath("docs/start.md"), PurePosixPath("docs/\u00fc.md"), *paths]
-    told = list(unportable(paths, known))
-    assert len(told) == bool(words)
-    assert all(words in line for line in told)
-
-
 @given(st.lists(st.lists(st.text("ab.", min_size=1), min_size=1)))
 def test_the_folders_of_paths_are_all_their_ancestors(names: list[list[str]]) -> None:
     """As in pathlib."""
     paths = [path for parts in names if (path := PurePosixPath(*parts)) != PurePosixPath()]
     assert folders_of(paths) == {folder for path in paths for folder in path.parents}
-
-
-MKDOCS = b"site_name: x\nplugins: [search]\nnav:\n  - Home: index.md\n"
-
-
-@pytest.mark.parametrize(
-    ("after", "is_content"),
-    [
-        (MKDOCS + b"  - New: new.md\n", True), (b"# Why\n" + MKDOCS, True),
-        (MKDOCS.replace(b"[search]", b"[search, evil]"), False), (MKDOCS + b"hooks: [x.py]\n", False),
-        (MKDOCS + b"plugins: [evil]\n", False), (MKDOCS + b"  - New: !!python/object/apply:os.system [id]\n", False),
-        (MKDOCS + b"  - !ENV KEY\n", False), (MKDOCS + b"INHERIT: other.yml\n", False), (b"nav: [", False),
-        (b"", False),
-        (b"\xff", False), (MKDOCS + b"  - &a [*a]\n", False), (b"[" * 100_000, False),
-        (MKDOCS.replace(b"nav", b"Nav"), False),
-    ],
-)  # fmt: skip
-def test_in_mkdocs_settings_only_the_navigation_is_content(after: bytes, is_content: bool) -> None:  # noqa: FBT001
-    """The rest names programs, and MkDocs creates any Python object that it is told to."""
-    assert only_navigation(MKDOCS, after) is is_content
