@@ -42,14 +42,6 @@ class Writer(Protocol):
     def write(self, data: bytes) -> None: ...
 
 
-class Stream(Protocol):
-    """The part of a file that `BoundedWriter` needs."""
-
-    def write(self, data: bytes, /) -> object: ...
-
-    def flush(self) -> object: ...
-
-
 class _KeptBytes:
     """Keeps at most `limit` bytes; `is_complete` tells whether that was everything."""
 
@@ -84,7 +76,7 @@ class LastBytes(_KeptBytes):
 class BoundedWriter:
     """Writes to a stream up to a limit in bytes, and counts the rest in `dropped`."""
 
-    def __init__(self, stream: Stream, limit: int) -> None:
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
         self._stream = stream
         self._room = limit
         self.dropped = 0

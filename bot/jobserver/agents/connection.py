@@ -38,7 +38,6 @@ from pydantic import BaseModel, ValidationError
 from bot import __version__
 from bot.jobserver.agents.content import Content
 from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
-from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.options import (
     AgentSession,
@@ -50,6 +49,7 @@ from bot.jobserver.agents.options import (
     options_of,
 )
 from bot.jobserver.agents.process import LINE_LIMIT, AgentMessages, AgentProcess, Message
+from bot.jobserver.editors.job_log import JobLog
 from bot.jobserver.errors import EditError, NotOfferedError
 from bot.jobserver.text import one_line
 
@@ -73,7 +73,7 @@ class TurnListener(Protocol):
 class AgentConnection:
     """A connection to a running agent. All calls raise EditError with a message for people."""
 
-    def __init__(self, agent: Agent, process: AgentProcess, log: AgentLog) -> None:
+    def __init__(self, agent: Agent, process: AgentProcess, log: JobLog) -> None:
         self._agent = agent
         self._process = process
         self._log = log

@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from acp.schema import PromptResponse
@@ -14,7 +12,6 @@ from bot.jobserver.agents.connection import AgentConnection, Started, started, w
 from bot.jobserver.agents.content import AttachedFiles, Content, first_prompt, next_prompt
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.agents.log import AgentLog, Redactor, open_log
 from bot.jobserver.agents.options import AgentSession, current_in_words
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
@@ -22,7 +19,7 @@ from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.questions import Questions, TimeLimit
 from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.editors.job_log import told_refusals
+from bot.jobserver.editors.job_log import JobLog, Redactor, open_log, told_refusals
 from bot.jobserver.egress.model_door import OpenedModel
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Egress
@@ -32,31 +29,9 @@ from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.usage import Spent
 from bot.runtime.tasks import both_running
 
-_MOST_FILES = 200_000
-
-CopyState = dict[str, tuple[int, int, int]]
-"""Mode, size and change time (ctime, which no program can set) in ns, by path."""
 _CANCEL_S = 1.5
 """Time for an agent to stop on request; agents that do take up to 75 ms."""
 T = TypeVar("T")
-
-
-def copy_state(copy: Path) -> CopyState:
-    """Returns the state of the files and links below `copy`, except `.git` and empty folders."""
-    found: CopyState = {}
-    for folder, folders, files in os.walk(copy):
-        folders[:] = [name for name in folders if name != ".git"]
-        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]  # noqa: PTH114, PTH118 - fast
-        for name in (*files, *links):
-            path = os.path.join(folder, name)  # noqa: PTH118 - twice as fast, and there can be many
-            try:
-                status = os.lstat(path)
-            except FileNotFoundError:
-                continue
-            found[path] = (status.st_mode, status.st_size, status.st_ctime_ns)
-        if len(found) > _MOST_FILES:
-            break
-    return found
 
 
 @dataclass(frozen=True)
@@ -65,7 +40,7 @@ class _Run:
 
     task: EditTask
     progress: EditProgress
-    log: AgentLog
+    log: JobLog
     redact: Redactor
     granted: tuple[str, ...]
     given: AttachedFiles
@@ -131,7 +106,7 @@ class AgentEditor:
     @contextlib.asynccontextmanager
     async def _opened(
         self, task: EditTask, refusals: EgressRefusals, spent: Callable[[Spent], None] | None = None
-    ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, AgentLog, Redactor]]:
+    ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, JobLog, Redactor]]:
         """Prepares a run: its ways to the model and other hosts, its HOME, its log."""
         async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note, spent) as launch:
             program = launch.program()
@@ -148,7 +123,6 @@ class AgentEditor:
 
     async def _edit(self, run: _Run, prepared: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace
-        before = await asyncio.to_thread(copy_state, workspace.copy)
         attachments = run.given.seen if workspace.attachments else None
         paths = CopyPaths(prepared.copy, workspace.copy)
         permissions = PermissionPolicy(paths, run.granted, attachments)
@@ -158,16 +132,12 @@ class AgentEditor:
             )
         run.log.line(f"[{end.stop_reason}]")
         check(end, self._agent, permissions.refused, run.relayed.fault if run.relayed else None)
-        is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
         asked = askable(permissions.refused) if self._may_ask else []
         if run.task.is_from_person:
             self._asked.keep(workspace.home, asked)
         refused = [what and run.redact(what) for what in permissions.refused]
         asked = list(map(run.redact, asked))
-        return result(
-            end, refused, asked, run.questions.unanswered,
-            is_changed=is_changed, was_answered=run.questions.has_answer,
-        )  # fmt: skip
+        return result(end, refused, asked, run.questions.unanswered, was_answered=run.questions.has_answer)
 
     async def _take_turn(
         self, connection: AgentConnection, run: _Run, permissions: PermissionPolicy, directory: str
@@ -192,11 +162,11 @@ class AgentEditor:
 
     @contextlib.asynccontextmanager
     async def _connected(
-        self, prepared: SandboxedProgram, log: AgentLog
+        self, prepared: SandboxedProgram, log: JobLog
     ) -> AsyncIterator[tuple[AgentProcess, AgentConnection]]:
         """Starts the agent, and ends it with all its processes, whatever happens."""
         try:
-            process = await AgentProcess.start(prepared, log.errors)
+            process = await AgentProcess.start(prepared, log.write)
         except OSError as error:
             reason = error.strerror or "unknown reason"
             raise EditError(f"{self._agent.name} cannot be started: {reason}") from error
@@ -229,7 +199,7 @@ class AgentEditor:
         text = first_prompt(task.prompt, task.conversation, run.granted, files)
         return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
 
-    async def _set_options(self, connection: AgentConnection, session: AgentSession, log: AgentLog) -> None:
+    async def _set_options(self, connection: AgentConnection, session: AgentSession, log: JobLog) -> None:
         session = await with_options(connection, session, self._launch.wanted)
         if session.options:
             log.line(f"[{current_in_words(session.options)}]")
@@ -238,19 +208,18 @@ class AgentEditor:
 async def _prompted(
     connection: AgentConnection, session_id: str, prompt: Sequence[Content], turn: Turn
 ) -> PromptResponse:
-    """Runs the turn; when cancelled or repetitive, asks the agent to stop and gives it a moment to do so."""
-    async with both_running(connection.prompt(session_id, prompt, turn), turn.should_end.wait()) as (asking, watching):
-        try:
-            await asyncio.wait({asking, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if asking.done():
-                return asking.result()
-            await _stop(connection, session_id, turn, asking)
-        except EditError as error:
-            raise EditError(turn.with_last_words(str(error))) from None
-        except asyncio.CancelledError:
-            await _stop(connection, session_id, turn, asking)
-            raise
-    raise EditError(f"the agent was ended: {turn.end_reason}")
+    """Runs the turn; when cancelled, asks the agent to stop and gives it a moment to do so."""
+    asking = asyncio.create_task(connection.prompt(session_id, prompt, turn))
+    try:
+        return await asyncio.shield(asking)
+    except EditError as error:
+        raise EditError(turn.with_last_words(str(error))) from None
+    except asyncio.CancelledError:
+        await _stop(connection, session_id, turn, asking)
+        raise
+    finally:
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
 
 
 async def _stop(connection: AgentConnection, session_id: str, turn: Turn, asking: asyncio.Task[PromptResponse]) -> None:

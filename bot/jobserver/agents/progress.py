@@ -1,10 +1,9 @@
 """Follows an agent's updates while it works: its plan, tool calls and answer."""
 
 import json
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 from acp.schema import (
@@ -24,8 +23,8 @@ from acp.schema import (
 )
 
 from bot.jobserver.agents.failures import nested
-from bot.jobserver.agents.log import Redactor
 from bot.jobserver.editors.interface import EditProgress
+from bot.jobserver.editors.job_log import Redactor
 from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.text import one_line
 from bot.jobserver.usage import Money, Spent, reported_money
@@ -45,12 +44,6 @@ _PATH_KEYS = frozenset({
     "directory", "new_path", "old_path", "source", "destination", "target_file", "files", "parentDir", "parent_dir",
 })  # fmt: skip
 """Input names by which agents pass a tool's files when the protocol's own field is empty."""
-MOST_REFUSALS = 40
-"""Refused calls per turn: a well-meaning agent has tried everything by then."""
-MOST_SAME_REFUSALS = 5
-MOST_SAME_CALLS = 25
-"""Identical calls in a row."""
-_Call = tuple[str, str, str]
 ANSWER_LIMIT = 100_000
 """Characters of an answer that are kept."""
 _MOST_STEPS = 100
@@ -61,8 +54,8 @@ class ToolCall:
     """A tool call, merged from all updates about it.
 
     `kind` is one of the protocol's; `paths` are the files it touches, according to the agent. `input` is the tool's
-    input as text, or None if it is too long to show; `command` is the shell command in it, and `digest` identifies the
-    input. `title` is one line; `has_whole_title`: it has not been shortened.
+    input as text, or None if it is too long to show; `command` is the shell command in it. `title` is one line;
+    `has_whole_title`: it has not been shortened.
     """
 
     title: str = ""
@@ -71,7 +64,6 @@ class ToolCall:
     input: str | None = ""
     has_whole_title: bool = True
     command: str = ""
-    digest: str = ""
 
     def described(self) -> str | None:
         """Describes exactly what the call does; None if that cannot be shown in a way that a person could judge."""
@@ -90,9 +82,6 @@ class ToolCalls:
 
     def __contains__(self, call_id: str) -> bool:
         return call_id in self._calls
-
-    def known(self, call_id: str) -> ToolCall | None:
-        return self._calls.get(call_id)
 
     def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
         """Merges an update into its call, and returns the call."""
@@ -115,7 +104,6 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
         paths=paths,
         input=_as_text(update.raw_input) if update.raw_input else call.input,
         command=_command(update.raw_input) if update.raw_input else call.command,
-        digest=_digest(update.raw_input) if update.raw_input else call.digest,
     )
 
 
@@ -152,51 +140,12 @@ def _command(raw: Any) -> str:
     return command if isinstance(command, str) and len(command) <= _LONGEST_COMMAND else ""
 
 
-def _digest(raw: Any) -> str:
-    return sha256(json.dumps(raw, default=str, sort_keys=True).encode()).hexdigest()
-
-
 def _as_text(raw: Any) -> str | None:
     if isinstance(raw, Mapping):
         raw = {key: value for key, value in raw.items() if key not in _IGNORED_INPUT}
         raw = raw["command"] if raw.keys() == {"command"} else raw
     text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_INPUT else None
-
-
-class Repetition:
-    """Detects a model that repeats itself, and would do so until its time is up.
-
-    Both methods return why the turn should end, or None.
-    """
-
-    def __init__(self) -> None:
-        self._refused: Counter[_Call] = Counter()
-        self._last: _Call | None = None
-        self._in_a_row = 0
-
-    def refused(self, call: ToolCall) -> str | None:
-        """Records a refused call."""
-        key = _key(call)
-        self._refused[key] += 1
-        if self._refused[key] >= MOST_SAME_REFUSALS:
-            return f"it asked {MOST_SAME_REFUSALS} times for the same thing, which is not allowed here"
-        if self._refused.total() >= MOST_REFUSALS:
-            return f"it asked {MOST_REFUSALS} times for things that are not allowed here"
-        return None
-
-    def ended(self, call: ToolCall) -> str | None:
-        """Records a call that has ended, successfully or not. Without a known input, calls cannot be compared."""
-        key = _key(call) if call.digest else None
-        self._in_a_row = self._in_a_row + 1 if key is not None and key == self._last else 1
-        self._last = key
-        if key is not None and self._in_a_row >= MOST_SAME_CALLS:
-            return f"it did the same thing {MOST_SAME_CALLS} times in a row"
-        return None
-
-
-def _key(call: ToolCall) -> _Call:
-    return call.kind, call.digest or call.title, ",".join(call.paths)
 
 
 class TurnProgress:

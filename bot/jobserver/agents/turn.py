@@ -1,6 +1,5 @@
 """One turn of an agent: handles its updates and requests, and determines the result."""
 
-import asyncio
 from collections.abc import Sequence
 
 from acp.schema import (
@@ -10,18 +9,16 @@ from acp.schema import (
     RequestPermissionRequest,
     RequestPermissionResponse,
     SessionNotification,
-    ToolCallProgress,
-    ToolCallStart,
 )
 
 from bot.jobserver.agents.content import ends_with_question, last_paragraph
 from bot.jobserver.agents.failures import TurnEnd, codex_failure, failed, stopped_early
-from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionPolicy
-from bot.jobserver.agents.progress import Repetition, TurnProgress
+from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.editors.interface import EditResult
+from bot.jobserver.editors.job_log import JobLog
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import Question
 from bot.jobserver.text import one_line
@@ -39,30 +36,24 @@ class Turn:
         progress: TurnProgress,
         permissions: PermissionPolicy,
         questions: Questions,
-        log: AgentLog,
+        log: JobLog,
     ) -> None:
         self._session_id = session_id
         self._progress = progress
         self._log = log
         self.questions = questions
-        self._repetition = Repetition()
         self.permissions = permissions
-        self.should_end = asyncio.Event()
-        self.end_reason = ""
 
     def updated(self, notification: SessionNotification) -> None:
         # Subagents can have their own sessions, whose messages are not part of the answer.
         if notification.session_id == self._session_id:
             self._progress.handle(notification)
-            self._watch(notification)
 
     def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse:
         call = self._progress.calls.merge(request.tool_call)
         response = self.permissions.decide(call, request.options)
         is_allowed = self.permissions.allows(call)
         self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
-        if not is_allowed:
-            self._end_if(self._repetition.refused(call))
         return response
 
     async def elicited(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
@@ -74,20 +65,6 @@ class Turn:
         """Answers all open requests of an agent that is about to be ended."""
         self.permissions.is_closed = True
         await self.questions.withdraw()
-
-    def _watch(self, notification: SessionNotification) -> None:
-        match notification.update:
-            case ToolCallStart() | ToolCallProgress() as update if update.status in {"completed", "failed"}:
-                if call := self._progress.calls.known(update.tool_call_id):
-                    self._end_if(self._repetition.ended(call))
-            case _:
-                pass
-
-    def _end_if(self, reason: str | None) -> None:
-        if reason and not self.should_end.is_set():
-            self.end_reason = reason
-            self._log.line(f"[ended: {reason}]")
-            self.should_end.set()
 
     def with_last_words(self, reason: str) -> str:
         """Adds the agent's last words to the reason why a turn broke off; Claude's name the cause."""
@@ -130,22 +107,21 @@ def result(
     asked: Sequence[str],
     unanswered: Question | None = None,
     *,
-    is_changed: bool,
     was_answered: bool = False,
 ) -> EditResult:
     """Returns the result of a turn that did not fail.
 
-    Its question is, in this order: a request for a person's permission; a question that nobody answered; or, if nothing
-    was changed and no form answered (after which agents like to end with a polite question), the last paragraph of an
-    answer that ends with a question mark.
+    Its question is, in this order: a request for a person's permission; a question that nobody answered; or, if no form
+    was answered (after which agents like to end with a polite question), the last paragraph of an answer that ends with
+    a question mark.
     """
     if asked:
         return EditResult(summary=end.answer, question=permission_question(asked))
     if unanswered:
         return EditResult(summary=end.answer, question=unanswered.text, question_fields=unanswered.fields)
-    if not is_changed and not was_answered and ends_with_question(end.answer):
-        return EditResult(summary=end.answer, question=last_paragraph(end.answer))
-    return EditResult(summary=end.answer, reason="" if is_changed else refusal_reason(refused))
+    if not was_answered and ends_with_question(end.answer):
+        return EditResult(summary=end.answer, closing_question=last_paragraph(end.answer))
+    return EditResult(summary=end.answer, reason=refusal_reason(refused))
 
 
 def permission_question(asked: Sequence[str]) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
 
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.editors.job_log import MaskedStream, told_refusals
+from bot.jobserver.editors.job_log import Redactor, open_log, told_refusals
 from bot.jobserver.egress.model_door import ModelDoor, OpenedModel, opened_model
 from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
@@ -21,12 +20,10 @@ from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits
 from bot.runtime.text import without_misleading
 
 PROMPT_FILE = "{prompt_file}"
-LOG_LIMIT = 1_000_000
 ANSWER_CHARACTERS = 3000
 _ANSWER_BYTES = 4 * ANSWER_CHARACTERS
 _SIGNALS = 128
 _LINE_CHARACTERS = 300
-_SHORTEST_SECRET = 8
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[@-~]")
 
 
@@ -86,8 +83,7 @@ class CommandEditor:
         prompt = self._prompt(task).encode(errors="replace")
         answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
         with (
-            task.log.open("ab") as stream,
-            _bounded(stream, self.mask) as log,
+            open_log(task.log, self.mask) as log,
             _arguments(self.command, prompt) as arguments,
         ):
             stdin = b"" if arguments != self.command else prompt
@@ -125,9 +121,8 @@ class CommandEditor:
     def _last_line(self, output: str) -> str:
         """Returns the end of an error message: the last line of output, without passed secrets."""
         line = output.rpartition("\n")[2].strip()
-        for value in child_environment(os.environ, self.passed, secrets=self.secrets).values():
-            line = line.replace(value, "…") if len(value) >= _SHORTEST_SECRET else line
-        return f": {line[:_LINE_CHARACTERS]}" if line else ""
+        redact = Redactor(child_environment(os.environ, self.passed, secrets=self.secrets).values())
+        return f": {redact(line)[:_LINE_CHARACTERS]}" if line else ""
 
 
 @dataclass(frozen=True)
@@ -140,18 +135,6 @@ class _Both:
     def write(self, data: bytes) -> None:
         self.first.write(data)
         self.second.write(data)
-
-
-@contextmanager
-def _bounded(stream: IO[bytes], mask: Callable[[str], str]) -> Iterator[subprocesses.BoundedWriter]:
-    masked = MaskedStream(stream, mask)
-    output = subprocesses.BoundedWriter(masked, LOG_LIMIT)
-    try:
-        yield output
-    finally:
-        masked.finish()
-        if output.dropped:
-            stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
 
 
 @contextmanager

@@ -62,8 +62,9 @@ class EditResult:
     """An editor's result; every field can be empty.
 
     `summary`: its answer, in Markdown. `reason`: why it changed nothing, if known. `question`: what it needs to know to
-    continue, and `question_fields` the choices. `notes`: the server's sentences about the run, such as refused
-    connections. `examples`: prompts that work as they are, in answer to one that was not understood.
+    continue, and `question_fields` the choices; `closing_question` is one if nothing was changed, and else politeness.
+    `notes`: the server's sentences about the run, such as refused connections. `examples`: prompts that work as they
+    are, in answer to one that was not understood.
     """
 
     summary: str = ""
@@ -72,6 +73,7 @@ class EditResult:
     notes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     question_fields: tuple[QuestionField, ...] = ()
+    closing_question: str = ""
 
 
 class EditProgress(Protocol):

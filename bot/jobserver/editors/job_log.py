@@ -1,14 +1,31 @@
-"""The log of a job: a file for the server's operator."""
+"""The log of a job: a file for the server's operator, bounded and without secrets."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.errors import EditError
-from bot.jobserver.subprocesses import Stream
+from bot.jobserver.subprocesses import BoundedWriter
+from bot.jobserver.text import one_line
 
+LOG_LIMIT = 1_000_000
+"""Bytes kept per run."""
 _LONGEST_LINE = 16_384
+_SHORTEST_SECRET = 8
+"""In characters. Shorter values, such as the name of a region, are not secret and occur in many texts."""
+
+
+class Redactor:
+    """Replaces secret values in texts."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[secret]")
+        return text
 
 
 def append_line(log: Path, text: str) -> None:
@@ -16,31 +33,55 @@ def append_line(log: Path, text: str) -> None:
         stream.write(text.encode(errors="replace") + b"\n")
 
 
-class MaskedStream:
-    """Masks output line by line; `finish` writes the last, incomplete line."""
+class JobLog:
+    """Writes lines about a run, and its program's output, which is masked by whole lines."""
 
-    def __init__(self, stream: Stream, mask: Callable[[str], str]) -> None:
-        self._stream = stream
+    def __init__(self, output: BoundedWriter, mask: Callable[[str], str]) -> None:
+        self._output = output
         self._mask = mask
         self._unfinished = b""
+        self._last_words = ""
+
+    def line(self, text: str) -> None:
+        self._output.write(self._mask(text).encode(errors="replace") + b"\n")
 
     def write(self, data: bytes) -> None:
+        """Accepts a piece of the program's output."""
         whole, end, rest = (self._unfinished + data).rpartition(b"\n")
         if len(rest) > _LONGEST_LINE:
-            whole, end, rest = whole + end + rest, b"", b""
+            whole, end, rest = whole + end + rest, b"\n", b""
         self._unfinished = rest
-        self._write(whole + end)
+        if end:
+            self._write_lines(whole)
 
-    def flush(self) -> None:
-        self._stream.flush()
+    def last_words(self) -> str:
+        """Returns the last non-empty line of output, shortened and without secrets."""
+        self.finish()
+        return self._last_words
 
     def finish(self) -> None:
-        self._write(self._unfinished)
+        if self._unfinished:
+            self._write_lines(self._unfinished)
         self._unfinished = b""
 
-    def _write(self, data: bytes) -> None:
-        text = data.decode(errors="surrogateescape")
-        self._stream.write(self._mask(text).encode(errors="surrogateescape"))
+    def _write_lines(self, lines: bytes) -> None:
+        text = self._mask(lines.decode(errors="replace"))
+        self._output.write(text.encode(errors="replace") + b"\n")
+        self._last_words = one_line(text.rstrip().rpartition("\n")[2]) or self._last_words
+
+
+@contextmanager
+def open_log(path: Path, mask: Callable[[str], str]) -> Iterator[JobLog]:
+    """Appends a run to a job's log."""
+    with path.open("ab") as stream:
+        output = BoundedWriter(stream, LOG_LIMIT)
+        log = JobLog(output, mask)
+        try:
+            yield log
+        finally:
+            log.finish()
+            if output.dropped:
+                stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
 
 
 @asynccontextmanager

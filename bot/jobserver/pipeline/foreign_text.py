@@ -39,6 +39,7 @@ def safe_result(result: EditResult, masking: Masking) -> EditResult:
         summary=shortened(mask(result.summary), _MAX_SUMMARY),
         reason=shortened(mask(result.reason), MAX_REASON),
         question=shortened(mask(result.question), MAX_QUESTION),
+        closing_question=shortened(mask(result.closing_question), MAX_QUESTION),
         notes=tuple(map(mask, result.notes)),
         examples=tuple(one_line(mask(example), _MAX_EXAMPLE) for example in result.examples[:_MOST_EXAMPLES]),
         question_fields=tuple(field.with_words(mask) for field in result.question_fields),

@@ -71,10 +71,11 @@ async def propose_earlier(tools: Tools, prepared: Prepared, edited: Edited) -> O
             shown = await described(replace(instruction, words=words), tools.masking)
             pending = await _record(tools, shown, Proposal(shown.words, requester=shown.requester))
     proposed = await _propose(tools, pending) if pending else _Proposed()
+    question = result.question or result.closing_question
     details = JobDetails(
         summary=answer_with(result.summary, (), result.notes),
-        reason=why_nothing_changed(result.reason, result.question, edited.left_out),
-        question=result.question or None,
+        reason=why_nothing_changed(result.reason, question, edited.left_out),
+        question=question or None,
         question_fields=result.question_fields,
         examples=result.examples,
         pull_request=proposed.details or (_reported(current) if current else None),

@@ -132,44 +132,6 @@ async def test_access_outside_the_copy_is_refused(tmp_path: Path) -> None:
     assert "[refused] execute: npm test" in world.log
 
 
-GOES_ROUND = """
-def turn(agent, text):
-    Path("a.md").write_text("half")
-    for number in range(1000):
-        if agent.cancelled.is_set():
-            return
-        agent.call(str(number), "npm test", kind="execute", rawInput={"command": "npm test"})
-        agent.ask(str(number))
-"""
-
-
-async def test_an_agent_that_repeats_refused_calls_is_stopped(tmp_path: Path) -> None:
-    """Otherwise its model is paid for the same question until the time limit."""
-    world = agent_world(tmp_path, GOES_ROUND)
-    with pytest.raises(EditError, match="was ended: it asked 5 times for the same thing, which is not allowed here"):
-        await world.edit("go")
-    assert world.log.count("[refused] execute: npm test") < 20
-    assert (world.copy / "a.md").read_text() == "half"
-
-
-READS_ON = """
-def turn(agent, text):
-    for number in range(1000):
-        if agent.cancelled.is_set():
-            return
-        agent.call(str(number), "Read", kind="read", rawInput={"file_path": "a.md"})
-        agent.update("tool_call_update", toolCallId=str(number), status="completed")
-    agent.cancelled.wait(20)
-"""
-
-
-async def test_an_agent_that_repeats_a_call_forever_is_stopped(tmp_path: Path) -> None:
-    """The twenty-fifth look finds nothing that the first one did not."""
-    world = agent_world(tmp_path, READS_ON)
-    with pytest.raises(EditError, match="was ended: it did the same thing 25 times in a row"):
-        await world.edit("go")
-
-
 async def test_the_check_of_a_hanging_model_times_out(tmp_path: Path) -> None:
     """The operator waits half a minute and is told the possible reason."""
     agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")

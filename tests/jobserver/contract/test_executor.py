@@ -86,6 +86,21 @@ async def test_without_changes_there_is_no_commit_but_a_reason(tmp_path: Path) -
         assert world.subjects(f"pagehand/{job.id}") == ["one"]
 
 
+@pytest.mark.parametrize("changes", [False, True])
+async def test_an_answer_that_ends_with_a_question_asks_if_nothing_changed(tmp_path: Path, *, changes: bool) -> None:
+    """Whoever has done the work is polite."""
+
+    async def edit(task: EditTask, progress: EditProgress) -> EditResult:
+        if changes:
+            await append_prompt(task, progress)
+        return EditResult("I looked.", closing_question="Which page?")
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        assert job.details is not None
+        assert (job.details.question, job.details.reason) == (None if changes else "Which page?", None)
+
+
 async def test_left_out_files_explain_why_nothing_changed(tmp_path: Path) -> None:
     async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "big.md").write_text("x" * 20_000)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.worlds.agent_world import agent_world, is_running
 
-from bot.jobserver.agents.log import LOG_LIMIT
 from bot.jobserver.agents.process import LINE_LIMIT
+from bot.jobserver.editors.job_log import LOG_LIMIT
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.limits import RunLimits
 

@@ -14,11 +14,11 @@ from bot.jobserver.agents.failures import (
     request_failed,
     stopped_early,
 )
-from bot.jobserver.agents.log import Redactor
 from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.progress import ANSWER_LIMIT, FinalMessage
 from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
 from bot.jobserver.editors.interface import EditResult, Exchange
+from bot.jobserver.editors.job_log import Redactor
 from bot.jobserver.pipeline.foreign_text import MAX_QUESTION
 from bot.jobserver.text import one_line
 
@@ -116,20 +116,18 @@ def test_a_yes_starts_with_the_word() -> None:
 
 def test_a_refused_call_becomes_a_question_only_if_allowed() -> None:
     refused = ["npm test", None, "rm `x`"]
-    asked = result(end("I would."), refused, askable(refused), is_changed=True)
+    asked = result(end("I would."), refused, askable(refused))
     assert asked == EditResult("I would.", question=permission_question(["npm test", "rm `x`"]))
     assert "- `npm test`\n- `` rm `x` ``" in asked.question
-    assert result(end("Done."), refused, [], is_changed=True) == EditResult("Done.")
-    assert result(end(), [None], askable([None]), is_changed=False).reason == refusal_reason([None])
-    assert result(end(), [], [], is_changed=False) == EditResult()
+    assert result(end(), [None], askable([None])).reason == refusal_reason([None])
+    assert result(end(), [], []) == EditResult()
 
 
 def test_a_question_in_the_answer_counts_unless_something_was_changed_or_answered() -> None:
     """Whether the agent has forms or not; many end with a polite question."""
     asked = "Two fit.\n\nWhich one?"
-    assert result(end(asked), [], [], is_changed=False).question == "Which one?"
-    assert result(end(asked), [], [], is_changed=True).question == ""
-    assert result(end(asked), [], [], is_changed=False, was_answered=True).question == ""
+    assert result(end(asked), [], []) == EditResult(asked, closing_question="Which one?")
+    assert result(end(asked), [], [], was_answered=True) == EditResult(asked)
 
 
 def test_everything_a_yes_allows_is_shown() -> None:

@@ -1,7 +1,6 @@
 """How agents are started: their variables, their files, and which of it is secret."""
 
 import json
-import os
 import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -12,7 +11,6 @@ from pydantic import SecretStr, ValidationError
 
 from bot.errors import ConfigError
 from bot.jobserver.agents.choice import agent_launch
-from bot.jobserver.agents.editor import copy_state
 from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, passed_variables, write_file
 from bot.jobserver.agents.named import CLAUDE, CODEX, NAMED, Agent, agent_for
 from bot.jobserver.egress.model_door import RELAY_ADDRESS
@@ -239,21 +237,3 @@ def test_a_home_that_cannot_be_filled_is_reported(tmp_path: Path) -> None:
         write_file(tmp_path, PurePosixPath(f"many/{number}"), b"")
     with pytest.raises(EditError, match="more than 1000 files"):
         AgentLaunch(CLAUDE, home=tmp_path / "many").fill(tmp_path)
-
-
-def test_a_change_in_a_copy_is_detected_despite_equal_size_and_time(tmp_path: Path) -> None:
-    page = tmp_path / "docs" / "a.md"
-    page.parent.mkdir()
-    page.write_text("one")
-    before = copy_state(tmp_path)
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text("x")
-    (tmp_path / "empty").mkdir()
-    assert copy_state(tmp_path) == before
-    times = page.stat().st_atime_ns, page.stat().st_mtime_ns
-    page.write_text("two")
-    os.utime(page, ns=times)
-    assert copy_state(tmp_path) != before
-    after = copy_state(tmp_path)
-    (tmp_path / "link").symlink_to("docs")
-    assert copy_state(tmp_path) != after
