@@ -24,7 +24,7 @@ from bot.domain.last_times import LastTime
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import with_aliases
 from bot.errors import ChatError, StoreError
-from bot.jobs.settings import MOST_CONNECTIONS
+from bot.jobapi.settings import MOST_CONNECTIONS
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RECOVERY_SECONDS, RecordingHealth
 from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health

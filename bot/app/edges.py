@@ -26,9 +26,9 @@ from bot.domain.jobs.poll_pace import GONE_AFTER, HOLD_BACK
 from bot.domain.notices.notification import NotificationSettings
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.jobs.client import HttpJobApi
-from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
-from bot.jobs.settings import DEFAULT_PAUSE
+from bot.jobapi.client import HttpJobApi
+from bot.jobapi.project_apis import ProjectJobApi, ProjectJobApis
+from bot.jobapi.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
 from bot.runtime.http.early_health import Listen, listen_on

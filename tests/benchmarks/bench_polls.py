@@ -28,8 +28,8 @@ from support.worlds.active_jobs import fill_with_active_jobs
 from support.worlds.store_world import JOB
 
 from bot.domain.jobs.poll_pace import Polling
-from bot.jobs.client import HttpJobApi
-from bot.jobs.settings import JobApiSettings
+from bot.jobapi.client import HttpJobApi
+from bot.jobapi.settings import JobApiSettings
 from bot.runtime.clock import SteadyClock
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.worker import WorkerSettings

@@ -14,7 +14,7 @@ from bot.domain.commands.thread_words import UnclearWord, Word
 from bot.domain.context.message_text import unescape, with_names
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
-from bot.jobs.wire import MAX_ID, error_message_in, parse_job
+from bot.jobapi.wire import MAX_ID, error_message_in, parse_job
 from bot.jobserver.documents.pages import decoded, title_of
 from bot.jobserver.editors.builtin.pages import replaced
 from bot.jobserver.editors.builtin.prompts import AddPage, FixTypos, Replace, Undo, parse

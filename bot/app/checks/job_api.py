@@ -7,8 +7,8 @@ from bot.app.settings.projects.variables import ProjectSettings
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.projects import JobApiAbilities
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
-from bot.jobs.client import HttpJobApi
-from bot.jobs.probe import NO_JOB, FoundAbilities, FoundAddress, JobApiProbe
+from bot.jobapi.client import HttpJobApi
+from bot.jobapi.probe import NO_JOB, FoundAbilities, FoundAddress, JobApiProbe
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.text import printable_line
 

@@ -26,7 +26,7 @@ from bot.app.settings.values import (
     is_address,
 )
 from bot.errors import ConfigError
-from bot.jobs.settings import BaseUrl, job_api_proxy
+from bot.jobapi.settings import BaseUrl, job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret

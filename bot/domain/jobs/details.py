@@ -1,6 +1,6 @@
 """Details that a job API can report beyond its specification. All texts come from an agent or a program: untrusted.
 
-Each part can be missing, and then nothing is claimed about it. The edge (bot.jobs.details) limits and cleans the texts.
+Each part can be missing, and then nothing is claimed about it. `bot.jobapi.details` limits and cleans the texts.
 """
 
 from dataclasses import dataclass

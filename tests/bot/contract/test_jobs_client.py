@@ -36,9 +36,9 @@ from bot.errors import (
     NoSuchProject,
     NotTheJobApi,
 )
-from bot.jobs.client import HttpJobApi
-from bot.jobs.settings import JobApiSettings
-from bot.jobs.wire import MAX_BODY, MAX_WORDS
+from bot.jobapi.client import HttpJobApi
+from bot.jobapi.settings import JobApiSettings
+from bot.jobapi.wire import MAX_BODY, MAX_WORDS
 from bot.ports.job_api import JobApi, PromptCall
 
 KEY = "mk_admin_planted-key/7f3a"

@@ -20,8 +20,8 @@ from bot.errors import (
     JobApiUnreachable,
     JobApiUnreadable,
 )
-from bot.jobs.client import MAX_UPLOAD_BYTES, HttpJobApi
-from bot.jobs.settings import JobApiSettings
+from bot.jobapi.client import MAX_UPLOAD_BYTES, HttpJobApi
+from bot.jobapi.settings import JobApiSettings
 from bot.ports.job_api import PromptCall
 
 CONTENT = b"\x89PNG\r\n\x1a\n..."

@@ -13,9 +13,9 @@ from support.worlds.jobserver_world import make_bare, running, until
 from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Requester
 from bot.errors import JobApiBusy, JobApiUnreachable, JobGone, NoSuchProject
-from bot.jobs.client import HttpJobApi
-from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
-from bot.jobs.settings import JobApiSettings
+from bot.jobapi.client import HttpJobApi
+from bot.jobapi.project_apis import ProjectJobApi, ProjectJobApis
+from bot.jobapi.settings import JobApiSettings
 from bot.ports.job_api import PromptCall
 
 

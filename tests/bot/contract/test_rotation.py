@@ -13,8 +13,8 @@ from support.secret_files import SecretFileWorld
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.errors import ChatNotAllowed, JobApiError, JobApiFailed, JobApiNotAllowed
-from bot.jobs.client import HttpJobApi
-from bot.jobs.settings import JobApiSettings
+from bot.jobapi.client import HttpJobApi
+from bot.jobapi.settings import JobApiSettings
 from bot.ports.job_api import PromptCall
 from bot.runtime.http.metrics_page import METRICS_PATH, metrics_route
 from bot.runtime.http.server import listening_socket

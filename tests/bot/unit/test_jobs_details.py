@@ -23,8 +23,8 @@ from bot.domain.jobs.details import (
 )
 from bot.domain.requests.request import Requester
 from bot.errors import JobApiUnreadable
-from bot.jobs.details import MAX_FILES, MAX_LINE, MAX_STEPS, MAX_SUMMARY, MAX_WORDS
-from bot.jobs.wire import MAX_BODY, parse_job, prompt_body
+from bot.jobapi.details import MAX_FILES, MAX_LINE, MAX_STEPS, MAX_SUMMARY, MAX_WORDS
+from bot.jobapi.wire import MAX_BODY, parse_job, prompt_body
 from bot.ports.job_api import PromptCall
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
-from bot.jobs.wire import (
+from bot.jobapi.wire import (
     MAX_BODY,
     MAX_ID,
     MAX_LINK,

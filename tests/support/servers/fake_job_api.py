@@ -18,7 +18,7 @@ from aiohttp import web
 from support.oracles.promises import Poll
 from support.servers.free_ports import free_port
 
-from bot.jobs.probe import NO_JOB
+from bot.jobapi.probe import NO_JOB
 
 KEY = "mk_planted_admin_key"
 PROJECT = "docs"

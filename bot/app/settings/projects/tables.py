@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from bot.app.settings.values import ChannelId
 from bot.domain.projects import MOST_PROJECTS, PostMode, ReplyMode, normal_words
 from bot.errors import ConfigError
-from bot.jobs.settings import ApiKey, BaseUrl, GetPath, ProjectId
+from bot.jobapi.settings import ApiKey, BaseUrl, GetPath, ProjectId
 from bot.runtime.private_files import warn_of_readers
 from bot.runtime.rotating_secrets import FileText, RotatingSecret, SecretFile
 from bot.runtime.settings import read_variable

@@ -6,7 +6,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from bot.app.settings.projects.tables import ChannelTable, ProjectsFile, ProjectTable
 from bot.domain.projects import ChannelSettings, JobApiAbilities, Project, Projects, ReplyMode
-from bot.jobs.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
+from bot.jobapi.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.settings import Settings
 

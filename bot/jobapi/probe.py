@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import httpx
 
-from bot.jobs.settings import JobApiSettings
-from bot.jobs.transport import JobApiTransport
-from bot.jobs.wire import unzipped
+from bot.jobapi.settings import JobApiSettings
+from bot.jobapi.transport import JobApiTransport
+from bot.jobapi.wire import unzipped
 
 NO_JOB = "pagehand-doctor"
 """The id of no job, the digest of no file, the name of no operation, and nobody's key."""

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiUnreadable
-from bot.jobs.details import Hide, details_from
+from bot.jobapi.details import Hide, details_from
 from bot.ports.job_api import PromptCall
 from bot.runtime.text import printable_line
 

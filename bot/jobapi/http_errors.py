@@ -19,7 +19,7 @@ from bot.errors import (
     NoSuchProject,
     NotTheJobApi,
 )
-from bot.jobs.wire import is_json_object
+from bot.jobapi.wire import is_json_object
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.text import printable_line
 

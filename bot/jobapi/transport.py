@@ -6,7 +6,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from bot.jobs.settings import JobApiSettings, job_api_proxy
+from bot.jobapi.settings import JobApiSettings, job_api_proxy
 
 
 class _Response(aiohttp.ClientResponse):

@@ -26,11 +26,11 @@ from bot.errors import (
     JobApiUnreadable,
     JobGone,
 )
-from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
-from bot.jobs.probe import NO_JOB
-from bot.jobs.settings import JobApiSettings
-from bot.jobs.transport import JobApiTransport
-from bot.jobs.wire import (
+from bot.jobapi.http_errors import JobApiOperation, error_for_status, error_without_answer
+from bot.jobapi.probe import NO_JOB
+from bot.jobapi.settings import JobApiSettings
+from bot.jobapi.transport import JobApiTransport
+from bot.jobapi.wire import (
     MAX_BODY,
     MAX_WORDS,
     cancel_body,
