@@ -23,7 +23,7 @@ from bot.app.startup import (
     wait_for_identity,
 )
 from bot.domain.jobs.poll_pace import GONE_AFTER, HOLD_BACK
-from bot.domain.notices.notification import NotificationSettings
+from bot.domain.notification import NotificationSettings
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.jobapi.client import HttpJobApi

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from bot.app.settings.config import database_url
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
-from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Uncertain, settle
 from bot.errors import StoreUnavailable, UnreadableRow
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import NewNotice, NoticeKey
 from bot.service.settle import record_result
 from bot.store.database.in_use import is_in_use
 from bot.store.database.url import existing_file
@@ -133,7 +133,7 @@ async def _end(tx: Transaction, request_id: str) -> int:
         await _mark_stop_in_doubt(tx, request)
     else:
         told = ActionAnswered(request.person_id, ActionAnswer.RESTORED)
-        await tx.notices.add(request.thread_id, NewNotice(keys.action_answered(request.source_key), told))
+        await tx.notices.add(request.thread_id, NewNotice(NoticeKey(request.source_key), told))
         await tx.requests.prepared(replace(request, state=RequestState.UNCERTAIN))
     return 1
 

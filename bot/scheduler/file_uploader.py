@@ -16,13 +16,12 @@ from bot.domain.context.slack_files import FileProblem
 from bot.domain.context.thread_context import notes_of
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.posts import ContextCut
 from bot.domain.requests.request import Request, RequestState, log_id
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
+from bot.notices.notice import NewNotice
+from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
 from bot.runtime.log_context import LogContext
@@ -189,7 +188,7 @@ async def _settled(tx: RequestTransaction, item: ClaimedFile, request: Request, 
     await tx.request_parts.complete(request.id, context)
     told = _told(request, files)
     if told is not None:
-        await tx.notices.add(request.thread_id, NewNotice(keys.files_not_sent(request), told))
+        await tx.notices.add(request.thread_id, NewNotice(ContextCut.files_key(request), told))
 
 
 def _told(request: Request, files: Sequence[SettledFile]) -> ContextCut | None:

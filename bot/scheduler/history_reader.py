@@ -20,11 +20,10 @@ from bot.domain.gaps.gap import (
 )
 from bot.domain.gaps.past_message import PastMessage
 from bot.domain.jobs.stopping import is_at_work
-from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.posts import HistoryUnread
-from bot.domain.notices.questions import StopAsked
 from bot.errors import ChatError, ChatNotInChannel, ChatOverBudget, ChatRejected, ChatUnreachable, NotRecorded
+from bot.notices.job import HistoryUnread
+from bot.notices.notice import NewNotice
+from bot.notices.questions import StopAsked
 from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
 from bot.runtime.log_context import LogContext
 from bot.scheduler.slack_worker import SlackWorker
@@ -203,7 +202,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         for person_id in card.stops:
             new = await tx.gaps.is_new_stop(thread.id, person_id)
             if new and not gap.first and is_at_work(thread.state, tx.now):
-                await tx.notices.add(thread.id, NewNotice(keys.stop_found(person_id), StopAsked(person_id)))
+                await tx.notices.add(thread.id, NewNotice(StopAsked.key(person_id), StopAsked(person_id)))
 
     async def _keep(self, gap: Gap) -> float:
         now = await self._store.transact(lambda tx: tx.gaps.keep(gap, self._owner, lease=self._lease))
@@ -244,4 +243,4 @@ async def _tell_thread(tx: Transaction, gap: Gap) -> None:
     thread = await tx.threads.find_newest(gap.channel_id, gap.thread_ts)
     if thread is not None:
         unread = HistoryUnread(since=gap.since, until=gap.until)
-        await tx.notices.add(thread.id, NewNotice(keys.history_unread(gap.until), unread))
+        await tx.notices.add(thread.id, NewNotice(HistoryUnread.key(gap.until), unread))

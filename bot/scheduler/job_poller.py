@@ -16,7 +16,7 @@ from bot.domain.jobs.observe import (
     never_has_consequences,
 )
 from bot.domain.jobs.poll_pace import Polling, pace_of
-from bot.domain.notices.notification import PostModes, everything
+from bot.domain.notification import PostModes, everything
 from bot.domain.threads.thread import Thread
 from bot.errors import (
     JobApiError,

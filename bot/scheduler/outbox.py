@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.deliver import (
+from bot.domain.deliver import (
     MAX_ATTEMPTS,
     MAX_FAULTS,
     DeliveryFailure,
@@ -26,20 +25,11 @@ from bot.domain.notices.deliver import (
     next_call,
     rate_limit_delay,
 )
-from bot.domain.notices.messages import (
-    CARD_CHANGED,
-    AnswerRequested,
-    CardChanged,
-    ReactionChanged,
-)
-from bot.domain.notices.posts import Introduction
-from bot.domain.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
 from bot.domain.people.permissions import PermissionRules, refusal_in
 from bot.domain.requests.held import question_about
-from bot.domain.requests.request import RequestState
+from bot.domain.requests.request import RequestState, Surface
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ReplyModes, everyone
-from bot.domain.threads.thread import Surface
 from bot.errors import (
     ChatError,
     ChatMissingScope,
@@ -50,6 +40,9 @@ from bot.errors import (
     ChatUncertain,
     ChatUnreachable,
 )
+from bot.notices.answers import AnswerRequested, Introduction
+from bot.notices.notice import CARD_CHANGED, CardChanged, Delivery, ReactionChanged
+from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
 from bot.ports.slack import ChannelReader, Chat
 from bot.runtime.log_context import LogContext
 from bot.scheduler.slack_worker import SlackWorker

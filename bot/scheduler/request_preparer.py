@@ -11,16 +11,16 @@ from typing import assert_never
 
 from bot.domain.context.fetched_parts import ThreadPart
 from bot.domain.jobs.stopping import is_at_work
-from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.people.members import Preference
 from bot.domain.people.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
 from bot.domain.projects import ReplyMode, Route, Routed, route
 from bot.domain.requests.audit import AuditAction, audited
-from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn, surface_of
 from bot.domain.threads.reading import part_of_thread, seconds_for_others
 from bot.domain.threads.reply_rules import mode_of
-from bot.domain.threads.thread import Thread, surface_of
+from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import NewNotice, NoticeKey
 from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.runtime.log_context import LogContext
@@ -324,7 +324,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         stops_work = thread.state.job is None or is_at_work(thread.state, tx.now)
         if withdrawn and not stops_work:
             told = ActionAnswered(stop.person_id, ActionAnswer.WAITING_STOPPED, asked_on=surface_of(stop.source_key))
-            await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
+            await tx.notices.add(thread.id, NewNotice(NoticeKey(stop.source_key), told))
         state = RequestState.ACCEPTED if withdrawn and not stops_work else RequestState.WAITING
         await tx.requests.prepared(replace(stop, state=state))
         await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))

@@ -19,8 +19,7 @@ from bot.domain.jobs.stopping import (
     discard_step,
     stop_step,
 )
-from bot.domain.notices.messages import ActionAnswer
-from bot.domain.notices.notification import PostModes, everything
+from bot.domain.notification import PostModes, everything
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one
 from bot.domain.requests.request import Doubt, RejectionReason, Request, Requester, RequestKind, RequestState
@@ -36,6 +35,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
+from bot.notices.answers import ActionAnswer
 from bot.ports.job_api import JobApi, PromptCall, Requesters
 from bot.ports.slack import DisplayNames
 from bot.runtime.log_context import LogContext, current_log_context, log_context

@@ -6,9 +6,9 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.errors import StoreError
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import NewNotice
 from bot.store.transaction import Store, UpkeepTransaction
 from bot.store.upkeep.retention import OldRows
 
@@ -134,7 +134,7 @@ class RetentionSweeper:
         held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=limit)
         for thread_id, person_id in sorted({(each.thread_id, each.person_id) for each in held}):
             told = ActionAnswered(person_id, ActionAnswer.HELD_EXPIRED)
-            await tx.notices.add(thread_id, NewNotice(keys.reply_expired(person_id, tx.now), told))
+            await tx.notices.add(thread_id, NewNotice(ActionAnswered.key_of_expiry(person_id, tx.now), told))
         return len(held)
 
     async def _delete_channel_ids(self, limit: int, tx: UpkeepTransaction) -> int:

@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import replace
 
 from bot.domain.jobs.details import JobDetails, digest
-from bot.domain.notices.messages import AnswerMissing, AnswerRequested
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobGone
+from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.ports.job_api import JobApi
 
 PATIENCE = 8.0

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from typing import Generic, TypeVar
 
-from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import log_id
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
+from bot.notices.notice import Delivery
 from bot.runtime.clock import Clock
 from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage, OutageLogs
 from bot.runtime.health.report import ComponentStatus

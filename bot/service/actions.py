@@ -6,19 +6,6 @@ from dataclasses import replace
 from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
-from bot.domain.notices import keys
-from bot.domain.notices.messages import (
-    CARD_CHANGED,
-    ActionAnswer,
-    ActionAnswered,
-    AnswerRequested,
-    JobIdRequested,
-    NewNotice,
-    PersonalMessage,
-    PromptRequested,
-    Reaction,
-    StatusRequested,
-)
 from bot.domain.people.home import can_be_retried
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, for_another_job, with_new_words
@@ -30,9 +17,19 @@ from bot.domain.requests.request import (
     RequestKind,
     RequestState,
     WayIn,
+    surface_of,
 )
 from bot.domain.threads.direct_messages import lines_with, may_be_job
-from bot.domain.threads.thread import Thread, owes_question, surface_of
+from bot.domain.threads.thread import Thread, owes_question
+from bot.notices.answers import (
+    ActionAnswer,
+    ActionAnswered,
+    AnswerRequested,
+    JobIdRequested,
+    PromptRequested,
+    StatusRequested,
+)
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged, ToPerson
 from bot.service.action_terms import ActionTerms, keep_polling, note_steering
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
 from bot.service.edit import catch_up
@@ -83,20 +80,20 @@ async def _reply_of(tx: RequestTransaction, action: Request) -> Request | None:
 async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
     """Carries out an action, answers it, and ends it."""
     if (shown := _shown(thread, action)) is not None:
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), shown))
+        await tx.notices.add(thread.id, NewNotice(NoticeKey(action.source_key), shown))
         if action.kind is RequestKind.SHOW_STATUS:
             await ask_again(tx, thread, action)
     elif (answer := await _answer(tx, thread, action, terms)) is not None:
         reply = await _reply_of(tx, action)
         about = beginning(reply.text, MAX_QUOTED) if reply else ""
         told = ActionAnswered(action.person_id, answer, about, asked_on=surface_of(action.source_key))
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
+        await tx.notices.add(thread.id, NewNotice(NoticeKey(action.source_key), told))
         if answer in _AUDITED:
             await tx.audit.add(audited(_AUDITED[answer], action, thread))
     await tx.requests.prepared(replace(action, state=RequestState.ACCEPTED))
 
 
-def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
+def _shown(thread: Thread, action: Request) -> ToPerson | None:
     """Returns the message to show, if the action only asks to see something."""
     match action.kind:
         case RequestKind.SHOW_STATUS:
@@ -159,7 +156,7 @@ async def _send_to_replacement(tx: RequestTransaction, job: Thread, request: Req
     for each in (request, *await tx.requests.merged_into(request.id)):
         again = await checked(tx, job, for_another_job(each, job.id, tx.now))
         if each.latest_text != "" and await tx.requests.add(again):
-            await tx.notices.move(keys.reaction(each), each.thread_id, job.id)
+            await tx.notices.move(ReactionChanged.key(each), each.thread_id, job.id)
             await tx.requests.save(replace(each, latest_text=None))  # later edits change the new one
             await explain(tx, again, again.attachments)
             answer = ActionAnswer.SENT_AGAIN if again.state in NOT_SENT_YET else ActionAnswer.SEE_THREAD

@@ -7,25 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices import keys
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.deliver import GiveUp
-from bot.domain.notices.messages import (
-    ActionAnswer,
-    ActionAnswered,
-    CardChanged,
-    CardNotPosted,
-    NewNotice,
-    Notice,
-    NoticeMessage,
-    PostNotDelivered,
-    ReactionChanged,
-)
-from bot.domain.notices.posts import Introduction, JobStarted, JobStopped, Post
-from bot.domain.notices.questions import ToPerson
+from bot.domain.deliver import GiveUp
 from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import ReplyModes, in_direct_message, may_ask
 from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted, Introduction, PostNotDelivered
+from bot.notices.job import JobStarted, JobStopped
+from bot.notices.notice import (
+    CardChanged,
+    Delivery,
+    NewNotice,
+    Notice,
+    NoticeContent,
+    NoticeKey,
+    ReactionChanged,
+    ToPerson,
+    within_thread,
+)
 from bot.service.end_start import call_off, restore_followed
 from bot.service.following_jobs import replace_followed
 from bot.service.reply import help_for, record_mention, record_reply, thread_of
@@ -73,22 +71,22 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
         message = replace(message, may_have_job=await call_off(tx, thread, start, message.reason))
     if thread.ts is None:
         await _record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
-    await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
+    await tx.notices.add(thread.id, NewNotice(CardNotPosted.KEY, message))
 
 
 def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
     return CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
 
 
-def _tells_nothing_new(message: NoticeMessage) -> bool:
+def _tells_nothing_new(message: NoticeContent) -> bool:
     return isinstance(message, JobStarted) or (isinstance(message, JobStopped) and not message.link)
 
 
-def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:
+def _not_delivered(notice: Notice, post: NoticeContent, thread: Thread, given_up: GiveUp) -> NewNotice:
     """Returns the notice that tells the requester what could not be posted."""
     person_id = thread.requester_id
     message = PostNotDelivered(person_id, post.addressed_to(person_id), given_up.in_doubt)
-    return NewNotice(keys.sent_privately(keys.within_thread(thread.id, notice.key)), message)
+    return NewNotice(PostNotDelivered.key(within_thread(thread.id, notice.key)), message)
 
 
 async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], modes: ReplyModes) -> None:
@@ -113,12 +111,12 @@ async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply
 
 def _answer_without_job(reply: Reply) -> NewNotice | None:
     """Returns the answer to a message if there is no job and none was started; None if it needs none."""
-    person_id, key = reply.person.id, keys.action_answered(source_key_of(reply))
+    person_id, key = reply.person.id, NoticeKey(source_key_of(reply))
     to_us = reply.mentions_us or in_direct_message(reply)
     if reply.withdrawn and reply.word is None:
         return None
     if reply.word is ThreadWord.HELP:
         return NewNotice(key, help_for(reply)) if to_us or not reply.text else None
     if to_us and reply.word in {None, ThreadWord.NEW} and not may_ask(reply.message_ts, reply.edited_at):
-        return NewNotice(keys.edited_too_late(reply), ActionAnswered(person_id, ActionAnswer.EDITED_TOO_LATE))
+        return NewNotice(ActionAnswered.key_of_edit(reply), ActionAnswered(person_id, ActionAnswer.EDITED_TOO_LATE))
     return NewNotice(key, ActionAnswered(person_id, ActionAnswer.NO_JOB_THERE)) if reply.word is not None else None

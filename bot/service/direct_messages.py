@@ -5,11 +5,11 @@ asked which.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.notices.messages import Reaction
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
 from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.notices.notice import Reaction
 from bot.service.held import hold
 from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
 from bot.store.transaction import RecordingTransaction

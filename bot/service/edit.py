@@ -7,7 +7,6 @@ from bot.domain.commands.options import Options
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
-from bot.domain.notices.messages import CARD_CHANGED, NewNotice
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import (
     came_back,
@@ -36,6 +35,7 @@ from bot.domain.requests.request import (
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyModes, meaning
 from bot.domain.threads.thread import Thread
+from bot.notices.notice import CARD_CHANGED, NewNotice
 from bot.service.direct_messages import ask_about_lines, begin_job
 from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.follow_up import checked, explain, release, tell_that_muted

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.jobs.stopping import is_at_work
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
-from bot.domain.notices.posts import RequestRejected
 from bot.domain.requests.audit import AuditAction, audited
-from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn, surface_of
 from bot.domain.requests.settle import rejection, summary
-from bot.domain.threads.thread import Thread, surface_of
+from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction
+from bot.notices.requests import RequestRejected
 from bot.service.action_terms import NOT_SENT
 from bot.service.start import new_request, reaction_notice
 from bot.store.transaction import RecordingTransaction, RequestTransaction
@@ -115,10 +115,10 @@ async def stop_unsent(tx: RequestTransaction, thread: Thread, stop: Request) -> 
         has_card = await end_start(tx, thread, start, StartEnding(Problem.STOPPED, RejectionReason.STOPPED))
         if has_card or start.person_id != stop.person_id:  # without a card, the requester gets a private answer
             stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
-            await tx.notices.add(thread.id, NewNotice(keys.request_rejected(start), stopped))
+            await tx.notices.add(thread.id, NewNotice(RequestRejected.key(start), stopped))
         await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
     told = ActionAnswered(stop.person_id, answer, asked_on=surface_of(stop.source_key))
-    await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
+    await tx.notices.add(thread.id, NewNotice(NoticeKey(stop.source_key), told))
     return True
 
 

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import ARCHIVED
-from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.edits import MAX_QUOTED, not_fully_sent, offer, reaction_of, with_new_words
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import (
@@ -21,6 +19,8 @@ from bot.domain.requests.request import (
 )
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import NewNotice, NoticeKey, ReactionChanged
 from bot.service.start import new_request, reaction_notice, request_id
 from bot.store.requests import Requests
 from bot.store.transaction import RecordingTransaction
@@ -64,7 +64,7 @@ async def tell_that_muted(tx: RecordingTransaction, thread: Thread, reply: Reply
     """Tells somebody, once for each reply, that it is not sent because the job is muted."""
     about = beginning(reply.text, MAX_QUOTED)
     message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
-    await tx.notices.add(thread.id, NewNotice(keys.reply_muted(reply), message))
+    await tx.notices.add(thread.id, NewNotice(ActionAnswered.key_of_muted(reply), message))
 
 
 async def release(tx: RecordingTransaction, job: Thread, held: Request) -> bool:
@@ -91,7 +91,7 @@ async def send_new_words(tx: RecordingTransaction, thread: Thread, request: Requ
     follow_up = await checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
     if not await tx.requests.add(follow_up):
         return ActionAnswer.ALREADY_ACCEPTED
-    await tx.notices.move(keys.reaction(request), request.thread_id, thread.id)
+    await tx.notices.move(ReactionChanged.key(request), request.thread_id, thread.id)
     await tx.requests.save(replace(request, latest_text=None))  # later edits change the follow-up
     await explain(tx, follow_up, Attachments())
     waits = follow_up.state in NOT_SENT_YET
@@ -107,12 +107,12 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
     if first is not None:
         if written.way_in is WayIn.BUTTON:
             answer = ActionAnswered(written.person.id, _answer_again(first))
-            await tx.notices.add(first.thread_id, NewNotice(keys.action_answered(written.source_key), answer))
+            await tx.notices.add(first.thread_id, NewNotice(NoticeKey(written.source_key), answer))
         return
     if thread.state.people.muted_by:
         about = beginning(written.text, MAX_QUOTED)
         told = ActionAnswered(written.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(written.source_key), told))
+        await tx.notices.add(thread.id, NewNotice(NoticeKey(written.source_key), told))
         return
     request = await checked(tx, thread, _written_follow_up(tx, thread, written))
     if await tx.requests.add(request) and request.state not in NOT_SENT_YET:

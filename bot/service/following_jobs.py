@@ -10,15 +10,15 @@ from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.jobs.stopping import is_at_work
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
-from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.new_jobs import may_replace, moving_along
-from bot.domain.requests.request import RejectionReason, Request, RequestState, WayIn
-from bot.domain.threads.thread import Thread, surface_of
+from bot.domain.requests.request import RejectionReason, Request, RequestState, WayIn, surface_of
+from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
+from bot.notices.questions import ProjectAsked
 from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling
 from bot.service.end_start import StartEnding, end_start, replaced_by, stop_automatically
 from bot.service.start import once_more, record_start
@@ -82,7 +82,7 @@ async def alive(threads: Threads, thread: Thread) -> Thread:
 
 async def _answer(tx: RequestTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
     told = ActionAnswered(start.person_id, answer, asked_on=surface_of(start.source_key))
-    await tx.notices.add(thread.id, NewNotice(keys.action_answered(start.source_key), told))
+    await tx.notices.add(thread.id, NewNotice(NoticeKey(start.source_key), told))
 
 
 async def choose_project(
@@ -148,4 +148,4 @@ async def ask_for_project(tx: RequestTransaction, thread: Thread, request: Reque
     """Asks somebody, privately, which project a job is for."""
     text = beginning(thread.prompt, MAX_QUOTED)
     asked = ProjectAsked(request.person_id, thread.id, question.names, question.said, text, question.current)
-    await tx.notices.add(thread.id, NewNotice(keys.project_asked(request), asked))
+    await tx.notices.add(thread.id, NewNotice(ProjectAsked.key(request), asked))

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice
 from bot.domain.requests.held import question_about
-from bot.domain.requests.request import HeldBecause, Request, RequestState
+from bot.domain.requests.request import HeldBecause, Request, RequestState, Surface
 from bot.domain.threads.direct_messages import to_ask_about
-from bot.domain.threads.thread import Surface, Thread
+from bot.domain.threads.thread import Thread
+from bot.notices.notice import NewNotice
+from bot.notices.questions import HeldQuestion
 from bot.store.transaction import RecordingTransaction
 
 MOST_ASKED = 5
@@ -38,8 +38,8 @@ async def ask(tx: RecordingTransaction, thread_id: str, held: Request) -> None:
     """Asks the person of a request that waits for them, and reminds them."""
     question = question_about(held)
     reminder = replace(question, asked_on=Surface.HOME)
-    await tx.notices.add(thread_id, NewNotice(keys.reply_held(held), question))
-    await tx.notices.add(thread_id, NewNotice(keys.held_reminder(held), reminder, REMINDED_AFTER))
+    await tx.notices.add(thread_id, NewNotice(HeldQuestion.key(held), question))
+    await tx.notices.add(thread_id, NewNotice(HeldQuestion.reminder_key(held), reminder, REMINDED_AFTER))
 
 
 async def ask_again(tx: RecordingTransaction, thread: Thread, action: Request) -> None:
@@ -47,4 +47,4 @@ async def ask_again(tx: RecordingTransaction, thread: Thread, action: Request) -
     see, may be lost.
     """
     for held in to_ask_about(await tx.requests.held(thread.id, action.person_id))[-MOST_ASKED:]:
-        await tx.notices.add(thread.id, NewNotice(keys.reply_asked_again(held, action), question_about(held)))
+        await tx.notices.add(thread.id, NewNotice(HeldQuestion.key_for(held, action), question_about(held)))

@@ -6,10 +6,9 @@ Every notice belongs to a thread, under whose id it is looked for and deleted. T
 the channel: it has no requester, and never gets a card or a job.
 """
 
-from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.posts import Introduction
 from bot.domain.threads.thread import Thread
+from bot.notices.answers import Introduction
+from bot.notices.notice import NewNotice
 from bot.service.start import request_id
 from bot.store.transaction import RecordingTransaction
 
@@ -27,6 +26,6 @@ async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id
         created_at=tx.now,
     )
     if await tx.threads.add(channel):
-        await tx.notices.add(channel.id, NewNotice(keys.INTRODUCTION, Introduction(to_workflow=bool(workflow_id))))
+        await tx.notices.add(channel.id, NewNotice(Introduction.KEY, Introduction(to_workflow=bool(workflow_id))))
     else:
-        await tx.notices.try_again(channel.id, keys.INTRODUCTION)
+        await tx.notices.try_again(channel.id, Introduction.KEY)

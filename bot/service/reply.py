@@ -5,9 +5,6 @@ from typing import assert_never
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.message_text import beginning
-from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice, Reaction
-from bot.domain.notices.questions import HelpRequested
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import MAX_QUOTED, without_effect
 from bot.domain.requests.held import is_late, was_stopped_after
@@ -21,6 +18,8 @@ from bot.domain.threads.reply_rules import (
     never_began,
 )
 from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer, ActionAnswered, HelpRequested
+from bot.notices.notice import NewNotice, NoticeKey, Reaction
 from bot.service.direct_messages import record_line
 from bot.service.edit import revise
 from bot.service.follow_up import checked, explain, tell_that_muted
@@ -136,11 +135,11 @@ async def _record_word(tx: RecordingTransaction, thread: Thread, reply: Reply, w
             await tx.requests.add(request)
     elif word is ThreadWord.NEW and not may_ask(reply.message_ts, reply.edited_at):
         told = ActionAnswered(reply.person.id, ActionAnswer.EDITED_TOO_LATE, beginning(reply.text, MAX_QUOTED))
-        await tx.notices.add(thread.id, NewNotice(keys.edited_too_late(reply), told))
+        await tx.notices.add(thread.id, NewNotice(ActionAnswered.key_of_edit(reply), told))
     elif word is ThreadWord.NEW:
         await record_start(tx, job_of_reply(reply, thread))
     else:
-        await tx.notices.add(thread.id, NewNotice(keys.action_answered(source_key), help_for(reply)))
+        await tx.notices.add(thread.id, NewNotice(NoticeKey(source_key), help_for(reply)))
 
 
 def help_for(reply: Reply) -> HelpRequested:

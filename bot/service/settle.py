@@ -13,13 +13,12 @@ from bot.domain.jobs import stopping
 from bot.domain.jobs.observe import open_round
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.jobs.stopping import StopStep, stop_step
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests.merging import MOST_MERGED, merged_with
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Settlement
 from bot.domain.threads.reading import continues
 from bot.domain.threads.thread import Thread, ThreadState
+from bot.notices.notice import CARD_CHANGED, CardChanged
 from bot.service.edit import catch_up
 from bot.service.end_start import refuse_follow_ups, start_settled
 from bot.service.following_jobs import alive
@@ -135,7 +134,7 @@ async def record_result(
 ) -> None:
     """Settles all requests of one message like the first one, and tells their people."""
     before_card = requests[0].kind is RequestKind.START and thread.card_ts is None
-    called_off = before_card and not await tx.notices.is_open(thread.id, keys.CARD)
+    called_off = before_card and not await tx.notices.is_open(thread.id, CardChanged.KEY)
     await _settle_each(tx, requests, settlement)
     await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
     if requests[0].kind is RequestKind.FOLLOW_UP:

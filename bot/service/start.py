@@ -4,12 +4,11 @@ from dataclasses import replace
 from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_options
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, NewNotice, Reaction, ReactionChanged
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Arrival, HeldBecause, Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
+from bot.notices.notice import CARD_CHANGED, NewNotice, Reaction, ReactionChanged
 from bot.service.held import ask
 from bot.store.threads import Threads
 from bot.store.transaction import RecordingTransaction
@@ -205,4 +204,4 @@ def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
     "sent": one call to Slack instead of three.
     """
     due_in = _SENT_SOON if reaction is Reaction.RECORDED else 0.0
-    return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction), due_in)
+    return NewNotice(ReactionChanged.key(request), ReactionChanged(request.written_at, reaction), due_in)

@@ -5,12 +5,12 @@ anyway. The thread is locked.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import certainly_unsent
 from bot.domain.requests.held import is_withdrawn_by, was_stopped_after
 from bot.domain.requests.request import NOT_SENT_YET, HeldBecause, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
+from bot.notices.notice import CARD_CHANGED
 from bot.service.held import hold_again
 from bot.service.start import reaction_notice
 from bot.store.transaction import RecordingTransaction, RequestTransaction

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Executable, RowMapping, bindparam, case, delete, exists, func, or_, select, true
 
-from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import MessageVersion, Reply
+from bot.notices.notice import Delivery
 from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import early_replies, message_versions, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect

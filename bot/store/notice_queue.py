@@ -29,12 +29,11 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.deliver import ReactionProgress
-from bot.domain.notices.messages import Notice
+from bot.domain.deliver import ReactionProgress
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
+from bot.notices.notice import Delivery, Notice
 from bot.store.claims import (
     FREE,
     NOW,

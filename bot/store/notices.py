@@ -19,10 +19,7 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.keys import NoticeKey, in_database
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.notification import overtakes_held
+from bot.notices.notice import Delivery, NewNotice, NoticeKey, in_database
 from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
@@ -105,7 +102,7 @@ class Notices:
     async def insert(self, new: Iterable[tuple[str, NewNotice]]) -> None:
         """Records notices in threads that are locked, or in which nobody else records notices."""
         new, session = list(new), self._session
-        for thread_id in dict.fromkeys(thread_id for thread_id, notice in new if overtakes_held(notice.message)):
+        for thread_id in dict.fromkeys(thread_id for thread_id, notice in new if notice.message.ends_work):
             await self.drop_held(thread_id)
         once: list[dict[str, Any]] = []
         lasting: list[dict[str, Any]] = []

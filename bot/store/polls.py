@@ -6,11 +6,10 @@ from typing import Any
 
 from sqlalchemy import Double, Select, bindparam, select, update
 
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, CARD_PROGRESSED, NewNotice
-from bot.domain.notices.posts import RecordDamaged
 from bot.domain.threads.thread import Thread, ThreadState, shows_another_state
 from bot.errors import UnreadableRow
+from bot.notices.job import RecordDamaged
+from bot.notices.notice import CARD_CHANGED, CARD_PROGRESSED, NewNotice
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due, read_each
 from bot.store.notices import Notices
 from bot.store.schema.rows import thread_from
@@ -136,7 +135,7 @@ class Polls:
         session.takeovers += sum(row.claimed_by is not None for row in rows if row.id in due_polls)
         await session.end_unreadable(polls, unreadable)
         await self._notices.insert(
-            (thread_id, NewNotice(keys.RECORD_DAMAGED, RecordDamaged())) for thread_id, _ in unreadable
+            (thread_id, NewNotice(RecordDamaged.KEY, RecordDamaged())) for thread_id, _ in unreadable
         )
         return [due_polls[poll.thread_id] for poll in found if poll.thread_id in due_polls]
 

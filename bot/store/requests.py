@@ -18,10 +18,9 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
+from bot.notices.notice import NewNotice, ReactionChanged
+from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.claims import FREE, read_each
 from bot.store.notices import Notices
 from bot.store.people import home_changed
@@ -245,7 +244,7 @@ class Requests:
                 **FREE,
             }
             await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
-            await self._notices.move(keys.reaction(request), request.thread_id, thread_id)
+            await self._notices.move(ReactionChanged.key(request), request.thread_id, thread_id)
 
     async def remove(self, request: Request) -> None:
         """Removes a request that waits for its person's answer, so that its message can become another one."""
@@ -265,7 +264,9 @@ class Requests:
 def unreadable_notice(row: RowMapping) -> NewNotice:
     """Returns the notice that a request was not sent because it, or its thread, cannot be read."""
     request = RequestSummary(row[requests.c.id], str(row[requests.c.person_id]), kind=None)
-    return NewNotice(keys.request_unreadable(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE))
+    return NewNotice(
+        RequestRejected.unreadable_key(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE)
+    )
 
 
 def log_recorded(recorded: Sequence[Request]) -> None:

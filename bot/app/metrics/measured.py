@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bot.app.metrics.counts import Counts, outcome_of
+from bot.domain.deliver import ReactionCall
 from bot.domain.jobs.job import Job
-from bot.domain.notices.deliver import ReactionCall
-from bot.domain.notices.messages import Notice
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, JobApiError
+from bot.notices.notice import Notice
 from bot.ports.job_api import JobApi, PromptCall, SeenJob
 from bot.ports.slack import Chat
 

@@ -20,26 +20,24 @@ from bot.domain.jobs.details import (
 )
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, TERMINAL, Job
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.notices import keys
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.notification import announced_though_muted
-from bot.domain.notices.posts import (
+from bot.domain.notification import announced_though_muted
+from bot.domain.projects import PostMode
+from bot.domain.threads.thread import ThreadState
+from bot.notices.job import (
     JobActiveAgain,
     JobArchived,
     JobEnd,
     JobFailed,
     JobFinished,
-    JobNews,
     JobSilent,
     JobStarted,
     JobStatusChanged,
     JobStopped,
     PullRequestFound,
     QuestionAsked,
+    tells_of_an_end,
 )
-from bot.domain.projects import PostMode
-from bot.domain.threads.thread import ThreadState
+from bot.notices.notice import NewNotice, NoticeContent, NoticeKey
 from bot.runtime.text import shortened
 
 _NOTHING_TOLD = JobReport()
@@ -57,18 +55,18 @@ def note_status(
     news = []
     if before is None and not job.ended:
         started = JobStarted(job.id, job.repository or "", job.ref or "", job.model or "")
-        news.append(NewNotice(keys.JOB_STARTED, started, polling.hold_back))
+        news.append(NewNotice(JobStarted.KEY, started, polling.hold_back))
     starts_at_work = before is None and job.status == ACTIVE
     if not starts_at_work and _is_news(state, before, details, now, polling):
         key = next(key for nth in count(1) if (key := _key(state, told, nth)) not in state.announcements.announced)
         message = _message(state, details, told)
-        held_back = 0.0 if isinstance(message, JobEnd | JobArchived) else polling.hold_back
+        held_back = 0.0 if message.ends_work else polling.hold_back
         news.append(NewNotice(key, message, held_back))
     if news or job.status != told:
         last = job.status if news else told
         state = replace(state, announcements=replace(state.announcements, last_status=last))
     if polling.posts is PostMode.ENDS:
-        news = [notice for notice in news if isinstance(notice.message, JobEnd | JobArchived)]
+        news = [notice for notice in news if notice.message.ends_work]
     return state, news
 
 
@@ -100,15 +98,15 @@ def _key(state: ThreadState, told: str, nth: int = 1) -> NoticeKey:
     """Returns the key of the job's status, the `nth` time in its round."""
     status, round_ = state.job.status if state.job else "", state.round
     if status == COMPLETED:
-        return (keys.job_stopped if state.people.stopped_by else keys.job_finished)(round_, nth)
+        return (JobStopped.key if state.people.stopped_by else JobFinished.key)(round_, nth)
     if status == FAILED:
-        return keys.job_failed(round_, nth)
+        return JobFailed.key(round_, nth)
     if status == ARCHIVED:
-        return keys.job_archived(round_, nth)
-    return keys.job_active_again(round_, nth) if _resumes(status, told) else keys.job_status(round_, status, nth)
+        return JobArchived.key(round_, nth)
+    return JobActiveAgain.key(round_, nth) if _resumes(status, told) else JobStatusChanged.key(round_, status, nth)
 
 
-def _message(state: ThreadState, details: JobDetails, told: str) -> JobNews:
+def _message(state: ThreadState, details: JobDetails, told: str) -> NoticeContent:
     """Returns the message of the job's status."""
     status, link = (state.job.status, state.job.pr_link) if state.job else ("", None)
     if status == COMPLETED:
@@ -144,12 +142,13 @@ def _is_pending(details: JobDetails) -> bool:
 
 def _failed(state: ThreadState, link: str | None, details: JobDetails) -> JobFailed:
     end = _finished(state, link, details)
-    return JobFailed(_report(state, details), end.link, new=end.new, changed=end.changed, person_id=end.person_id)
+    report = _report(state, details)
+    return JobFailed(end.link, end.new, end.changed, report, person_id=end.person_id)
 
 
 def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobStopped:
     end = _finished(state, link, details)
-    return JobStopped(state.people.stopped_by, end.link, new=end.new, changed=end.changed, report=end.report)
+    return JobStopped(state.people.stopped_by, end.link, end.new, end.changed, end.report)
 
 
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
@@ -157,10 +156,10 @@ def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadStat
     job = state.job
     if job is None or job.pr_link is None or job.pr_link in state.announcements.links:
         return state, []
-    alone = job.status == ARCHIVED and not any(map(keys.tells_of_an_end, state.announcements.announced))
+    alone = job.status == ARCHIVED and not any(map(tells_of_an_end, state.announcements.announced))
     found = PullRequestFound(job.pr_link, changed=bool(state.announcements.links), alone=alone)
     state = replace(state, announcements=replace(state.announcements, links=(*state.announcements.links, job.pr_link)))
-    return state, [] if _tell_of_an_end(news) else [NewNotice(keys.pull_request_found(found.link), found)]
+    return state, [] if _tell_of_an_end(news) else [NewNotice(PullRequestFound.key(found.link), found)]
 
 
 def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNotice]:
@@ -168,7 +167,7 @@ def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNo
     at_work = state.job is not None and not state.job.ended
     if polling.posts is PostMode.ALL or not at_work or now - state.work.changed_at < polling.silence:
         return []
-    return [NewNotice(keys.job_silent(state.round), JobSilent())]
+    return [NewNotice(JobSilent.key(state.round), JobSilent())]
 
 
 def note_progress(
@@ -243,7 +242,7 @@ def note_question(
     by_end = _tell_of_an_end(notice for notice in news if not muted or announced_though_muted(notice.message))
     words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
     notice = NewNotice(
-        keys.question_asked(state.round, asked),
+        QuestionAsked.key(state.round, asked),
         QuestionAsked(words, details.question_fields, person_id=state.people.asker_id),
     )
     work = replace(state.work, question=asked, question_untold=muted and not by_end, answered="")

@@ -21,19 +21,12 @@ from bot.domain.jobs.news import (
     note_work,
 )
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
-from bot.domain.notices import keys
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.notification import announced_though_muted
-from bot.domain.notices.posts import (
-    AccessDenied,
-    JobDisappeared,
-    OutageEnded,
-    OutageStarted,
-    RequestSummary,
-)
+from bot.domain.notification import announced_though_muted
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import ThreadState
+from bot.notices.job import JobDisappeared, tells_of_an_end
+from bot.notices.notice import NewNotice, NoticeKey
+from bot.notices.requests import AccessDenied, OutageEnded, OutageStarted, RequestSummary
 
 GONE_AFTER_NOT_FOUND = 3
 """404 responses of the job API in a row."""
@@ -119,7 +112,7 @@ def accepted_at_the_end(state: ThreadState, now: float, polling: Polling, first_
     it does.
     """
     ended = state.job is not None and state.job.status in {COMPLETED, FAILED}
-    told = any(map(keys.tells_of_an_end, state.announcements.announced))
+    told = any(map(tells_of_an_end, state.announcements.announced))
     ended_since = first_tried_at is not None and state.work.work_ended_at >= first_tried_at
     told_since = ended_since and state.job is not None and state.announcements.last_status == state.job.status
     state = open_round(state, now, polling)
@@ -168,7 +161,7 @@ def note_outage(
         return state, []
     state, count = _with_outage(state, failure, now), state.failure.outage_count + 1
     state = replace(state, failure=replace(state.failure, outage_announced=True, outage_count=count))
-    return state, [outage_notice(keys.outage_started(count), failure, now, waiting=waiting)]
+    return state, [outage_notice(OutageStarted.key(count), failure, now, waiting=waiting)]
 
 
 def outage_notice(
@@ -232,7 +225,7 @@ def not_found(state: ThreadState, now: float, polling: Polling) -> tuple[ThreadS
     outage = failure.outage_count + (not failure.outage_announced)
     failure = replace(state.failure, outage_since=None, outage_announced=True, outage_count=outage)
     state = with_problem(replace(state, failure=failure), Problem.GONE)
-    return state, [NewNotice(keys.job_disappeared(outage), JobDisappeared())]
+    return state, [NewNotice(JobDisappeared.key(outage), JobDisappeared())]
 
 
 def _with_count(state: ThreadState, count: int, since: float | None) -> ThreadState:
@@ -243,7 +236,7 @@ def found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
     """Returns the state of a job that the job API knows, and the end of an outage that was announced."""
     failure, news = state.failure, []
     if failure.outage_announced:
-        news = [NewNotice(keys.outage_ended(failure.outage_count), OutageEnded(failure.problem))]
+        news = [NewNotice(OutageEnded.key(failure.outage_count), OutageEnded(failure.problem))]
     failure = replace(
         failure.with_problem(None),
         outage_since=None,

@@ -9,11 +9,11 @@ from enum import Enum
 from typing import assert_never
 
 from bot.domain.jobs.job import ARCHIVED, Job, Problem
-from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
-from bot.domain.notices.posts import AgentAskedToStop, JobStillStopping
-from bot.domain.requests.request import Request
-from bot.domain.threads.thread import ThreadState, surface_of
+from bot.domain.requests.request import Request, surface_of
+from bot.domain.threads.thread import ThreadState
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.job import AgentAskedToStop, JobStillStopping
+from bot.notices.notice import NewNotice, NoticeKey
 
 STOP_WORDS = "Stop. Change nothing more."
 """The message to the agent if the job API cannot cancel."""
@@ -90,17 +90,17 @@ def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
     unknown = state.job is None and state.failure.problem is Problem.UNCERTAIN
     answer = ActionAnswer.STOP_UNCERTAIN if unknown else ActionAnswer.NOTHING_TO_STOP
     told = ActionAnswered(request.person_id, answer, asked_on=surface_of(request.source_key))
-    return NewNotice(keys.nothing_to_stop(request), told)
+    return NewNotice(ActionAnswered.key_of_needless_stop(request), told)
 
 
 def still_stopping(request: Request) -> NewNotice:
     """Announces that the job API accepted the stop, but the job has not ended."""
-    return NewNotice(keys.stop_reported(request), JobStillStopping(request.person_id))
+    return NewNotice(JobStillStopping.key(request), JobStillStopping(request.person_id))
 
 
 def agent_asked(request: Request) -> NewNotice:
     """Announces that the job API cannot stop a job, and what was done instead."""
-    return NewNotice(keys.stop_reported(request), AgentAskedToStop(request.person_id))
+    return NewNotice(AgentAskedToStop.key(request), AgentAskedToStop(request.person_id))
 
 
 # Discarding the work of a failed job. Only a job API that reports such work is asked to, and repeating that is safe.
@@ -149,7 +149,7 @@ def discard_answer(job: Job) -> ActionAnswer:
 def discard_answered(request: Request, answer: ActionAnswer) -> NewNotice:
     """Tells the person privately. The card shows everybody else that no work is kept."""
     told = ActionAnswered(request.person_id, answer, asked_on=surface_of(request.source_key))
-    return NewNotice(keys.action_answered(request.source_key), told)
+    return NewNotice(NoticeKey(request.source_key), told)
 
 
 def nothing_kept(state: ThreadState) -> ThreadState:

@@ -19,18 +19,6 @@ from dataclasses import replace
 
 from bot.domain.commands.options import Options
 from bot.domain.context.message_text import beginning, same_words
-from bot.domain.notices import keys
-from bot.domain.notices.messages import (
-    ActionAnswer,
-    ActionAnswered,
-    EarlierWords,
-    EditWithoutEffect,
-    NewNotice,
-    Reaction,
-    ReplyEdited,
-    WordsBefore,
-)
-from bot.domain.notices.posts import ReplyNotFullySent
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import (
     NO_WORDS,
@@ -41,10 +29,15 @@ from bot.domain.requests.request import (
     Request,
     RequestKind,
     RequestState,
+    Surface,
     WayIn,
 )
 from bot.domain.threads.reply_rules import ReplyMeaning, in_direct_message, is_emoji_alone
-from bot.domain.threads.thread import Surface, ThreadOptions
+from bot.domain.threads.thread import ThreadOptions
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import NewNotice, Reaction
+from bot.notices.questions import EarlierWords, EditWithoutEffect, ReplyEdited, WordsBefore
+from bot.notices.requests import ReplyNotFullySent
 
 MAX_NAMES, MAX_NAME = 5, 100
 TAKEN_BACK_FOR = 86_400.0
@@ -110,7 +103,7 @@ def project_too_late(request: Request, settled: ThreadOptions, said: Options) ->
     if same or settled.project_reason is ProjectReason.CHOSEN or request.state is not RequestState.ACCEPTED:
         return None
     return NewNotice(
-        keys.project_too_late(request), ActionAnswered(request.person_id, ActionAnswer.SENT_FOR_ITS_PROJECT)
+        ActionAnswered.key_of_project(request), ActionAnswered(request.person_id, ActionAnswer.SENT_FOR_ITS_PROJECT)
     )
 
 
@@ -127,7 +120,7 @@ def offer(request: Request) -> NewNotice | None:
     if not request.latest_text or earlier is None or request.problem == RejectionReason.NOT_PERMITTED:
         return None
     text = beginning(request.latest_text, MAX_QUOTED)
-    return NewNotice(keys.reply_edited(request), ReplyEdited(request.person_id, request.id, text, earlier))
+    return NewNotice(ReplyEdited.key(request), ReplyEdited(request.person_id, request.id, text, earlier))
 
 
 def without_effect(
@@ -159,7 +152,7 @@ def without_effect(
     asked_on = Surface.TOP_LEVEL if in_direct_message(reply) and not reply.thread_ts else Surface.CONVERSATION
     text = beginning(reply.text, MAX_QUOTED)
     message = EditWithoutEffect(reply.person.id, reply.word, text, earlier, asked_on=asked_on)
-    return NewNotice(keys.edit_without_effect(reply), message)
+    return NewNotice(EditWithoutEffect.key(reply), message)
 
 
 def taken_back(request: Request) -> NewNotice | None:
@@ -170,7 +163,7 @@ def taken_back(request: Request) -> NewNotice | None:
         return None
     about = beginning(request.text, MAX_QUOTED)
     told = ActionAnswered(request.person_id, ActionAnswer.SENT_BEFORE_DELETED, about)
-    return NewNotice(keys.reply_taken_back(request), told)
+    return NewNotice(ActionAnswered.key_of_deletion(request), told)
 
 
 def with_new_words(request: Request, now: float) -> Request:
@@ -229,7 +222,7 @@ def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bo
         tuple(name for name in names if name),
         bool(attachments.forwarded),
     )
-    return NewNotice(keys.reply_not_fully_sent(request), message)
+    return NewNotice(ReplyNotFullySent.key(request), message)
 
 
 def reaction_of(state: RequestState) -> Reaction | None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from bot.domain.context.message_text import beginning
-from bot.domain.notices.questions import HeldAsked, HeldQuestion, JobOrReplyAsked, ReplyHeld
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import (
@@ -14,10 +13,12 @@ from bot.domain.requests.request import (
     Request,
     RequestKind,
     RequestState,
+    Surface,
     WayIn,
 )
 from bot.domain.threads.direct_messages import may_be_job
-from bot.domain.threads.thread import Surface, Thread
+from bot.domain.threads.thread import Thread
+from bot.notices.questions import HeldAsked, HeldQuestion, JobOrReplyAsked, ReplyHeld
 
 _WITHOUT_EFFECT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}

@@ -369,3 +369,25 @@ class Action:
     argument: str = ""
     at: str = ""
     way_in: WayIn = WayIn.BUTTON
+
+
+_HOME = "home/"
+
+
+class Surface(StrEnum):
+    """Where somebody pressed a button or wrote. The database stores these values."""
+
+    CONVERSATION = "conversation"
+    HOME = "home"
+    TOP_LEVEL = "top_level"
+    """In a conversation, outside its threads."""
+
+
+def home_key(click: str) -> str:
+    """Returns the source key of a press on Home."""
+    return f"{_HOME}{click}"
+
+
+def surface_of(source_key: str) -> Surface:
+    """Returns where the request with this source key was made. A retry is made where its button is."""
+    return Surface.HOME if source_key.removeprefix("retry/").startswith(_HOME) else Surface.CONVERSATION

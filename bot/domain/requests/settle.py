@@ -34,12 +34,12 @@ from bot.domain.jobs.stopping import (
     nothing_to_stop,
     still_stopping,
 )
-from bot.domain.notices import keys
-from bot.domain.notices.messages import ActionAnswer, NewNotice, Reaction
-from bot.domain.notices.posts import RequestRejected, RequestSummary, RequestUncertain
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reading import noted
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
+from bot.notices.answers import ActionAnswer
+from bot.notices.notice import NewNotice, Reaction
+from bot.notices.requests import OutageStarted, RequestRejected, RequestSummary, RequestUncertain
 from bot.runtime.backoff import Backoff
 
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
@@ -234,11 +234,11 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
     message = RequestRejected(summary(request), outcome.reason, outcome.words, status=outcome.status)
     if request.kind is RequestKind.START:
         state = with_problem(state, Problem.REJECTED, outcome.words)
-        notices = (NewNotice(keys.request_rejected(request), message),)
+        notices = (NewNotice(RequestRejected.key(request), message),)
     elif (reason := why_rejected(state, outcome.reason)) in _CERTAIN:
-        notices = (NewNotice(keys.request_rejected(request), replace(message, reason=reason)),)
+        notices = (NewNotice(RequestRejected.key(request), replace(message, reason=reason)),)
     else:  # the next poll of the job shows whether it is archived or gone
-        waiting = UnexplainedRejection(keys.request_rejected(request), message)
+        waiting = UnexplainedRejection(RequestRejected.key(request), message)
         state = replace(
             state, announcements=replace(state.announcements, unexplained=(*state.announcements.unexplained, waiting))
         )
@@ -247,7 +247,7 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
 
 def rejection(request: Request, reason: RejectionReason) -> NewNotice:
     """Returns the announcement of a request that was not accepted."""
-    return NewNotice(keys.request_rejected(request), RequestRejected(summary(request), reason))
+    return NewNotice(RequestRejected.key(request), RequestRejected(summary(request), reason))
 
 
 def _retried_later(
@@ -269,7 +269,7 @@ def _waiting(
         return note_outage(state, outcome, now, patience, waiting=summary(request))
     if outcome.status is None and _waited(request, now) < patience:
         return state, []
-    return state, [outage_notice(keys.request_delayed(request), outcome, now, waiting=summary(request))]
+    return state, [outage_notice(OutageStarted.delay_key(request), outcome, now, waiting=summary(request))]
 
 
 def _waited(request: Request, now: float) -> float:
@@ -292,7 +292,7 @@ def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: fl
         job_ended = state.job is not None and state.job.ended
         state = open_round(state, now, polling)  # if it arrived after all, its effects are news
     told = RequestUncertain(summary(request), job_ended=job_ended, doubt=outcome.doubt, api_text=outcome.words)
-    notice = NewNotice(keys.request_uncertain(request), told)
+    notice = NewNotice(RequestUncertain.key(request), told)
     reaction = _problem_reaction(request)
     return Settlement(RequestState.UNCERTAIN, state, (notice,), reaction, problem=outcome.why, uncertain=True)
 

@@ -5,10 +5,11 @@ from enum import StrEnum
 
 from bot.domain.jobs.details import EndMark, Progress
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.notices.keys import NoticeKey, tells_of_a_finish
-from bot.domain.notices.posts import RequestRejected
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
+from bot.notices.job import tells_of_a_finish
+from bot.notices.notice import NoticeKey
+from bot.notices.requests import RequestRejected
 
 MAX_PARTICIPANTS = 50
 """How many people who steered a job are remembered as participants."""
@@ -272,25 +273,3 @@ class Thread:
     state: ThreadState = field(default_factory=ThreadState)
     revision: int = 0
     has_replies: bool = False
-
-
-_HOME = "home/"
-
-
-class Surface(StrEnum):
-    """Where somebody pressed a button or wrote. The database stores these values."""
-
-    CONVERSATION = "conversation"
-    HOME = "home"
-    TOP_LEVEL = "top_level"
-    """In a conversation, outside its threads."""
-
-
-def home_key(click: str) -> str:
-    """Returns the source key of a press on Home."""
-    return f"{_HOME}{click}"
-
-
-def surface_of(source_key: str) -> Surface:
-    """Returns where the request with this source key was made. A retry is made where its button is."""
-    return Surface.HOME if source_key.removeprefix("retry/").startswith(_HOME) else Surface.CONVERSATION

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
 from bot.domain.context.slack_files import FileProblem, ForwardedMessage, QuotedFile, SlackFile, people_in
 from bot.domain.context.thread_context import ContextNotes, characters_of, context_text
-from bot.domain.notices.posts import ContextCut
 from bot.domain.requests.request import Request, RequestContext
+from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames
 from bot.runtime.secrets.masking import SecretMasker

@@ -8,17 +8,26 @@ from dataclasses import dataclass, replace
 from bot.domain.context.fetched_parts import PATIENCE, ThreadPart
 from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import Problem
-from bot.domain.notices import keys
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
-from bot.domain.notices.questions import RequestRefused, StopAsked
 from bot.domain.people.members import Preference
 from bot.domain.people.permissions import Refused
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
-from bot.domain.requests.request import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import (
+    RejectionReason,
+    Request,
+    RequestContext,
+    RequestKind,
+    RequestState,
+    WayIn,
+    surface_of,
+)
 from bot.domain.threads.reply_rules import mode_of
-from bot.domain.threads.thread import Thread, surface_of
+from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
+from bot.notices.questions import RequestRefused, StopAsked
+from bot.notices.requests import ContextCut
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.scheduler.preparing.slack_reading import MAX_TRIES, LookupDeferred, LookupFailed, retry_delay
@@ -58,14 +67,14 @@ async def refuse(
     free_at = None if refused.free_at is None else math.ceil(refused.free_at)
     message = RequestRefused(request.person_id, refused.reason, request.kind, text, hourly_limit, free_at)
     message = replace(message, asked_on=surface_of(request.source_key))
-    await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
+    await tx.notices.add(thread.id, NewNotice(RequestRefused.key(request), message))
     await tx.audit.add(audited(AuditAction.REFUSED, request, thread, reason=refused.reason.value))
     await _end(tx, thread, request)
 
 
 async def ask_whether_meant(tx: RequestTransaction, thread: Thread, stop: Request) -> None:
     """Asks somebody privately whether they mean a stop; the answer is a separate request."""
-    question = NewNotice(keys.action_answered(stop.source_key), StopAsked(stop.person_id))
+    question = NewNotice(NoticeKey(stop.source_key), StopAsked(stop.person_id))
     await tx.notices.add(thread.id, question)
     await tx.requests.prepared(replace(stop, state=RequestState.WITHDRAWN))
 
@@ -91,7 +100,7 @@ async def _give_up(tx: RequestTransaction, thread: Thread, request: Request) -> 
     """Ends a request whose look-ups failed for too long, and tells its person privately."""
     asked_on = surface_of(request.source_key)
     message = ActionAnswered(request.person_id, ActionAnswer.SLACK_AWAY, _words_of(request), asked_on=asked_on)
-    await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
+    await tx.notices.add(thread.id, NewNotice(RequestRefused.key(request), message))
     await _end(tx, thread, request)
 
 
@@ -202,7 +211,7 @@ async def keep_parts(tx: RequestTransaction, request: Request, fetch: Fetch, *, 
 async def _tell_of_cuts(tx: RequestTransaction, ready: PreparedRequest) -> None:
     told = ready.gathered.told_to(ready.request.person_id)
     if told is not None:
-        await tx.notices.add(ready.thread.id, NewNotice(keys.context_cut(ready.request), told))
+        await tx.notices.add(ready.thread.id, NewNotice(ContextCut.key(ready.request), told))
 
 
 def project_of(route: Route | None) -> str:

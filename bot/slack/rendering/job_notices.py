@@ -4,17 +4,16 @@ from typing import assert_never
 
 from bot.domain.jobs.details import JobReport
 from bot.domain.jobs.job import ACTIVE
-from bot.domain.notices.notification import NotificationSettings, person_mentioned
-from bot.domain.notices.posts import (
+from bot.domain.notification import NotificationSettings, person_mentioned
+from bot.domain.threads.thread import Thread
+from bot.notices.job import (
     AgentAskedToStop,
     HistoryUnread,
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
-    JobEnd,
     JobFailed,
     JobFinished,
-    JobNews,
     JobSilent,
     JobStarted,
     JobStatusChanged,
@@ -24,7 +23,6 @@ from bot.domain.notices.posts import (
     QuestionAsked,
     RecordDamaged,
 )
-from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, ChatMessage, link_button, paragraph
 from bot.slack.rendering.card_buttons import discard_button
 from bot.slack.rendering.job_report import (
@@ -39,6 +37,23 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, addressing, day_and_time, joined, link, one_line, person, safe_url
 from bot.slack.rendering.words import job_news as words
 
+JobNews = (
+    JobStarted
+    | JobActiveAgain
+    | JobStatusChanged
+    | JobSilent
+    | JobFinished
+    | JobFailed
+    | JobStopped
+    | JobStillStopping
+    | AgentAskedToStop
+    | QuestionAsked
+    | PullRequestFound
+    | JobArchived
+    | JobDisappeared
+    | HistoryUnread
+    | RecordDamaged
+)
 _NOTHING_TOLD = JobReport()
 
 
@@ -78,7 +93,9 @@ def about_job(  # noqa: C901, PLR0912 - a branch for each kind
     return made
 
 
-def _ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContext) -> ChatMessage:
+def _ended(
+    thread: Thread, end: JobFinished | JobFailed | JobStopped, told: str, message_context: MessageContext
+) -> ChatMessage:
     """Returns the message about an end: the outcome, the pull request, the size of the change, and the agent's words.
 
     `told` is whom it mentions; empty: nobody.
@@ -100,7 +117,7 @@ def _ended(thread: Thread, end: JobEnd, told: str, message_context: MessageConte
     return with_report(thread, paragraph(text, *buttons), end.report)
 
 
-def _names(end: JobEnd, told: str) -> bool:
+def _names(end: JobFinished | JobFailed | JobStopped, told: str) -> bool:
     """Whether a message mentions somebody by what it says."""
     return isinstance(end, JobStopped) and end.person_id == told
 

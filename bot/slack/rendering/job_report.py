@@ -15,8 +15,8 @@ from bot.domain.jobs.details import (
     FileChange,
     JobReport,
 )
-from bot.domain.notices.posts import QuestionAsked
 from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.notices.job import QuestionAsked
 from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.blocks import (
     MAX_TEXT,

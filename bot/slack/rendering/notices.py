@@ -1,19 +1,14 @@
 """The text of each notice: what happened, what it means, and what to do next. Pure."""
 
-from bot.domain.notices.messages import (
-    CardChanged,
-    Notice,
-    PostNotDelivered,
-    ReactionChanged,
-)
-from bot.domain.notices.notification import NotificationSettings
-from bot.domain.notices.posts import Introduction, JobNews, Post, RequestNews, UnknownNotice
+from bot.domain.notification import NotificationSettings
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
+from bot.notices.answers import Introduction, PostNotDelivered
+from bot.notices.notice import CardChanged, Notice, NoticeContent, ReactionChanged, ToPerson, UnknownNotice
 from bot.slack.rendering.blocks import MAX_REASON, OPEN_FORM, ChatMessage, button, paragraph
-from bot.slack.rendering.job_notices import about_job
+from bot.slack.rendering.job_notices import JobNews, about_job
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import in_doubt, to_person
-from bot.slack.rendering.request_notices import about_request
+from bot.slack.rendering.request_notices import RequestNews, about_request
 from bot.slack.rendering.text import escape, joined, shorten
 from bot.slack.rendering.words import names
 from bot.slack.rendering.words.help import INTRODUCTION, TRY_IT, WORKFLOW_CANNOT_ASK
@@ -31,12 +26,16 @@ def messages(
     the default settings of channels apply.
     """
 
-    def posted(post: Post) -> ChatMessage:
+    def posted(post: NoticeContent) -> ChatMessage:
         if isinstance(post, JobNews):
             return about_job(thread, post, notification or NotificationSettings(), message_context)
         if isinstance(post, RequestNews):
             return about_request(post, message_context)
-        return _introduction(post, message_context) if isinstance(post, Introduction) else _unknown(post)
+        if isinstance(post, Introduction):
+            return _introduction(post, message_context)
+        if isinstance(post, UnknownNotice):
+            return _unknown(post)
+        raise ValueError(f"{post.kind} is no post")
 
     match message := notice.message:
         case CardChanged() | ReactionChanged():
@@ -44,10 +43,10 @@ def messages(
         case PostNotDelivered():
             post = posted(message.post)
             made = [in_doubt(post) if message.may_be_posted else post]
-        case _ if isinstance(message, Post):
-            made = [posted(message)]
-        case _:
+        case ToPerson():
             made = to_person(thread, message, follow_ups, message_context)
+        case _:
+            made = [posted(message)]
     return [each.without_blocks() for each in made] if notice.without_blocks else made
 
 

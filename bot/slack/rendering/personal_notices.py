@@ -1,33 +1,32 @@
 """Messages for one person: before a request of theirs is sent to the agent, instead of that, or about it. Pure."""
 
 from itertools import accumulate
-from typing import assert_never
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.messages import (
+from bot.domain.people.permissions import Refusal
+from bot.domain.requests.request import HeldBecause, RequestKind
+from bot.domain.threads.thread import FollowUpCounts, Thread
+from bot.notices.answers import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
-    EditWithoutEffect,
+    HelpRequested,
     JobIdRequested,
-    PersonalMessage,
     PromptRequested,
-    ReplyEdited,
     StatusRequested,
 )
-from bot.domain.notices.questions import (
+from bot.notices.notice import ToPerson
+from bot.notices.questions import (
+    EditWithoutEffect,
     HeldAsked,
     HeldQuestion,
-    HelpRequested,
     JobOrReplyAsked,
     ProjectAsked,
+    ReplyEdited,
     ReplyHeld,
     RequestRefused,
     StopAsked,
 )
-from bot.domain.people.permissions import Refusal
-from bot.domain.requests.request import HeldBecause, RequestKind
-from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.runtime.text import displayable
 from bot.slack.rendering.agent_markdown import defused, markdown_pieces
 from bot.slack.rendering.blocks import (
@@ -61,7 +60,7 @@ _MAX_CHOICES = 9_000
 
 
 def to_person(  # noqa: C901, PLR0912 - a branch for each kind
-    thread: Thread, message: PersonalMessage, follow_ups: FollowUpCounts, message_context: MessageContext
+    thread: Thread, message: ToPerson, follow_ups: FollowUpCounts, message_context: MessageContext
 ) -> list[ChatMessage]:
     """Returns the messages for one person."""
     match message:
@@ -93,7 +92,7 @@ def to_person(  # noqa: C901, PLR0912 - a branch for each kind
         case StopAsked():
             made = [paragraph(questions.STOP_AS_OUTSIDER, button(questions.STOP_IT, STOP_JOB, thread.id))]
         case _:
-            assert_never(message)
+            raise ValueError(f"{message.kind} is unknown")
     return made
 
 
@@ -156,7 +155,7 @@ def held_question(message: HeldQuestion) -> Markup:
         case HeldAsked():
             return questions.LATE_WORD(word=questions.WORDS.get(message.wanted, questions.SOMETHING))
         case _:
-            assert_never(message)
+            raise ValueError(f"{message.kind} is unknown")
 
 
 def held_choices(message: HeldQuestion) -> tuple[Block, ...]:
@@ -180,7 +179,7 @@ def held_choices(message: HeldQuestion) -> tuple[Block, ...]:
         case HeldAsked():
             choices = {SEND_HELD: questions.DO_IT_NOW, DISCARD_HELD: questions.DO_NOT}
         case _:
-            assert_never(message)
+            raise ValueError(f"{message.kind} is unknown")
     return tuple(button(label, action_id, request) for action_id, label in choices.items()) if request else ()
 
 

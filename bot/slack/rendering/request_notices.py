@@ -5,18 +5,17 @@ late; and about outages of the job API. Pure.
 from typing import assert_never
 
 from bot.domain.jobs.job import Problem
-from bot.domain.notices.posts import (
+from bot.domain.requests.request import Doubt, RejectionReason, RequestKind
+from bot.notices.requests import (
     AccessDenied,
     ContextCut,
     OutageEnded,
     OutageStarted,
     ReplyNotFullySent,
-    RequestNews,
     RequestRejected,
     RequestSummary,
     RequestUncertain,
 )
-from bot.domain.requests.request import Doubt, RejectionReason, RequestKind
 from bot.slack.rendering.blocks import (
     MAX_REASON,
     SEND_AGAIN,
@@ -30,6 +29,9 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import NOTHING, Markup, joined, moment, one_line, opening, person, pieces, quote
 from bot.slack.rendering.words import requests as words
 
+RequestNews = (
+    OutageStarted | AccessDenied | OutageEnded | RequestRejected | RequestUncertain | ReplyNotFullySent | ContextCut
+)
 _QUOTED = 60
 _FORBIDDEN = 403
 

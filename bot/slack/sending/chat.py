@@ -11,9 +11,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.context.message_text import mentioned, with_names
-from bot.domain.notices.deliver import AddReaction, ReactionCall, RemoveReaction
-from bot.domain.notices.messages import Notice
-from bot.domain.notices.notification import (
+from bot.domain.deliver import AddReaction, ReactionCall, RemoveReaction
+from bot.domain.notification import (
     Directly,
     InConversation,
     NotificationSettings,
@@ -21,9 +20,10 @@ from bot.domain.notices.notification import (
     private_place,
     shown_in_channel,
 )
-from bot.domain.notices.posts import Introduction
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
+from bot.notices.answers import Introduction
+from bot.notices.notice import Notice
 from bot.ports.slack import Chat, DisplayNames
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card

@@ -4,25 +4,36 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import partial
-from typing import Annotated, Any, get_args
+from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices import keys
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.messages import NewNotice, Notice, NoticeMessage, Reaction, ReactionChanged
-from bot.domain.notices.posts import UnknownNotice
 from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestContext, Requester
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 from bot.errors import UnreadableRow
+from bot.notices import answers, job, questions
+from bot.notices import requests as request_notices
+from bot.notices.notice import (
+    KINDS,
+    Delivery,
+    NewNotice,
+    Notice,
+    NoticeContent,
+    Reaction,
+    ReactionChanged,
+    UnknownNotice,
+    in_database,
+    read,
+    written,
+)
 from bot.store.schema.column_types import storable_json
 from bot.store.schema.tables import NoticeState, early_replies, notices, requests, threads
 
-_MESSAGE: TypeAdapter[NoticeMessage] = TypeAdapter(Annotated[NoticeMessage, Field(discriminator="kind")])
-KINDS = frozenset(kind for message in get_args(NoticeMessage) for kind in get_args(message.__annotations__["kind"]))
+FAMILIES = (answers, job, questions, request_notices)
+"""Imported so that each of their notices is known by its kind."""
 
 
 def json_text(value: Any) -> str:
@@ -30,22 +41,24 @@ def json_text(value: Any) -> str:
     return json.dumps(storable_json(value), ensure_ascii=False, separators=(",", ":"))
 
 
-def message_text(message: NoticeMessage) -> str:
+def message_text(message: NoticeContent) -> str:
     """Returns a message as JSON."""
-    return json_text(_MESSAGE.dump_python(message, mode="json"))
+    return json_text(written(message))
 
 
-def message_from(text: str, delivery: str) -> NoticeMessage:
+def message_from(text: str, delivery: str) -> NoticeContent:
     """Returns the message of a row. A kind that only a newer version knows is kept as it is if it is a post or goes to
     one person. Raises ValueError.
     """
     found = from_json(text)
     kind = _unknown_kind_in(found)
     if kind is None:
-        return _MESSAGE.validate_python(found)
+        return read(found)
     if delivery not in {Delivery.POST, Delivery.EPHEMERAL}:
         raise ValueError(f"nothing is known of this {delivery}")
-    return UnknownNotice(kind, {name: value for name, value in found.items() if name != "kind"}, Delivery(delivery))
+    return UnknownNotice(
+        kind, {name: value for name, value in found.items() if name != "kind"}, delivery=Delivery(delivery)
+    )
 
 
 def unknown_kind(text: str) -> str | None:
@@ -161,7 +174,7 @@ def requester_json(requester: Requester | None) -> str | None:
 def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, Any]:
     """Returns the row of a new notice."""
     return {
-        "key": keys.in_database(thread_id, notice.key),
+        "key": in_database(thread_id, notice.key),
         "thread_id": thread_id,
         "delivery": notice.message.delivery,
         "message": message_text(notice.message),

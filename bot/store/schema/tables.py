@@ -25,9 +25,9 @@ from sqlalchemy import (
     text,
 )
 
-from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
+from bot.notices.notice import Delivery
 from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check
 from bot.store.schema.gap_tables import gaps
 from bot.store.schema.people_tables import homes

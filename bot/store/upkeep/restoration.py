@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import and_, bindparam, false, func, or_, select, true, update
 
-from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import RequestKind, RequestState
+from bot.notices.notice import Delivery
 from bot.store.schema.tables import notices, polls, requests
 from bot.store.session import Session
 

@@ -7,7 +7,7 @@ import pytest
 from support.worlds.app_world import AppWorld, a_world
 
 from bot.cli.restored import mark_in_doubt
-from bot.domain.notices.messages import Reaction
+from bot.notices.notice import Reaction
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 from bot.slack.rendering.blocks import DISCARD_HELD, SEND_HELD
 from bot.slack.rendering.text import Markup

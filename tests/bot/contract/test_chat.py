@@ -11,20 +11,11 @@ from slack_sdk.errors import SlackApiError
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
+from bot.domain.deliver import AddReaction, RemoveReaction
 from bot.domain.jobs.job import Job
-from bot.domain.notices.deliver import AddReaction, RemoveReaction
-from bot.domain.notices.messages import (
-    ActionAnswer,
-    ActionAnswered,
-    CardNotPosted,
-    Notice,
-    NoticeMessage,
-    Reaction,
-    StatusRequested,
-)
-from bot.domain.notices.notification import NotificationSettings
-from bot.domain.notices.posts import JobFinished, JobStarted
-from bot.domain.threads.thread import FollowUpCounts, Surface, Thread, ThreadOrigin, ThreadState
+from bot.domain.notification import NotificationSettings
+from bot.domain.requests.request import Surface
+from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
     ChatError,
     ChatMissingScope,
@@ -36,6 +27,9 @@ from bot.errors import (
     ChatUnreachable,
     StoreUnavailable,
 )
+from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted, StatusRequested
+from bot.notices.job import JobFinished, JobStarted
+from bot.notices.notice import Notice, NoticeContent, Reaction
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
@@ -57,7 +51,7 @@ async def world() -> AsyncIterator[SlackWorld]:
 STARTED = JobStarted("j1")
 
 
-def notice(message: NoticeMessage = STARTED, key: str = "th1/started") -> Notice:
+def notice(message: NoticeContent = STARTED, key: str = "th1/started") -> Notice:
     return Notice(id=1, key=key, thread_id="th1", message=message, created_at=0.0)
 
 

@@ -22,11 +22,12 @@ from bot.domain.jobs.details import (
     StepStatus,
 )
 from bot.domain.jobs.job import Job
-from bot.domain.notices.messages import AnswerRequested, Notice
-from bot.domain.notices.posts import JobFinished
 from bot.domain.people.home import HomeContent
 from bot.domain.requests.request import Requester
 from bot.domain.threads.thread import ThreadState, Work
+from bot.notices.answers import AnswerRequested
+from bot.notices.job import JobFinished
+from bot.notices.notice import Notice
 from bot.slack.sending.permalinks import SlackRequesters
 
 LINK = "https://git.example/team/guides/pull/7"

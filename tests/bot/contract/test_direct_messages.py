@@ -15,10 +15,9 @@ from support.worlds.slack_world import slack_world
 from support.worlds.store_world import Opener, Sql
 
 from bot.cli.forget import forget_all
-from bot.domain.notices.messages import Notice
-from bot.domain.notices.questions import JobOrReplyAsked
-from bot.domain.requests.request import Action, Person, Reply, RequestKind
-from bot.domain.threads.thread import Surface
+from bot.domain.requests.request import Action, Person, Reply, RequestKind, Surface
+from bot.notices.notice import Notice
+from bot.notices.questions import JobOrReplyAsked
 from bot.workspace.model.entities import Message
 
 FIRST, LINE, SOON = "1700000001.000200", "1700000110.000200", "1700000113.000200"

@@ -20,11 +20,11 @@ from support.worlds.store_world import (
 
 from bot.cli.forget import forget_all
 from bot.domain.context.slack_files import ForwardedMessage
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NewNotice, PostNotDelivered
-from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Announcements, Participation, ThreadState, UnexplainedRejection
+from bot.notices.answers import PostNotDelivered
+from bot.notices.notice import NewNotice, NoticeKey
+from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database

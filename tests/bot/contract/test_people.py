@@ -10,27 +10,20 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
 from bot.domain.jobs.job import Problem
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.messages import (
-    EarlierWords,
-    Notice,
-    NoticeMessage,
-    PostNotDelivered,
-    PromptRequested,
-    ReplyEdited,
-)
-from bot.domain.notices.posts import (
+from bot.domain.people.members import Account
+from bot.domain.requests.request import RejectionReason, RequestKind
+from bot.domain.threads.thread import Thread
+from bot.notices.answers import PostNotDelivered, PromptRequested
+from bot.notices.notice import Delivery, Notice, NoticeContent, UnknownNotice
+from bot.notices.questions import EarlierWords, ReplyEdited
+from bot.notices.requests import (
     AccessDenied,
     OutageStarted,
     ReplyNotFullySent,
     RequestRejected,
     RequestSummary,
     RequestUncertain,
-    UnknownNotice,
 )
-from bot.domain.people.members import Account
-from bot.domain.requests.request import RejectionReason, RequestKind
-from bot.domain.threads.thread import Thread
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory
 from bot.workspace.model.app_config import AppConfig
@@ -225,7 +218,7 @@ async def test_cards_and_notices_show_names_without_mentioning(world: SlackWorld
     ids=lambda says: says("U1", "").kind,
 )
 async def test_every_message_shows_names_in_quoted_text(
-    world: SlackWorld, says: Callable[[str, str], NoticeMessage]
+    world: SlackWorld, says: Callable[[str, str], NoticeContent]
 ) -> None:
     ana, ben = world.id("ana"), world.id("ben")
     notice = Notice(1, "th1/n", "th1", says(ana, f"Ask {mention(ben)}"), 0.0)

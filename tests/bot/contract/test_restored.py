@@ -20,7 +20,6 @@ from support.worlds.fault_world import JobApiOutside
 
 from bot.cli.restored import mark_all_in_doubt, mark_restored_in_doubt
 from bot.domain.context.slack_files import FileContent, SlackFile
-from bot.domain.notices.messages import ActionAnswer
 from bot.domain.people.members import Member
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
@@ -34,6 +33,7 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.errors import JobApiUncertain, StoreUnavailable
+from bot.notices.answers import ActionAnswer
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 from bot.store.transaction import Store, Transaction

@@ -29,9 +29,9 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.notices.messages import Reaction, ReactionChanged
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import FollowUpCounts, ThreadState
+from bot.notices.notice import Reaction, ReactionChanged
 from bot.store.polls import ClaimedPoll, KnownPoll, UnchangedPoll
 from bot.store.transaction import Store
 

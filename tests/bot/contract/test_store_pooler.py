@@ -24,10 +24,10 @@ from support.worlds.store_world import (
     settle,
 )
 
-from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, RequestState, WayIn
 from bot.domain.threads.thread import ThreadState
+from bot.notices.notice import CARD_CHANGED
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state

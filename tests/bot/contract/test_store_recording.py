@@ -26,13 +26,12 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.jobs.job import Problem
-from bot.domain.notices import keys
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
-from bot.domain.notices.posts import JobFinished, JobStarted, RequestRejected, RequestSummary
 from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
 from bot.domain.threads.thread import Announcements, Failure, ThreadState, UnexplainedRejection, Work
 from bot.errors import StoreError
+from bot.notices.job import JobFinished, JobStarted, PullRequestFound
+from bot.notices.notice import NewNotice, NoticeKey, Reaction, ReactionChanged
+from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database
@@ -103,7 +102,7 @@ async def test_a_thread_state_is_saved_with_a_new_revision(store: Store, clock: 
         job=replace(JOB, status="completed", pr_link="https://example.com/1"),
         round=2,
         announcements=Announcements(
-            announced=frozenset({keys.job_finished(2), keys.pull_request_found("https://example.com/1")}),
+            announced=frozenset({JobFinished.key(2), PullRequestFound.key("https://example.com/1")}),
             links=("https://example.com/1",),
             finished_before=True,
             unexplained=(UnexplainedRejection(NoticeKey("r1/refused/1"), A_REJECTION),),

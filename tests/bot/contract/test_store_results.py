@@ -26,8 +26,8 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.notices.deliver import ReactionProgress
-from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
+from bot.domain.deliver import ReactionProgress
+from bot.notices.notice import NewNotice, Reaction, ReactionChanged
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.transaction import Store
 

@@ -17,8 +17,8 @@ from support.worlds.store_world import (
     say,
 )
 
-from bot.domain.notices.messages import CARD_PROGRESSED
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
+from bot.notices.notice import CARD_PROGRESSED
 from bot.store.transaction import Store
 from bot.store.upkeep.retention import OldRows
 

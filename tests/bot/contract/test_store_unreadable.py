@@ -18,10 +18,10 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.posts import RequestRejected, RequestSummary, UnknownNotice
 from bot.domain.requests.request import Person, RejectionReason, Reply
 from bot.errors import StoreError
+from bot.notices.notice import Delivery, UnknownNotice
+from bot.notices.requests import RequestRejected, RequestSummary
 from bot.service import Service
 from bot.store.claims import PATIENCE
 from bot.store.transaction import Store
@@ -65,7 +65,9 @@ async def test_a_notice_of_an_unreleased_kind_is_posted_as_text(store: Store, sq
         patience=PATIENCE,
     )
     [claimed] = await claim_notices(store)
-    assert claimed.notice.message == UnknownNotice("shrug", {"person_id": "UANA", "moods": ["so", "so"]}, delivery)
+    assert claimed.notice.message == UnknownNotice(
+        "shrug", {"person_id": "UANA", "moods": ["so", "so"]}, delivery=delivery
+    )
     assert (claimed.notice.delivery, claimed.notice.message.about) == (delivery, "UANA")
 
 

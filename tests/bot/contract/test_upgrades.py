@@ -28,9 +28,9 @@ from support.worlds.store_world import (
 )
 
 from bot.app.startup import migrate_at_start, open_current_store
-from bot.domain.notices.posts import UnknownNotice
 from bot.domain.requests.request import RejectionReason, RequestState
 from bot.errors import SchemaMismatch
+from bot.notices.notice import UnknownNotice
 from bot.store.claims import PATIENCE
 from bot.store.database.backup import backup
 from bot.store.request_queue import ClaimedRequest

@@ -7,11 +7,11 @@ from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, CardNotPosted
 from bot.domain.people.home import can_only_be_stopped_here
-from bot.domain.requests.request import Action, Reply, RequestKind, RequestState
-from bot.domain.threads.thread import Surface, Thread, home_key
+from bot.domain.requests.request import Action, Reply, RequestKind, RequestState, Surface, home_key
+from bot.domain.threads.thread import Thread
 from bot.errors import ChatRejected, ChatUncertain, ChatUnreachable, JobApiError, JobApiUncertain, JobApiUnreachable
+from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
 from bot.ports.job_api import PromptCall
 
 JOB, LINK = "job-1", "https://example.org/pull/1"

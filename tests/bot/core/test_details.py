@@ -5,10 +5,10 @@ from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.details import JobDetails, PlanStep, StepStatus, digest
-from bot.domain.notices.messages import AnswerMissing, AnswerRequested
-from bot.domain.notices.posts import JobFailed, JobFinished, QuestionAsked
 from bot.domain.requests.request import RequestKind
 from bot.errors import JobApiUncertain, JobApiUnreachable
+from bot.notices.answers import AnswerMissing, AnswerRequested
+from bot.notices.job import JobFailed, JobFinished, QuestionAsked
 
 LINK = "https://git.example/1"
 LONG = "All of it. " * 500

@@ -10,12 +10,12 @@ from bot.domain.commands.options import Options
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.details import JobDetails
-from bot.domain.notices.messages import Reaction
-from bot.domain.notices.notification import InConversation
-from bot.domain.notices.questions import JobOrReplyAsked, RequestRefused
+from bot.domain.notification import InConversation
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import Action, Attachments, Reply, RequestKind
+from bot.notices.notice import Reaction
+from bot.notices.questions import JobOrReplyAsked, RequestRefused
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]

@@ -6,12 +6,13 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.details import JobDetails
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
-from bot.domain.notices.posts import JobFailed
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.request import Action, Person, RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.job import JobFailed
+from bot.notices.notice import Reaction
 
 JOB = "job-1"
 HALF = JobDetails(reason="out of credit", partial_files=3)

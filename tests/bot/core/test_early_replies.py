@@ -8,12 +8,11 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.messages import StatusRequested
-from bot.domain.notices.questions import HelpRequested
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Reply, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected
+from bot.notices.answers import HelpRequested, StatusRequested
 
 ROOT = "1700000000.000900"
 """A root message that Slack has not delivered yet."""

@@ -6,13 +6,13 @@ import pytest
 from support.worlds.core_world import ANA, CoreWorld
 from support.worlds.message_versions import BOT, LATE, ROOT, SOON, MessageVersions, message_versions
 
-from bot.domain.notices.messages import ActionAnswered, ReplyEdited
-from bot.domain.notices.questions import ProjectAsked, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import RequestKind
 from bot.errors import JobApiUnreachable
+from bot.notices.answers import ActionAnswered
+from bot.notices.questions import ProjectAsked, ReplyEdited, RequestRefused
 
 US = f"<@{BOT}>"
 

@@ -8,14 +8,14 @@ from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.messages import Reaction, ReplyEdited
-from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
-from bot.domain.notices.questions import HeldAsked, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import HeldBecause, Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.notices.notice import Reaction
+from bot.notices.questions import HeldAsked, ReplyEdited, RequestRefused
+from bot.notices.requests import ContextCut, ReplyNotFullySent
 from bot.scheduler.retention import DAY
 from bot.store.request_queue import ClaimedRequest
 

@@ -3,10 +3,10 @@
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Person, RequestKind, WayIn
+from bot.notices.questions import RequestRefused
 
 EXAMPLE = 'Replace "colour" with "color"'
 

@@ -12,10 +12,10 @@ from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.context.slack_files import FileContent, FileMode, SlackFile, ThreadMessage
 from bot.domain.jobs.job import Job
-from bot.domain.notices.posts import ContextCut
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState, UploadedFile
 from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
+from bot.notices.requests import ContextCut
 from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
 from bot.scheduler.request_preparer import RequestPreparer
 

@@ -6,9 +6,9 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.questions import ReplyHeld
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import Reply, RequestKind
+from bot.notices.questions import ReplyHeld
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]

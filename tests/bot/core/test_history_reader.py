@@ -9,8 +9,6 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.gaps.gap import DAY, MOST_MISSED, MOST_PAGES, WEEK, Gap, Listening
 from bot.domain.gaps.past_message import PastMessage
-from bot.domain.notices.posts import HistoryUnread
-from bot.domain.notices.questions import StopAsked
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Arrival, WayIn
 from bot.errors import (
@@ -21,6 +19,8 @@ from bot.errors import (
     ChatRejected,
     ChatUncertain,
 )
+from bot.notices.job import HistoryUnread
+from bot.notices.questions import StopAsked
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.worker import WorkerSettings
 

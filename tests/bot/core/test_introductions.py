@@ -8,10 +8,10 @@ from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.recording_service import RecordingService
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.notices.posts import Introduction
 from bot.domain.people.members import ChannelInfo
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatNotInChannel, ChatRejected, ChatUncertain, ChatUnreachable
+from bot.notices.answers import Introduction
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity

@@ -9,13 +9,24 @@ import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.messages import Reaction, StatusRequested
-from bot.domain.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Action, Arrival, HeldBecause, Person, Reply, Request, RequestKind, WayIn
-from bot.domain.threads.thread import Surface, ThreadOrigin
+from bot.domain.requests.request import (
+    Action,
+    Arrival,
+    HeldBecause,
+    Person,
+    Reply,
+    Request,
+    RequestKind,
+    Surface,
+    WayIn,
+)
+from bot.domain.threads.thread import ThreadOrigin
+from bot.notices.answers import StatusRequested
+from bot.notices.notice import Reaction
+from bot.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, RequestRefused
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 
 JOB = "job-1"

@@ -9,10 +9,6 @@ import pytest
 from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction
-from bot.domain.notices.posts import JobFinished, RequestUncertain
-from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
@@ -33,6 +29,11 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
+from bot.notices.answers import ActionAnswered, PostNotDelivered, PromptRequested
+from bot.notices.job import JobFinished
+from bot.notices.notice import Delivery, Reaction
+from bot.notices.questions import RequestRefused
+from bot.notices.requests import RequestUncertain
 from bot.runtime.health import outages
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.store.transaction import Transaction

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.messages import CardNotPosted, PostNotDelivered, Reaction
-from bot.domain.notices.posts import JobFinished
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatUncertain, ChatUnreachable
+from bot.notices.answers import CardNotPosted, PostNotDelivered
+from bot.notices.job import JobFinished
+from bot.notices.notice import Delivery, Reaction
 
 LINK = "https://git.example/pull/1"
 

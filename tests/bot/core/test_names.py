@@ -8,11 +8,11 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.commands.commands import FollowUp, Start, parse_reply, parse_slash
 from bot.domain.context.message_text import PRIVATE_CHANNEL, with_names
 from bot.domain.context.slack_files import ForwardedMessage
-from bot.domain.notices.messages import ReplyEdited
-from bot.domain.notices.posts import RequestRejected
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Attachments, Reply, Request, RequestState, WayIn
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.notices.questions import ReplyEdited
+from bot.notices.requests import RequestRejected
 from bot.service.start import request_id
 
 AT = "1700000005.000100"

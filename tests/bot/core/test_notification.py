@@ -6,15 +6,16 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
-from bot.domain.notices.deliver import MOST_IN_DOUBT
-from bot.domain.notices.messages import CardChanged, PostNotDelivered
-from bot.domain.notices.notification import NotificationSettings, person_mentioned
-from bot.domain.notices.posts import JobFinished
+from bot.domain.deliver import MOST_IN_DOUBT
+from bot.domain.notification import NotificationSettings, person_mentioned
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
+from bot.notices.answers import PostNotDelivered
+from bot.notices.job import JobFinished
+from bot.notices.notice import CardChanged
 
 LINK = "https://git.example/1"
 

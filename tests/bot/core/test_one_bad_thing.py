@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.notices.deliver import MAX_FAULTS
-from bot.domain.notices.messages import PostNotDelivered
+from bot.domain.deliver import MAX_FAULTS
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
+from bot.notices.answers import PostNotDelivered
 from bot.store.transaction import Store
 
 

@@ -7,8 +7,6 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import FileContent, LinkPreview, SlackFile, ThreadMessage
-from bot.domain.notices.posts import ContextCut, RequestUncertain
-from bot.domain.notices.questions import ProjectAsked, RequestRefused
 from bot.domain.people.members import ChannelInfo, Member, Preference
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
@@ -25,6 +23,8 @@ from bot.errors import (
     JobApiUncertain,
     JobApiUnreachable,
 )
+from bot.notices.questions import ProjectAsked, RequestRefused
+from bot.notices.requests import ContextCut, RequestUncertain
 from bot.runtime.secrets.masking import SecretMasker
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.notices.messages import Reaction
 from bot.domain.requests.request import Person, Reply, Request, RequestContext, RequestState, UploadedFile
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.notices.notice import Reaction
 from bot.store.transaction import Transaction
 
 JOB = "job-1"

@@ -7,14 +7,15 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ThreadMessage
-from bot.domain.notices.messages import Reaction, StatusRequested
-from bot.domain.notices.notification import InConversation
-from bot.domain.notices.questions import HelpRequested, ReplyHeld, RequestRefused, StopAsked
+from bot.domain.notification import InConversation
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.errors import JobApiRejected, JobApiUnreachable
+from bot.notices.answers import HelpRequested, StatusRequested
+from bot.notices.notice import Reaction
+from bot.notices.questions import ReplyEdited, ReplyHeld, RequestRefused, StopAsked
 
 CLEO = Person("UCLEO", "T1")
 ROOT = "1700000000.000100"
@@ -305,8 +306,9 @@ async def test_a_mention_can_be_edited_until_it_is_sent(world: CoreWorld) -> Non
     await world.service.revise(replace(said(ANA, "Fix most", AT[0]), edited_at=AT[2]))
     await world.settle()
     assert world.chat.private_kinds() == [("UANA", "reply_edited")]
-    start = world.chat.private[0].request_id  # type: ignore[union-attr]  # it is an offer
-    await world.press_send_new_words(ANA, start, key="p1")
+    offer = world.chat.private[0]
+    assert isinstance(offer, ReplyEdited)
+    await world.press_send_new_words(ANA, offer.request_id, key="p1")
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["Fix most"]
 

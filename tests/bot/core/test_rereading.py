@@ -7,10 +7,10 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.context.fetched_parts import PATIENCE
-from bot.domain.notices.messages import Reaction
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Reply, RequestState, WayIn
 from bot.errors import ChatError, ChatNotInChannel, ChatOverBudget, ChatRateLimited, ChatUnreachable, JobApiUnreachable
+from bot.notices.notice import Reaction
 from bot.service.start import request_id, source_key
 
 TS = "1700000005.000100"

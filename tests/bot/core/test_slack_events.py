@@ -7,11 +7,12 @@ import pytest
 from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited
-from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
+from bot.notices.answers import ActionAnswered
+from bot.notices.notice import NoticeContent
+from bot.notices.questions import ReplyEdited, RequestRefused
 from bot.slack.receiving.payloads.actors import user_of
 from bot.slack.receiving.payloads.interactions import ViewPayload
 from bot.slack.receiving.slack_app import SlackApp
@@ -103,7 +104,7 @@ async def take(app: SlackApp, world: CoreWorld, *payloads: Json, wait: float = 5
 
 
 def told(world: CoreWorld) -> list[tuple[str, str]]:
-    def words(message: NoticeMessage) -> str:
+    def words(message: NoticeContent) -> str:
         match message:
             case ReplyEdited():
                 return message.text

@@ -3,10 +3,10 @@
 import pytest
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.notices.messages import Reaction
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackMethod
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatRateLimited
+from bot.notices.notice import Reaction
 
 METHODS = {
     "mark": SlackMethod.ADD_REACTION,

@@ -10,9 +10,6 @@ from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.job import Job
 from bot.domain.jobs.stopping import STOP_WORDS
-from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
-from bot.domain.notices.posts import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped, RequestUncertain
-from bot.domain.notices.questions import HeldAsked, ReplyHeld, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
@@ -28,6 +25,11 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.job import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
+from bot.notices.notice import Reaction
+from bot.notices.questions import HeldAsked, ReplyHeld, RequestRefused
+from bot.notices.requests import RequestUncertain
 from bot.service.start import request_id, source_key_of
 
 JOB, LINK = "job-1", "https://example.org/pull/1"

@@ -6,10 +6,10 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.details import JobDetails
-from bot.domain.notices.messages import Reaction
-from bot.domain.notices.questions import ReplyHeld
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import NO_ATTACHMENTS, Attachments, Reply, RequestKind
+from bot.notices.notice import Reaction
+from bot.notices.questions import ReplyHeld
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 QUESTION = JobDetails(question="Which spelling?")

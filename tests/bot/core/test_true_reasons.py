@@ -5,8 +5,6 @@ from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.notices.messages import Notice, Reaction
-from bot.domain.notices.posts import RequestRejected, RequestUncertain
 from bot.domain.requests.request import RequestKind
 from bot.errors import (
     JobApiBusy,
@@ -18,6 +16,8 @@ from bot.errors import (
     JobApiUnreadable,
     JobGone,
 )
+from bot.notices.notice import Notice, Reaction
+from bot.notices.requests import RequestRejected, RequestUncertain
 from bot.ports.job_api import PromptCall
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext

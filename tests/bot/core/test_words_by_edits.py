@@ -13,11 +13,11 @@ from support.worlds.core_world import ANA, CoreWorld
 from support.worlds.tutorial_world import TutorialWorld
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.messages import EditWithoutEffect, WordsBefore
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Reply, WayIn
-from bot.domain.threads.thread import Surface, ThreadOrigin
+from bot.domain.requests.request import Reply, Surface, WayIn
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import JobApiUnreachable
+from bot.notices.questions import EditWithoutEffect, WordsBefore
 from bot.store.store import open_store
 
 NEW, STATUS, STOP = ThreadWord.NEW, ThreadWord.STATUS, ThreadWord.STOP

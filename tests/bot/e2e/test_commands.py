@@ -28,9 +28,9 @@ from bot import __version__
 from bot.cli.demo_services import manifest
 from bot.cli.forget import BATCH_SIZE
 from bot.cli.starting import HOW_TO_BEGIN
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import CARD_CHANGED, NewNotice, PromptRequested
 from bot.domain.requests.request import Person, Reply
+from bot.notices.answers import PromptRequested
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 from bot.store.transaction import Store, Transaction

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.jobs.details import FieldKind, JobReport, QuestionField
-from bot.domain.notices.messages import Notice, NoticeMessage
-from bot.domain.notices.posts import JobFinished, QuestionAsked
 from bot.domain.threads.thread import Thread
+from bot.notices.job import JobFinished, QuestionAsked
+from bot.notices.notice import Notice, NoticeContent
 from bot.runtime.text import displayable
 from bot.slack.rendering.blocks import CHOOSE_ANSWER, FILL_IN_ANSWER, MAX_OPTION_VALUE, MAX_VALUE, SEND_ANSWERS
 from bot.slack.rendering.message_context import MessageContext
@@ -38,7 +38,7 @@ def fields(draw: st.DrawFn) -> QuestionField:
     return QuestionField(draw(LABELS), kind, tuple(options), own_words=several and own_words, required=required)
 
 
-def shown(message: NoticeMessage) -> list[dict[str, Any]]:
+def shown(message: NoticeContent) -> list[dict[str, Any]]:
     (made,) = messages(THREAD, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
     return [element for block in made.blocks if block["type"] == "actions" for element in block["elements"]]
 

@@ -16,9 +16,9 @@ from bot.domain.jobs.observe import (
     open_round,
 )
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.notices.messages import NewNotice, NoticeMessage
-from bot.domain.notices.posts import (
-    AccessDenied,
+from bot.domain.projects import PostMode
+from bot.domain.threads.thread import Failure, ThreadState, Work, owes_status
+from bot.notices.job import (
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
@@ -28,12 +28,10 @@ from bot.domain.notices.posts import (
     JobStarted,
     JobStatusChanged,
     JobStopped,
-    OutageEnded,
-    OutageStarted,
     PullRequestFound,
 )
-from bot.domain.projects import PostMode
-from bot.domain.threads.thread import Failure, ThreadState, Work, owes_status
+from bot.notices.notice import NewNotice, NoticeContent
+from bot.notices.requests import AccessDenied, OutageEnded, OutageStarted
 
 POLLING = Polling()
 LINK = "https://example.org/pull/1"
@@ -62,7 +60,7 @@ def take(state: ThreadState, answer: Job) -> Decision:
     return decide(open_round(state, 2_000.0, POLLING), JobObserved(answer), 2_000.0, POLLING)
 
 
-def kinds(told: list[NewNotice]) -> list[type[NoticeMessage]]:
+def kinds(told: list[NewNotice]) -> list[type[NoticeContent]]:
     return [type(notice.message) for notice in told]
 
 
@@ -88,7 +86,7 @@ def test_a_create_may_return_an_ended_job() -> None:
 
 
 @pytest.mark.parametrize(("status", "what"), [("failed", JobFailed), ("archived", JobArchived)])
-def test_each_end_is_announced_once(status: str, what: type[NoticeMessage]) -> None:
+def test_each_end_is_announced_once(status: str, what: type[NoticeContent]) -> None:
     _, said = follow(JobObserved(job()), JobObserved(job(status)), JobObserved(job(status)))
     assert kinds(said) == [JobStarted, what]
 
@@ -401,7 +399,7 @@ def test_in_ends_only_mode_a_silent_job_is_announced_once() -> None:
 def test_no_end_is_announced_twice_in_a_row_and_links_once(
     history: list[tuple[bool, Observation, float]],
 ) -> None:
-    last: tuple[int, type[NoticeMessage]] | None = None
+    last: tuple[int, type[NoticeContent]] | None = None
     announced: set[str] = set()
     for turn, _, decision in play(history):
         for message in (notice.message for notice in decision.notices):
@@ -417,7 +415,7 @@ def test_no_end_is_announced_twice_in_a_row_and_links_once(
 @given(steps)
 def test_the_threads_last_word_is_the_cards(history: list[tuple[bool, Observation, float]]) -> None:
     """Once the status has lasted, whatever it was before."""
-    told: list[NoticeMessage] = []
+    told: list[NoticeContent] = []
     for _, _, decision in play(history):
         told += [each.message for each in decision.notices if isinstance(each.message, _OF_STATUS)]
         state, job_ = decision.state, decision.state.job
@@ -432,7 +430,7 @@ def test_the_threads_last_word_is_the_cards(history: list[tuple[bool, Observatio
 _OF_STATUS = (JobStarted, JobActiveAgain, JobStatusChanged, JobFinished, JobFailed, JobStopped, JobArchived)
 
 
-def _status_said(message: NoticeMessage) -> str:
+def _status_said(message: NoticeContent) -> str:
     match message:
         case JobStarted() | JobActiveAgain():
             return "active"

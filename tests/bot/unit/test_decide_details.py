@@ -26,9 +26,9 @@ from bot.domain.jobs.details import (
 from bot.domain.jobs.job import Job
 from bot.domain.jobs.observe import JobObserved, decide, open_round
 from bot.domain.jobs.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
-from bot.domain.notices.messages import NewNotice, NoticeMessage
-from bot.domain.notices.posts import JobActiveAgain, JobFailed, JobFinished, PullRequestFound, QuestionAsked
 from bot.domain.threads.thread import ThreadState
+from bot.notices.job import JobActiveAgain, JobFailed, JobFinished, PullRequestFound, QuestionAsked
+from bot.notices.notice import NewNotice, NoticeContent
 
 POLLING = Polling()
 LINK = "https://example.org/pull/1"
@@ -320,7 +320,7 @@ def test_with_any_details_ends_and_open_questions_are_announced_once(
     assert all(earlier != later for earlier, later in itertools.pairwise(said))
 
 
-def _asked(message: NoticeMessage) -> str:
+def _asked(message: NoticeContent) -> str:
     if isinstance(message, JobFinished | JobFailed):
         return message.report.question if message.report else ""
     return message.question if isinstance(message, QuestionAsked) else ""

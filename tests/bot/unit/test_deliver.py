@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.notices.deliver import (
+from bot.domain.deliver import (
     BACKOFF,
     MAX_ATTEMPTS,
     MAX_FAULTS,
@@ -24,8 +24,9 @@ from bot.domain.notices.deliver import (
     after_failure,
     rate_limit_delay,
 )
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, Notice
-from bot.domain.notices.posts import JobFailed
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.job import JobFailed
+from bot.notices.notice import CARD_CHANGED, Notice
 
 NOTICE = Notice(1, "t1/failed", "t1", JobFailed(), created_at=1_000.0, attempts=1)
 TELL = replace(NOTICE, message=ActionAnswered("UANA", ActionAnswer.SENT_AGAIN))

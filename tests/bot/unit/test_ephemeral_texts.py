@@ -5,8 +5,8 @@ import pytest
 from bot.domain.commands.commands import LoneWord
 from bot.domain.commands.options import OptionFault, OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.messages import CardNotPosted
 from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
+from bot.notices.answers import CardNotPosted
 from bot.slack.rendering.ephemeral_texts import help_text, task_missing, word_meant, word_without_job, wrong_option
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import to_person

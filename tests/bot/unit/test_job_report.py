@@ -15,9 +15,10 @@ from bot.domain.jobs.details import (
     StepStatus,
 )
 from bot.domain.jobs.job import Job
-from bot.domain.notices.messages import AnswerMissing, AnswerRequested, Notice, NoticeMessage
-from bot.domain.notices.posts import JobFailed, JobFinished, JobStopped, QuestionAsked
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState, Work
+from bot.notices.answers import AnswerMissing, AnswerRequested
+from bot.notices.job import JobFailed, JobFinished, JobStopped, QuestionAsked
+from bot.notices.notice import Notice, NoticeContent
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
@@ -27,7 +28,7 @@ KEPT = "What it changed in {} is kept. Reply here to go on from there, or write 
 THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1")
 
 
-def words(message: NoticeMessage) -> str:
+def words(message: NoticeContent) -> str:
     made = messages(THREAD, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
     return "\n".join(each.text for each in made)
 
@@ -74,21 +75,21 @@ def words(message: NoticeMessage) -> str:
             f"Done. Check the pull request: <{LINK}>\nIt *is*.",
         ),
         (
-            JobFailed(JobReport(reason="No such key.")),
+            JobFailed(report=JobReport(reason="No such key.")),
             "The job failed:\n>No such key.\nReply here to try again, or start over with `/docs`.",
         ),
         (
-            JobFailed(JobReport(reason="Out of credit.", partial_files=3)),
+            JobFailed(report=JobReport(reason="Out of credit.", partial_files=3)),
             f"The job failed:\n>Out of credit.\n{KEPT.format('3 files')}",
         ),
         (
-            JobFailed(JobReport(reason="The budget is used up.", question="May it go on?", partial_files=3)),
+            JobFailed(report=JobReport(reason="The budget is used up.", question="May it go on?", partial_files=3)),
             "The job failed:\n>The budget is used up.\n"
             + KEPT.format("3 files")
             + "\nThe agent asks:\n>May it go on?\nReply here to answer.",
         ),
         (
-            JobFailed(JobReport(partial_files=1), LINK),
+            JobFailed(LINK, report=JobReport(partial_files=1)),
             f"The job failed without giving a reason.\n{KEPT.format('1 file')}\nWhat was done so far: <{LINK}>",
         ),
         (
@@ -98,7 +99,7 @@ def words(message: NoticeMessage) -> str:
         (QuestionAsked("Which?"), "The agent asks:\n>Which?\nReply here to answer."),
     ],
 )
-def test_the_details_of_an_end_are_shown(message: NoticeMessage, said: str) -> None:
+def test_the_details_of_an_end_are_shown(message: NoticeContent, said: str) -> None:
     assert words(message) == f"<@U0ANA> {said}"
 
 
@@ -144,7 +145,7 @@ def test_a_card_shows_the_next_steps_of_a_long_plan() -> None:
     "message",
     [JobFailed(), JobStopped("U0BEN"), QuestionAsked("Which?")],
 )
-def test_in_an_existing_thread_people_are_told_to_mention_pagehand(message: NoticeMessage) -> None:
+def test_in_an_existing_thread_people_are_told_to_mention_pagehand(message: NoticeContent) -> None:
     """A reply without a mention is not for the job."""
     conversation = replace(THREAD, origin=ThreadOrigin.CONVERSATION)
     for thread, told in ((THREAD, "Reply here to"), (conversation, "Mention Pagehand here to")):

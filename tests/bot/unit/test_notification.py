@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.notices.messages import JobIdRequested, NoticeMessage
-from bot.domain.notices.notification import (
+from bot.domain.notification import (
     Directly,
     InConversation,
     NotificationSettings,
@@ -14,7 +13,10 @@ from bot.domain.notices.notification import (
     private_place,
     shown_in_channel,
 )
-from bot.domain.notices.posts import (
+from bot.domain.requests.request import Surface, home_key, surface_of
+from bot.domain.threads.thread import Participation, Thread, ThreadOptions, ThreadState
+from bot.notices.answers import JobIdRequested
+from bot.notices.job import (
     JobActiveAgain,
     JobFailed,
     JobFinished,
@@ -22,11 +24,11 @@ from bot.domain.notices.posts import (
     JobStarted,
     JobStatusChanged,
     JobStopped,
-    OutageEnded,
     PullRequestFound,
     QuestionAsked,
 )
-from bot.domain.threads.thread import Participation, Surface, Thread, ThreadOptions, ThreadState, home_key, surface_of
+from bot.notices.notice import NoticeContent
+from bot.notices.requests import OutageEnded
 
 LINK = "https://git.example/pull/7"
 END = JobFinished(LINK, new=True)
@@ -106,7 +108,7 @@ def test_a_channel_can_disable_mentions() -> None:
         (PullRequestFound(LINK), False),
     ],
 )
-def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeMessage, *, shown: bool) -> None:
+def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeContent, *, shown: bool) -> None:
     """Only if the channel is configured so."""
     assert shown_in_channel(THREAD, message, LOUD) is shown
     assert not shown_in_channel(THREAD, message, NotificationSettings())
@@ -129,6 +131,6 @@ def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeMe
         (OutageEnded(), False),
     ],
 )
-def test_a_muted_thread_still_gets_failures_and_pull_requests(message: NoticeMessage, *, told: bool) -> None:
+def test_a_muted_thread_still_gets_failures_and_pull_requests(message: NoticeContent, *, told: bool) -> None:
     """And a stop, which somebody has just requested."""
     assert announced_though_muted(message) is told

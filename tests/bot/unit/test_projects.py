@@ -2,7 +2,6 @@
 
 import pytest
 
-from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import (
     MOST_PROJECTS,
     Ambiguous,
@@ -19,6 +18,7 @@ from bot.domain.projects import (
     route,
 )
 from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
+from bot.notices.questions import ProjectAsked
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import to_person

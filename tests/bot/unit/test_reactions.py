@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.notices.deliver import AddReaction, ReactionProgress, RemoveReaction, after_call, next_call
-from bot.domain.notices.messages import Notice, Reaction, ReactionChanged
+from bot.domain.deliver import AddReaction, ReactionProgress, RemoveReaction, after_call, next_call
+from bot.notices.notice import Notice, Reaction, ReactionChanged
 
 REACTIONS = st.sampled_from(Reaction)
 

@@ -12,20 +12,6 @@ from bot.domain.jobs.observe import (
     decide,
 )
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.notices import keys
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NewNotice, Reaction
-from bot.domain.notices.posts import (
-    AccessDenied,
-    JobActiveAgain,
-    JobFinished,
-    JobStarted,
-    OutageEnded,
-    OutageStarted,
-    RequestRejected,
-    RequestSummary,
-    RequestUncertain,
-)
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.requests.settle import (
     GIVE_UP_AFTER,
@@ -38,6 +24,16 @@ from bot.domain.requests.settle import (
     summary,
 )
 from bot.domain.threads.thread import Announcements, ThreadState, Work
+from bot.notices.job import JobActiveAgain, JobFinished, JobStarted
+from bot.notices.notice import NewNotice, NoticeKey, Reaction
+from bot.notices.requests import (
+    AccessDenied,
+    OutageEnded,
+    OutageStarted,
+    RequestRejected,
+    RequestSummary,
+    RequestUncertain,
+)
 
 START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, attempts=1)
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)
@@ -73,7 +69,7 @@ def test_an_outdated_answer_does_not_set_the_job_back() -> None:
     ended = ThreadState(
         job=Job("j1", "completed", pr_link=LINK),
         round=1,
-        announcements=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
+        announcements=Announcements(announced=frozenset({JobFinished.key(1)}), links=(LINK,)),
     )
     settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended)
     assert settlement.reaction is Reaction.ACCEPTED
@@ -86,7 +82,7 @@ def test_changes_after_an_outdated_answer_are_announced_again() -> None:
     ended = ThreadState(
         job=Job("j1", "completed", pr_link=LINK),
         round=1,
-        announcements=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
+        announcements=Announcements(announced=frozenset({JobFinished.key(1)}), links=(LINK,)),
     )
     state = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended).state
     again = decide(state, JobObserved(Job("j1", "active")), 1.0, Polling())

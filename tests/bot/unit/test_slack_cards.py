@@ -23,39 +23,31 @@ from bot.domain.jobs.details import (
     StepStatus,
 )
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.notices.messages import (
-    ActionAnswer,
-    ActionAnswered,
-    CardChanged,
-    CardNotPosted,
-    EarlierWords,
-    Notice,
-    NoticeMessage,
-    PostNotDelivered,
-    PromptRequested,
-    ReactionChanged,
-    ReplyEdited,
-    StatusRequested,
-)
-from bot.domain.notices.posts import (
-    AccessDenied,
-    ContextCut,
-    JobFailed,
-    JobFinished,
-    OutageEnded,
-    OutageStarted,
-    PullRequestFound,
-    ReplyNotFullySent,
-    RequestRejected,
-    RequestSummary,
-    RequestUncertain,
-    UnknownNotice,
-)
-from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import Doubt, RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
+from bot.notices.answers import (
+    ActionAnswer,
+    ActionAnswered,
+    CardNotPosted,
+    PostNotDelivered,
+    PromptRequested,
+    StatusRequested,
+)
+from bot.notices.job import JobFailed, JobFinished, PullRequestFound
+from bot.notices.notice import CardChanged, Notice, NoticeContent, ReactionChanged, UnknownNotice
+from bot.notices.questions import EarlierWords, ReplyEdited, RequestRefused
+from bot.notices.requests import (
+    AccessDenied,
+    ContextCut,
+    OutageEnded,
+    OutageStarted,
+    ReplyNotFullySent,
+    RequestRejected,
+    RequestSummary,
+    RequestUncertain,
+)
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.ephemeral_texts import help_text
@@ -86,12 +78,12 @@ def job(status: str = "active", **facts: Any) -> Job:
     return Job(id="j1", status=status, **facts)
 
 
-def say(message: NoticeMessage, prompt: str = "Fix it", *, without_blocks: bool = False) -> list[ChatMessage]:
+def say(message: NoticeContent, prompt: str = "Fix it", *, without_blocks: bool = False) -> list[ChatMessage]:
     notice = Notice(1, "k", "th1", message, 0.0, without_blocks=without_blocks)
     return messages(thread(prompt), notice, CONTEXT)
 
 
-def said(message: NoticeMessage) -> str:
+def said(message: NoticeContent) -> str:
     return "\n".join(each.text for each in say(message))
 
 
@@ -232,7 +224,7 @@ ENDS = (JobFinished("", report=None), JobFinished(LINK, new=True), JobFailed(), 
 
 @pytest.mark.parametrize("end", ENDS)
 @given(any_thread=any_threads)
-def test_any_end_notice_is_harmless_and_mentions_at_most_one_person(end: NoticeMessage, any_thread: Thread) -> None:
+def test_any_end_notice_is_harmless_and_mentions_at_most_one_person(end: NoticeContent, any_thread: Thread) -> None:
     """However many people steered, and whatever their ids look like."""
     for made in messages(any_thread, Notice(1, "k", "th1", end, 0.0), CONTEXT):
         assert_sendable(made)
@@ -279,7 +271,7 @@ def test_half_a_surrogate_pair_makes_no_button_that_slack_refuses() -> None:
 
 
 @pytest.mark.parametrize("message", [CardChanged(), ReactionChanged("1.1", None)])
-def test_a_notice_without_its_own_message_has_no_text(message: NoticeMessage) -> None:
+def test_a_notice_without_its_own_message_has_no_text(message: NoticeContent) -> None:
     with pytest.raises(ValueError, match="no message of its own"):
         say(message)
 
@@ -543,7 +535,7 @@ LONG = replace(FOLLOW_UP, text="Shorter <b>please</b>,\nand " + "longer " * 20)
         AccessDenied(403, waiting=LONG),
     ],
 )
-def test_a_follow_up_is_quoted_by_its_first_words(message: NoticeMessage) -> None:
+def test_a_follow_up_is_quoted_by_its_first_words(message: NoticeContent) -> None:
     words = said(message)
     assert 'our follow-up ("Shorter &lt;b&gt;please&lt;/b&gt;, and longer' in words
     assert '…")' in words

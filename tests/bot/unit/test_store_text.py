@@ -9,9 +9,8 @@ from support.worlds.any_notices import any_messages
 from support.worlds.thread_states import PARTS, thread_state
 
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NoticeMessage
 from bot.domain.threads.thread import ThreadState
+from bot.notices.notice import NoticeContent, NoticeKey
 from bot.store.schema.column_types import LONGEST_KEY, shortened_key, storable, storable_json
 from bot.store.schema.rows import _STATE, message_from, message_text, state_from, state_json
 
@@ -66,7 +65,7 @@ def test_a_stored_state_is_loaded_clean_and_otherwise_unchanged(state: ThreadSta
 
 
 @given(any_messages())
-def test_any_message_round_trips_as_one_line_of_json(message: NoticeMessage) -> None:
+def test_any_message_round_trips_as_one_line_of_json(message: NoticeContent) -> None:
     text = message_text(message)
     text.encode()
     assert "\0" not in text

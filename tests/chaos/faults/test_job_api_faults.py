@@ -23,7 +23,7 @@ from support.servers.fake_job_api import (
 from support.worlds.app_world import AppWorld, a_world
 
 from bot.app.edges import EdgeTimings
-from bot.domain.notices.messages import Reaction
+from bot.notices.notice import Reaction
 from bot.slack.rendering.blocks import SEND_AGAIN
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]

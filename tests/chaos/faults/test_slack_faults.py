@@ -12,7 +12,7 @@ from support.servers.slack_faults import CallFault, DisconnectReason
 from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
 from bot.app.edges import EdgeTimings
-from bot.domain.notices.messages import Reaction
+from bot.notices.notice import Reaction
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")

@@ -10,11 +10,11 @@ from support.chaos.user_scenario import UserScenario
 from support.oracles.promises import Broken, Promise
 
 from bot.domain.jobs.stopping import STOP_WORDS
-from bot.domain.notices.messages import ActionAnswer
 from bot.domain.people.home import JOBS_A_PAGE, HomeContent
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread
+from bot.notices.answers import ActionAnswer
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.answers import ANSWERS

@@ -9,7 +9,7 @@ from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import key_in_thread, key_of
 from support.oracles.promises import Broken, Promise
 
-from bot.domain.notices.messages import Reaction
+from bot.notices.notice import Reaction
 
 _BEGINNINGS, _ENDS = ("started", "/active"), ("/completed", "/failed", "/stopped")
 

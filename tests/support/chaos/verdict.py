@@ -16,8 +16,8 @@ from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
 
-from bot.domain.notices.messages import Reaction
 from bot.domain.requests.request import HeldBecause, RejectionReason, RequestState, WayIn
+from bot.notices.notice import Reaction
 from bot.workspace.model.entities import Message
 
 _ENDS = ("/completed", "/failed", "/stopped")

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TypeVar
 
+from bot.domain.deliver import AddReaction, ReactionCall
 from bot.domain.jobs.details import JobDetails
 from bot.domain.jobs.job import Job
-from bot.domain.notices.deliver import AddReaction, ReactionCall
-from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
-from bot.domain.notices.notification import PrivatePlace, private_place
-from bot.domain.notices.posts import Introduction
+from bot.domain.notification import PrivatePlace, private_place
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
+from bot.notices.answers import ActionAnswered, Introduction
+from bot.notices.notice import CardChanged, Notice, NoticeContent, Reaction
 from bot.ports.job_api import PromptCall, SeenJob
 
 M = TypeVar("M")
@@ -175,7 +175,7 @@ class Posted:
     ts: str
     thread_ts: str | None
     key: str
-    message: NoticeMessage
+    message: NoticeContent
 
     @property
     def kind(self) -> str:
@@ -193,7 +193,7 @@ class FakeChat:
         """As shown on each card."""
         self.all_reactions: dict[str, list[Reaction]] = {}
         """The reactions on each message, the newest last."""
-        self.private: list[NoticeMessage] = []
+        self.private: list[NoticeContent] = []
         self.private_places: list[PrivatePlace] = []
         """Where each of these was posted."""
         self.joined = {"C1"}

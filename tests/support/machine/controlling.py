@@ -7,9 +7,8 @@ from support.machine.people import ALL_PROJECTS, PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.messages import ReplyEdited
-from bot.domain.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, ReplyHeld
 from bot.domain.requests.request import Person, RequestKind
+from bot.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, ReplyEdited, ReplyHeld
 
 MOST = 14
 """Presses in one run."""

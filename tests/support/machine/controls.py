@@ -15,12 +15,12 @@ from support.oracles.people_model import Message
 from support.worlds.core_world import ANA, BEN, EVA
 
 from bot.domain.jobs.details import JobDetails
-from bot.domain.notices.messages import Reaction
-from bot.domain.notices.questions import JobOrReplyAsked, ReplyHeld
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.domain.threads.thread import Thread
+from bot.notices.notice import Reaction
+from bot.notices.questions import JobOrReplyAsked, ReplyHeld
 from bot.service.start import request_id
 
 

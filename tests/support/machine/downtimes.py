@@ -16,10 +16,10 @@ from support.worlds.fault_world import Process
 
 from bot.domain.gaps.gap import BEAT, DAY, LIVE_SECONDS, WEEK, Listening, Missed
 from bot.domain.gaps.past_message import PastMessage
-from bot.domain.notices import keys
 from bot.domain.people.members import ChannelInfo
 from bot.domain.requests.request import Arrival, Person, Reply
 from bot.domain.threads.thread import Thread
+from bot.notices.questions import StopAsked
 from bot.ports.slack import HistoryPage
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.worker import WorkerSettings
@@ -209,7 +209,7 @@ class Downtimes(Steering):
             people = self.reactions.setdefault(thread.card_ts or "", set())
             if BEN.id not in people and self._is_at_work(thread):
                 people.add(BEN.id)
-                asked.add(f"{thread.id}/{keys.stop_found(BEN.id)}")
+                asked.add(f"{thread.id}/{StopAsked.key(BEN.id)}")
         return asked
 
     def _is_at_work(self, thread: Thread) -> bool:

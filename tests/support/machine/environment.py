@@ -11,7 +11,7 @@ from support.worlds.fault_traps import TRAPS
 from support.worlds.fault_world import Trap
 
 from bot.domain.jobs.details import JobDetails, PlanStep, StepStatus
-from bot.domain.notices.content import Delivery
+from bot.notices.notice import Delivery
 from bot.store.schema.tables import NoticeState
 
 DETAILS = (

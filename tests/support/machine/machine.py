@@ -13,10 +13,10 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.machine.databases import Database
 from support.worlds.fault_world import Crash, Outside, Process
 
-from bot.domain.notices.posts import RequestRejected, RequestUncertain
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import Thread
 from bot.errors import AuthorUnknown, StoreUnavailable
+from bot.notices.requests import RequestRejected, RequestUncertain
 from bot.store.store import open_store
 from bot.store.transaction import Transaction
 

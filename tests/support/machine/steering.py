@@ -16,13 +16,11 @@ from support.worlds.core_world import ANA, BEN, EVA
 from support.worlds.fault_traps import BAD_STARTS
 from support.worlds.fault_world import Trap
 
-from bot.domain.notices.messages import ReplyEdited
-from bot.domain.notices.posts import Introduction
-from bot.domain.notices.questions import HeldAsked
 from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Action, Person, RejectionReason, Reply, RequestKind, WayIn
-from bot.domain.threads.thread import home_key
+from bot.domain.requests.request import Action, Person, RejectionReason, Reply, RequestKind, WayIn, home_key
+from bot.notices.answers import Introduction
+from bot.notices.questions import HeldAsked, ReplyEdited
 
 
 class Steering(Listening):

@@ -19,8 +19,8 @@ from support.worlds.fault_world import Call
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
-from bot.domain.notices.messages import Reaction
 from bot.domain.requests.request import Action, Reply, RequestKind, RequestState
+from bot.notices.notice import Reaction
 from bot.service.start import request_id
 
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")

@@ -14,12 +14,12 @@ from support.oracles.stop_verdict import sent_in_spite_of_a_stop
 from support.worlds.fault_world import Outside
 
 from bot.domain.jobs.job import Problem
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.messages import Reaction
-from bot.domain.notices.posts import Introduction, JobStarted, JobStopped
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
+from bot.notices.answers import Introduction
+from bot.notices.job import JobStarted, JobStopped
+from bot.notices.notice import Delivery, Reaction
 from bot.scheduler.preparing.rereading import SHARED_FOR
 from bot.service.start import request_id
 from bot.store.schema.rows import message_from

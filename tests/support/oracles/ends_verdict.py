@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from support.fakes.ports import Posted
 
-from bot.domain.notices.messages import Notice
-from bot.domain.notices.posts import JobActiveAgain, JobEnd, JobStarted, PullRequestFound
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import Thread
+from bot.notices.job import JobActiveAgain, JobEnd, JobStarted, PullRequestFound
+from bot.notices.notice import Notice
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 

@@ -33,12 +33,9 @@ from support.worlds.store_world import (
 
 from bot.domain.context.fetched_parts import FetchedParts, FileOutcome
 from bot.domain.context.slack_files import FileProblem, SlackFile
+from bot.domain.deliver import ReactionProgress
 from bot.domain.gaps.gap import Gap, Listening
 from bot.domain.last_times import LastTime
-from bot.domain.notices.deliver import ReactionProgress
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import NewNotice, PostNotDelivered, Reaction
-from bot.domain.notices.posts import RecordDamaged
 from bot.domain.people.members import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.request import (
@@ -52,6 +49,9 @@ from bot.domain.requests.request import (
 )
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin, ThreadState
+from bot.notices.answers import PostNotDelivered
+from bot.notices.job import RecordDamaged
+from bot.notices.notice import NewNotice, NoticeKey, Reaction
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.polls import KnownPoll, UnchangedPoll
 from bot.store.store import open_store

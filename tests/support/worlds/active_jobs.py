@@ -5,8 +5,8 @@ import time
 from sqlalchemy import insert
 from support.worlds.store_world import JOB, a_thread
 
-from bot.domain.notices import keys
 from bot.domain.threads.thread import Announcements, ThreadState, Work
+from bot.notices.job import JobStarted
 from bot.store.database.engine import engine_for
 from bot.store.schema.rows import thread_values
 from bot.store.schema.tables import polls, threads
@@ -18,7 +18,7 @@ async def fill_with_active_jobs(url: str, count: int, *, due_over: float = 0.0) 
     state = ThreadState(
         job=JOB,
         work=Work(changed_at=now - 3_600.0),
-        announcements=Announcements(announced=frozenset({keys.JOB_STARTED})),
+        announcements=Announcements(announced=frozenset({JobStarted.KEY})),
     )
     everything = [a_thread(f"t{n}", ts=f"{n}.1", state=state, prompt="Do it. " * 20) for n in range(count)]
     engine = engine_for(url)

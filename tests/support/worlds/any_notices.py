@@ -6,16 +6,15 @@ from typing import Any, get_args, get_type_hints
 from hypothesis import strategies as st
 
 from bot.domain.jobs.details import Answer, digest
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.messages import NoticeMessage
-from bot.domain.notices.posts import Post, UnknownNotice
+from bot.notices.notice import KINDS as STORED
+from bot.notices.notice import CardChanged, Delivery, NoticeContent, ReactionChanged, ToPerson, UnknownNotice
 
-KINDS: tuple[type[Any], ...] = get_args(NoticeMessage)
+KINDS: tuple[type[Any], ...] = tuple(STORED.values())
 ANY_TEXT = st.text(st.characters(), max_size=40)
 """Lone surrogates and NUL are among these."""
 
 
-def any_messages(texts: st.SearchStrategy[str] = ANY_TEXT) -> st.SearchStrategy[NoticeMessage]:
+def any_messages(texts: st.SearchStrategy[str] = ANY_TEXT) -> st.SearchStrategy[NoticeContent]:
     """Returns messages of all kinds with these texts."""
     return st.sampled_from(KINDS).flatmap(lambda kind: messages_of(kind, texts))
 
@@ -24,7 +23,7 @@ def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st
     """Messages of one kind."""
     if kind is UnknownNotice:
         held = st.dictionaries(st.sampled_from(["person_id", "text", "words"]), texts)
-        return st.builds(UnknownNotice, texts, held, st.sampled_from([Delivery.POST, Delivery.EPHEMERAL]))
+        return st.builds(UnknownNotice, texts, held, delivery=st.sampled_from([Delivery.POST, Delivery.EPHEMERAL]))
     if kind is Answer:
         return st.builds(Answer, texts, st.builds(digest, texts), cut=st.booleans())
     hints = get_type_hints(kind)
@@ -47,8 +46,9 @@ def _values(hint: Any, texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     }
     if hint in simple:
         return simple[hint]
-    if hint == Post:
-        posts = [each for each in get_args(Post) if each is not UnknownNotice]
+    if hint is NoticeContent:
+        others = CardChanged | ReactionChanged | ToPerson | UnknownNotice
+        posts = [each for each in KINDS if not issubclass(each, others)]
         return st.sampled_from(posts).flatmap(lambda kind: messages_of(kind, texts))
     if type(None) in get_args(hint):
         (some,) = (each for each in get_args(hint) if each is not type(None))

@@ -27,9 +27,9 @@ from bot.app.checks.watch import WatchTimings
 from bot.app.edges import Edges, EdgeTimings, open_edges
 from bot.app.settings.config import Config, load
 from bot.cli.demo_services import manifest
-from bot.domain.notices.messages import Reaction
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import FollowUpCounts, Thread
+from bot.notices.notice import Reaction
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.store.database.engine import engine_for

@@ -8,8 +8,8 @@ from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, Fak
 from support.fakes.slack_limits import ANY_NUMBER
 from support.fakes.slack_reading import FakeSlackReading
 
+from bot.domain.deliver import MAX_ATTEMPTS
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.notices.deliver import MAX_ATTEMPTS
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob

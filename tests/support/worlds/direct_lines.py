@@ -5,10 +5,10 @@ from typing import Any
 
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.notices.questions import JobOrReplyAsked
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import ThreadOrigin
+from bot.notices.questions import JobOrReplyAsked
 
 NEW_JOB, ADD = RequestKind.DISCARD_HELD, RequestKind.SEND_HELD
 """What the two buttons record."""

@@ -16,10 +16,9 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
+from bot.domain.deliver import AddReaction, ReactionCall
 from bot.domain.jobs.details import JobDetails
 from bot.domain.jobs.job import ARCHIVED, Job
-from bot.domain.notices.deliver import AddReaction, ReactionCall
-from bot.domain.notices.messages import Notice
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
@@ -34,6 +33,7 @@ from bot.errors import (
     JobGone,
     StoreError,
 )
+from bot.notices.notice import Notice
 from bot.ports.job_api import PromptCall, SeenJob
 from bot.scheduler.worker import Worker
 from bot.slack.sending.user_directory import RIGHTS_KEPT

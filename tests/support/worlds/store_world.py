@@ -7,12 +7,12 @@ from typing import Any
 from support.fakes.slack_limits import ANY_NUMBER
 
 from bot.domain.jobs.job import Job
-from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction, ReactionChanged
-from bot.domain.notices.posts import JobStarted
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.slack_limits import SlackLimits
 from bot.domain.threads.thread import Thread, ThreadState
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.job import JobStarted
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.polls import ClaimedPoll, PollResult, UnchangedPoll
 from bot.store.request_queue import ClaimedRequest

@@ -10,8 +10,8 @@ from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.ports import FakeChat
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.notices.messages import Notice
 from bot.domain.threads.thread import Thread
+from bot.notices.notice import Notice
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card

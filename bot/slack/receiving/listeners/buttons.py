@@ -11,8 +11,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.jobs.details import digest
 from bot.domain.requests.new_jobs import Written
-from bot.domain.requests.request import Action, Person, RequestKind, WayIn
-from bot.domain.threads.thread import home_key
+from bot.domain.requests.request import Action, Person, RequestKind, WayIn, home_key
 from bot.runtime.text import displayable
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import user_of

@@ -5,8 +5,7 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.requests.request import Action, RequestKind
-from bot.domain.threads.thread import home_key
+from bot.domain.requests.request import Action, RequestKind, home_key
 from bot.ports.service import ServicePort
 from bot.runtime.text import displayable
 from bot.slack.receiving.modals.opener import ModalOpener

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.details import QuestionField
-from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.members import ChannelInfo, Preference
 from bot.domain.people.permissions import Facts, PermissionRules, Refused, may, refusal_anywhere
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
+from bot.notices.questions import RequestRefused
 from bot.ports.service import ServicePort
 from bot.ports.slack import Conversations, DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.domain.notices.messages import ActionAnswer, AnswerMissing
+from bot.notices.answers import ActionAnswer, AnswerMissing
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

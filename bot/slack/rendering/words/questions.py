@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from bot.domain.notices.messages import EarlierWords, WordsBefore
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.request import RequestKind
+from bot.notices.questions import EarlierWords, WordsBefore
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 

@@ -2,22 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
 
-from bot.domain.notices.messages import NoticeMessage
-from bot.domain.notices.posts import (
-    JobArchived,
-    JobDisappeared,
+from bot.domain.projects import PostMode
+from bot.domain.requests.request import Surface
+from bot.domain.threads.thread import Thread
+from bot.notices.job import (
     JobEnd,
-    JobFailed,
     JobFinished,
     JobStopped,
     PullRequestFound,
-    RecordDamaged,
 )
-from bot.domain.notices.questions import ToPerson
-from bot.domain.projects import PostMode
-from bot.domain.threads.thread import Surface, Thread
+from bot.notices.notice import NoticeContent, ToPerson
 
 PostModes = Callable[[str], PostMode]
 """Returns which news of a job is posted in a channel, by its id."""
@@ -49,7 +44,7 @@ PrivatePlace = InConversation | Directly
 """Where an ephemeral message appears."""
 
 
-def private_place(thread: Thread, message: NoticeMessage) -> PrivatePlace:
+def private_place(thread: Thread, message: NoticeContent) -> PrivatePlace:
     """Returns where one person is told something about a job: in its thread, if Slack shows it there, or the
     channel.
     """
@@ -79,40 +74,21 @@ def person_mentioned(thread: Thread, message: JobEnd | PullRequestFound, notific
     """
     if not notification.mention or thread.options.quiet or thread.state.people.muted_by:
         return ""
-    match message:
-        case JobFinished() | JobFailed():
-            return message.person_id or thread.requester_id
-        case JobStopped():
-            return thread.requester_id
-        case PullRequestFound():
-            return thread.requester_id if message.alone else ""
-        case _:
-            assert_never(message)
+    if isinstance(message, PullRequestFound):
+        return thread.requester_id if message.alone else ""
+    return thread.requester_id if isinstance(message, JobStopped) else message.person_id or thread.requester_id
 
 
-def overtakes_held(message: NoticeMessage) -> bool:
-    """Returns whether a message cancels lines that are held back in its thread, because the work that they announce is
-    over.
-    """
-    return isinstance(message, JobEnd | JobArchived)
-
-
-def shown_in_channel(thread: Thread, message: NoticeMessage, notification: NotificationSettings) -> bool:
+def shown_in_channel(thread: Thread, message: NoticeContent, notification: NotificationSettings) -> bool:
     """Returns whether a message in the thread is also shown in its channel: the first end with a pull request."""
     if not notification.broadcast or thread.options.quiet or thread.state.people.muted_by or _is_direct(thread):
         return False
     return isinstance(message, JobFinished) and bool(message.link) and (message.new or not message.again)
 
 
-def announced_though_muted(message: NoticeMessage) -> bool:
+def announced_though_muted(message: NoticeContent) -> bool:
     """Returns whether a muted thread gets this news: failures, pull requests, and the outcome of a stop."""
-    match message:
-        case JobFinished():
-            return bool(message.link)
-        case JobStopped() | JobFailed() | PullRequestFound() | JobDisappeared() | RecordDamaged():
-            return True
-        case _:
-            return False
+    return bool(message.link) if isinstance(message, JobFinished) else message.told_though_muted
 
 
 def _is_direct(thread: Thread) -> bool:

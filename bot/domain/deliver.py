@@ -5,8 +5,7 @@ Slack at a time. Pure.
 from dataclasses import dataclass
 from typing import assert_never
 
-from bot.domain.notices.content import Delivery
-from bot.domain.notices.messages import Notice, Reaction, ReactionChanged
+from bot.notices.notice import Delivery, Notice, Reaction, ReactionChanged
 from bot.runtime.backoff import Backoff
 
 MAX_ATTEMPTS = 1_500

@@ -1,1 +1,0 @@
-"""Notices: what Pagehand owes a thread. Each kind of message is a type, named after what happened."""
