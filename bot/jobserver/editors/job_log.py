@@ -49,24 +49,24 @@ class JobLog:
         """Accepts a piece of the program's output."""
         whole, end, rest = (self._unfinished + data).rpartition(b"\n")
         if len(rest) > _LONGEST_LINE:
-            whole, end, rest = whole + end + rest, b"\n", b""
+            whole, end, rest = whole + end + rest, b"", b""
         self._unfinished = rest
-        if end:
-            self._write_lines(whole)
+        self._write(whole + end)
 
     def last_words(self) -> str:
         """Returns the last non-empty line of output, shortened and without secrets."""
-        self.finish()
+        if self._unfinished:
+            self.write(b"\n")
         return self._last_words
 
     def finish(self) -> None:
-        if self._unfinished:
-            self._write_lines(self._unfinished)
+        """Writes the last, incomplete line."""
+        self._write(self._unfinished)
         self._unfinished = b""
 
-    def _write_lines(self, lines: bytes) -> None:
+    def _write(self, lines: bytes) -> None:
         text = self._mask(lines.decode(errors="replace"))
-        self._output.write(text.encode(errors="replace") + b"\n")
+        self._output.write(text.encode(errors="replace"))
         self._last_words = one_line(text.rstrip().rpartition("\n")[2]) or self._last_words
 
 

@@ -53,12 +53,6 @@ class ChangedFile:
         return self.added is None
 
     @property
-    def has_one_section(self) -> bool:
-        """Whether git writes one section about it where it looks for no renames; a file that became a link has two."""
-        modes = {self.before.mode, self.after.mode} - {GitFileMode.ABSENT}
-        return self.kind is not ChangeKind.RENAMED and (len(modes) == 1 or all(mode.is_file for mode in modes))
-
-    @property
     def lines(self) -> int:
         """How many lines were added or removed."""
         return (self.added or 0) + (self.removed or 0)

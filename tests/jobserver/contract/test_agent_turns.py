@@ -177,15 +177,15 @@ async def test_the_servers_own_requests_answer_no_question(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("agent.say('Two fit.\\n\\nWhich **one**?')", EditResult("Two fit.\n\nWhich **one**?", "", "Which **one**?")),
-        ("agent.say('Done.\\n\\nAnything else?'); Path('a.md').write_text('x')", EditResult("Done.\n\nAnything else?")),
-        ("agent.say('Which one? I took none.')", EditResult("Which one? I took none.")),
+        ("agent.say('Two fit.\\n\\nWhich **one**?')", ("Two fit.\n\nWhich **one**?", "Which **one**?")),
+        ("agent.say('Which one? I took none.')", ("Which one? I took none.", "")),
     ],
 )  # fmt: skip
-async def test_an_answer_without_changes_that_ends_in_a_question_asks_it(
-    tmp_path: Path, script: str, expected: EditResult
+async def test_the_question_that_ends_an_answer_is_found(
+    tmp_path: Path, script: str, expected: tuple[str, str]
 ) -> None:
-    assert await agent_world(tmp_path, f"def turn(agent, text):\n    {script}").edit("go") == expected
+    result = await agent_world(tmp_path, f"def turn(agent, text):\n    {script}").edit("go")
+    assert (result.summary, result.closing_question) == expected
 
 
 async def test_the_answer_is_the_last_message_and_bounded(tmp_path: Path) -> None:

@@ -103,7 +103,6 @@ async def test_the_github_check_reports_what_works_and_changes_nothing(
 ) -> None:
     assert await shown(settings_for(server, **identity)) == [
         "ok: GitHub: the repository acme/docs can be read",
-        "ok: push: branches can be pushed",
         "ok: pull requests: they can be opened",
         "ok: checks: it can read the checks of commits",
         "ok: checks: it can read the statuses of commits",
@@ -114,11 +113,8 @@ async def test_the_github_check_reports_what_works_and_changes_nothing(
 async def test_the_github_check_names_missing_permissions(server: GitHubServer) -> None:
     server.tokens[TOKEN] = frozenset()
     lines = await shown(settings_for(server))
-    assert lines[1] == (
-        "failed: push: branches cannot be pushed (403): give the token or App the permission Contents: read and write"
-    )
-    assert lines[2].startswith("failed: pull requests: the token or App may not open a pull request")
-    assert [line.partition(":")[0] for line in lines[3:]] == ["note", "note"]
+    assert lines[1].startswith("failed: pull requests: the token or App may not open a pull request")
+    assert [line.partition(":")[0] for line in lines[2:]] == ["note", "note"]
 
 
 async def test_the_github_check_explains_a_wrong_identity(server: GitHubServer) -> None:

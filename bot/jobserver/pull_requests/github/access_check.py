@@ -1,10 +1,7 @@
 """Checks the permissions of the token or App at GitHub without changing anything there."""
 
-import base64
 from collections.abc import AsyncIterator
 from http import HTTPStatus
-
-import aiohttp
 
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.findings import SetupFinding
@@ -12,8 +9,6 @@ from bot.jobserver.pull_requests.github.connection import GitHubConnection, conn
 from bot.jobserver.pull_requests.github.errors import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.settings import JobServerSettings
-
-_TIMEOUT = aiohttp.ClientTimeout(total=30.0)
 
 
 async def check_github(settings: JobServerSettings) -> list[SetupFinding]:
@@ -32,38 +27,10 @@ async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterato
     if found.archived:
         yield SetupFinding("push", is_ok=False, message="the repository is archived: nobody can change it")
         return
-    yield await _check_push(connection, found.clone_url)
     base = base or found.default_branch
     yield await _check_pull_requests(connection.repository, base)
     yield await _check_reading(connection.repository, "/commits/{ref}/check-runs?per_page=1", READ_CHECKS, base)
     yield await _check_reading(connection.repository, "/commits/{ref}/status", READ_STATUSES, base)
-
-
-async def _check_push(connection: GitHubConnection, clone_url: str) -> SetupFinding:
-    """Sends the request that git sends before a push, which GitHub answers only if pushing is allowed."""
-    credentials = connection.credentials
-    if credentials is None:
-        return SetupFinding("push", is_ok=None, message="git uses SSH here, which was not tried")
-    if not clone_url.startswith(f"{credentials.origin}/"):
-        return SetupFinding("push", is_ok=None, message="git's address at GitHub is another one, which was not tried")
-    try:
-        credential = await credentials.credential()
-        encoded = base64.b64encode(f"{credential.username}:{credential.secret}".encode()).decode()
-        headers = {"Authorization": f"Basic {encoded}"}
-        url = f"{clone_url}/info/refs?service=git-receive-pack"
-        async with connection.session.get(url, headers=headers, allow_redirects=False, timeout=_TIMEOUT) as answer:
-            status = answer.status
-    except CodeHostError as error:
-        return SetupFinding("push", is_ok=False, message=str(error))
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        return SetupFinding("push", is_ok=False, message=f"git's address cannot be reached ({type(error).__name__})")
-    if status == HTTPStatus.OK:
-        return SetupFinding("push", is_ok=True, message="branches can be pushed")
-    return SetupFinding(
-        "push",
-        is_ok=False,
-        message=f"branches cannot be pushed ({status}): give the token or App the permission Contents: read and write",
-    )
 
 
 async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFinding:

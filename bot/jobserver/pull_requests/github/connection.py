@@ -29,7 +29,6 @@ _PUBLIC_API = "https://api.github.com"
 class GitHubConnection:
     """An identity at GitHub for its API and for git. `credentials` is None if git does not use https."""
 
-    session: aiohttp.ClientSession = field(repr=False)
     repository: RepositoryApi = field(repr=False)
     credentials: GitCredentials | None
     options: PullRequestOptions
@@ -59,15 +58,12 @@ async def connect(
     url = settings.github_api_url or address.api_url
     async with aiohttp.ClientSession(trust_env=True) as session:
         api = GitHubRestApi(GitHubClient(session, url), url, now=now, sleep=sleep)
-        yield _connection(settings, address, api, session)
+        yield _connection(settings, address, api)
 
 
-def _connection(
-    settings: JobServerSettings, address: GitHubAddress, api: GitHubRestApi, session: aiohttp.ClientSession
-) -> GitHubConnection:
+def _connection(settings: JobServerSettings, address: GitHubAddress, api: GitHubRestApi) -> GitHubConnection:
     tokens = _tokens(settings, address, api)
     return GitHubConnection(
-        session,
         RepositoryApi(api, tokens, owner=address.owner, repository=address.name),
         _credentials(settings.repository, tokens),
         PullRequestOptions(settings.draft, settings.labels, settings.github_users, api.url == _PUBLIC_API),

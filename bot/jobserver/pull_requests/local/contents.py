@@ -1,6 +1,6 @@
 """Reads the contents of a pull request from the mirror: commits, changed files and patches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +23,6 @@ ALL_PATCH_BYTES = 2_000_000
 """The size limit of all patches that are read at once."""
 _BLOB_BYTES = 20_000_000
 """Larger files are not compared."""
-_GROUP_BYTES = 6_000_000
 # Newer versions of git read attributes from the branch of a bare repository, but its authors must not decide what is
 # shown. The attributes file makes git show the heading above a change instead of any line.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -77,14 +76,10 @@ class ContentsReader:
 
         The smallest get their room first, so that a huge file hides no other.
         """
-        sizes = await self._blob_sizes(files)
-        patches: dict[ChangedFile, str] = {}
-        for group in _groups(files, sizes):
-            patches |= await self._patches_together(change, group)
-        for file in files:
-            if file not in patches:
-                patches[file] = await self._patch(change, file, sizes[file])
-        found = [patches[file] for file in files]
+        sizes = await self._sizes(
+            {side.id for file in files for side in (file.before, file.after) if side.mode.is_file}
+        )
+        found = [await self._patch(change, file, sizes) for file in files]
         room = fair_shares([len(patch) for patch in found], each=PATCH_BYTES, total=ALL_PATCH_BYTES)
         return tuple(_cut(patch, limit) for patch, limit in zip(found, room, strict=True))
 
@@ -108,29 +103,13 @@ class ContentsReader:
             return None
         return (await self._run("cat-file", "blob", blob)).encode(errors="surrogateescape")
 
-    async def _blob_sizes(self, files: Sequence[ChangedFile]) -> dict[ChangedFile, int]:
-        """Returns the total bytes of both sides of each file; 0 for links and submodules."""
-        sizes = await self._sizes(
-            {side.id for file in files for side in (file.before, file.after) if side.mode.is_file}
-        )
-        return {file: sizes.get(file.before.id, 0) + sizes.get(file.after.id, 0) for file in files}
-
     async def _sizes(self, ids: set[str]) -> dict[str, int]:
         listed = await self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(ids).encode())
         words = (line.split(" ") for line in listed.splitlines())
         return {blob: int(size) for blob, size in words if size.isdigit()}
 
-    async def _patches_together(
-        self, change: PullRequestChange, files: Sequence[ChangedFile]
-    ) -> dict[ChangedFile, str]:
-        """Runs git once for many files; returns nothing unless its output has one section for each file."""
-        paths = [file.path for file in files]
-        text = await self._run(*_DIFF, "--no-renames", change.start, change.end, "--", *paths)
-        sections = _sections(text)
-        return dict(zip(files, sections, strict=True)) if len(sections) == len(files) else {}
-
-    async def _patch(self, change: PullRequestChange, file: ChangedFile, size: int) -> str:
-        if size > _BLOB_BYTES:
+    async def _patch(self, change: PullRequestChange, file: ChangedFile, sizes: Mapping[str, int]) -> str:
+        if sizes.get(file.before.id, 0) + sizes.get(file.after.id, 0) > _BLOB_BYTES:
             return ""
         paths = {file.before.path, file.after.path}
         result = await self._git.try_run(
@@ -154,21 +133,6 @@ def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
     return shares
 
 
-def _groups(files: Sequence[ChangedFile], sizes: dict[ChangedFile, int]) -> list[list[ChangedFile]]:
-    """Groups files that git can compare in one run, with few bytes in total and one section of output for each."""
-    groups: list[list[ChangedFile]] = []
-    room = -1
-    for file in files:
-        if sizes[file] > PATCH_BYTES or not file.has_one_section:
-            continue
-        if sizes[file] > room:
-            groups.append([])
-            room = _GROUP_BYTES
-        groups[-1].append(file)
-        room -= sizes[file]
-    return groups
-
-
 def _batch(output: bytes) -> Iterator[bytes]:
     """Parses `git cat-file --batch`: for each blob a line with the size, the contents, and a line feed."""
     at = 0
@@ -177,12 +141,6 @@ def _batch(output: bytes) -> Iterator[bytes]:
         end = start + int(output[at:start])
         yield output[start:end]
         at = end + 1
-
-
-def _sections(text: str) -> list[str]:
-    """Splits git's output by file; lines within a patch never start with a letter."""
-    starts = [part for part in f"\n{text}".split("\ndiff --git ") if part]
-    return [f"diff --git {part}\n" for part in starts]
 
 
 def _cut(patch: str, limit: int) -> str:

@@ -18,7 +18,6 @@ from bot.jobserver.pull_requests.interface import (
     OpenedPullRequest,
 )
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
-from bot.jobserver.pull_requests.local.history import History
 from bot.jobserver.pull_requests.local.table import STEPS, PullRequestRow, PullRequestTable, StateCounts
 from bot.jobserver.pull_requests.recent_states import RecentStates
 from bot.jobserver.repository.changed_files import PullRequestChange
@@ -60,12 +59,10 @@ class LocalPullRequests:
     `reader` reads what the shown commits hold.
     """
 
-    def __init__(
-        self, table: PullRequestTable, history: History, reader: ContentsReader, *, base: BaseBranch, public_url: str
-    ) -> None:
-        self.reader = reader
+    def __init__(self, table: PullRequestTable, mirror: Mirror, *, base: BaseBranch, public_url: str) -> None:
+        self.reader = ContentsReader(mirror)
         self._table = table
-        self._history = history
+        self._mirror = mirror
         self._base = base
         self._public_url = public_url
         self._lock = asyncio.Lock()
@@ -95,12 +92,12 @@ class LocalPullRequests:
             newest = await self._table.find(new.branch)
             if newest is not None and newest.state is PullRequestState.OPEN:
                 return self._as_pull_request(newest)
-            base, head = await self._history.fetch(self._base.name, new.branch)
+            base, head = await self._fetch(self._base.name, new.branch)
             if head is None:
                 raise NoSuchBranchError(f"the branch {new.branch} is not in the repository")
-            start = await self._history.merge_base(base, head)
+            start = await self._mirror.merge_base(base, head) or base
             row = await self._table.insert(new, base=self._base.name, base_commit=start, head_commit=head)
-            await self._history.keep_commits(row.number, head)
+            await self._keep_commits(row.number, head)
             self._states.remember(row.number, PullRequestState.OPEN)
             return self._as_pull_request(row)
 
@@ -172,7 +169,7 @@ class LocalPullRequests:
             if row.head_commit != head:
                 raise MergeError("The branch has changed since you opened this page. Look at it again, then merge.")
             message = f"Merge pull request #{row.number}: {row.title}\n\nMerged-by: {by}\n"
-            await self._history.merge(row.head_commit, await self._base_of(row), message)
+            await self._push_merge(row.head_commit, await self._base_of(row), message)
             await self._table.end(row.number, PullRequestState.MERGED, by=by)
 
     async def delete_ended(self, age: timedelta) -> int:
@@ -180,7 +177,7 @@ class LocalPullRequests:
         numbers = await self._table.ended(age)
         for number in numbers:
             async with self._lock:
-                await self._history.drop_commits(number)
+                await self._mirror.run("update-ref", "-d", f"refs/pulls/{number}/head")
                 await self._table.delete(number)
         return len(numbers)
 
@@ -193,10 +190,10 @@ class LocalPullRequests:
         except GitError:
             return row
         head = newest or row.head_commit  # somebody deleted the branch
-        parted = await self._history.merge_base(base, head)
+        parted = await self._mirror.merge_base(base, head) or base
         merged = parted == head
         start = row.base_commit if merged else parted
-        await self._history.keep_commits(row.number, head)
+        await self._keep_commits(row.number, head)
         await self._table.set_commits(row.number, base_commit=start, head_commit=head)
         if merged:
             await self._table.end(row.number, PullRequestState.MERGED, by=None)
@@ -205,7 +202,7 @@ class LocalPullRequests:
     async def _base_of(self, row: PullRequestRow) -> str:
         """Returns the branch that it is for; where that is gone, the base as it is called now."""
         try:
-            await self._history.fetch(row.base, row.branch)
+            await self._fetch(row.base, row.branch)
         except NoSuchBranchError:
             return self._base.name
         return row.base
@@ -213,9 +210,41 @@ class LocalPullRequests:
     async def _fetched(self, row: PullRequestRow) -> tuple[str, str | None]:
         """Returns the newest commits of the target branch, or of the base if that is gone, and of its own branch."""
         try:
-            return await self._history.fetch(row.base, row.branch)
+            return await self._fetch(row.base, row.branch)
         except NoSuchBranchError:
-            return await self._history.fetch(self._base.name, row.branch)
+            return await self._fetch(self._base.name, row.branch)
+
+    async def _fetch(self, base: str, branch: str) -> tuple[str, str | None]:
+        """Returns the newest commits of two branches; None for the second if it does not exist."""
+        tips = await self._mirror.fetch(base, branch)
+        return tips[base].commit, tips[branch].commit if branch in tips else None
+
+    async def _keep_commits(self, number: int, head: str) -> None:
+        """Keeps a pull request's commits even if its branch is deleted."""
+        await self._mirror.run("update-ref", f"refs/pulls/{number}/head", head)
+
+    async def _push_merge(self, head: str, base: str, message: str) -> None:
+        """Merges a commit into the newest commit of the base branch, without a working copy, and pushes it.
+
+        Raises:
+            MergeError: nothing was changed; the message is for the page.
+            GitError: the repository is unreachable.
+        """
+        newest = (await self._mirror.fetch(base))[base].commit
+        try:
+            merged = await self._mirror.merge(newest, head)
+        except GitError as error:
+            raise MergeError(f"git could not merge this: {error}") from error
+        if merged.conflicts:
+            raise MergeError(
+                f"This cannot be merged automatically: {base} has changed the same lines in "
+                f"{', '.join(merged.conflicts[:10])}. "
+                "Merge it by hand with git, or ask for the change again in a new job."
+            )
+        commit = await self._mirror.commit((newest, head), merged.tree, message)
+        pushed = await self._mirror.git.push(self._mirror.directory, commit, base)
+        if pushed.exit_code:
+            raise MergeError(_push_message(pushed.errors, base))
 
     def _as_pull_request(self, row: PullRequestRow) -> OpenedPullRequest:
         return OpenedPullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
@@ -234,7 +263,7 @@ async def open_local_pull_requests(
     """Opens the database, and closes it at the end; meanwhile what ended `keep_ended` ago is forgotten."""
     async with Database(database, STEPS) as opened:
         table = PullRequestTable(opened, now=now)
-        kept = LocalPullRequests(table, History(mirror), ContentsReader(mirror), base=base, public_url=public_url)
+        kept = LocalPullRequests(table, mirror, base=base, public_url=public_url)
         forgetting = BackgroundTasks()
         forgetting.spawn(_keep_forgetting(kept, keep_ended), name="forgetting pull requests")
         try:
@@ -252,3 +281,13 @@ async def _keep_forgetting(pull_requests: LocalPullRequests, age: timedelta) -> 
         except Exception:
             logger.exception("old pull requests could not be forgotten; trying again")
         await asyncio.sleep(pause)
+
+
+def _push_message(errors: str, base: str) -> str:
+    if "non-fast-forward" in errors or "fetch first" in errors or "cannot lock ref" in errors:
+        return f"{base} has just changed. Please try again."
+    if "unstaged changes" in errors or "uncommitted" in errors or "Working directory" in errors:
+        return (
+            f"The repository's working copy of {base} has changes that are not committed. Commit them, then try again."
+        )
+    return f"The repository did not take the merge: {' '.join(errors.split())[-300:]}"
