@@ -80,6 +80,16 @@ class Database:
                 raise
             await asyncio.shield(connection.execute("COMMIT"))
 
+    async def execute(self, statement: str, parameters: Iterable[object] = ()) -> int:
+        """Runs one statement as a transaction; returns how many rows it changed."""
+        async with self.transaction() as connection:
+            return (await connection.execute(statement, parameters)).rowcount
+
+    async def rows(self, statement: str, parameters: Iterable[object] = ()) -> list[sqlite3.Row]:
+        """Returns the rows that one statement yields, which is a transaction of its own."""
+        async with self.transaction() as connection:
+            return list(await connection.execute_fetchall(statement, parameters))
+
 
 async def fetch_row(
     connection: aiosqlite.Connection, statement: str, parameters: Iterable[object] = ()

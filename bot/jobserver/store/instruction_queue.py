@@ -67,11 +67,10 @@ class InstructionQueue:
 
     async def backlog(self) -> InstructionBacklog:
         """Returns what has not ended."""
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT state, count(*) AS count, min(created_at) AS since "  # noqa: S608 - ours
-                f"FROM instructions WHERE {_WAITING} GROUP BY state"
-            )
+        rows = await self._database.rows(
+            "SELECT state, count(*) AS count, min(created_at) AS since "  # noqa: S608 - ours
+            f"FROM instructions WHERE {_WAITING} GROUP BY state"
+        )
         counts = {row["state"]: row["count"] for row in rows}
         since = [datetime.fromisoformat(row["since"]) for row in rows if row["state"] == "queued"]
         oldest = max(((self._now() - each).total_seconds() for each in since), default=0.0)
@@ -100,12 +99,10 @@ class InstructionQueue:
 
     async def release(self, instruction: Instruction) -> None:
         """Requeues an instruction that an orderly stop interrupted; the attempt does not count."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE instructions SET state = 'queued', attempts = attempts - 1 "
-                "WHERE number = ? AND state = 'running'",
-                (instruction.number,),
-            )
+        await self._database.execute(
+            "UPDATE instructions SET state = 'queued', attempts = attempts - 1 WHERE number = ? AND state = 'running'",
+            (instruction.number,),
+        )
 
     async def is_stopped(self, instruction: Instruction) -> bool:
         """Whether somebody has cancelled the instruction."""
@@ -189,17 +186,15 @@ class InstructionQueue:
 
     async def record_pushed(self, instruction: Instruction, commit: str) -> None:
         """Records an instruction's commit; from then on it is not executed again."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE instructions SET commit_id = ? WHERE number = ?", (commit, instruction.number)
-            )
+        await self._database.execute(
+            "UPDATE instructions SET commit_id = ? WHERE number = ?", (commit, instruction.number)
+        )
 
     async def record_partial(self, job_id: str, commit: str | None, files: int = 0) -> None:
         """Records the commit that keeps a failed instruction's work; None if there is none."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE jobs SET partial_commit = ?, partial_files = ? WHERE id = ?", (commit, files, job_id)
-            )
+        await self._database.execute(
+            "UPDATE jobs SET partial_commit = ?, partial_files = ? WHERE id = ?", (commit, files, job_id)
+        )
 
     async def finish(self, instruction: Instruction, outcome: Outcome) -> None:
         """Records an instruction's outcome; if the queue is empty, the job ends too.

@@ -99,8 +99,7 @@ class JobStore:
 
     async def check(self) -> None:
         """Raises an error if the tables cannot be used."""
-        async with self._database.transaction() as connection:
-            await connection.execute("SELECT 1 FROM jobs LIMIT 1")
+        await self._database.execute("SELECT 1 FROM jobs LIMIT 1")
 
     async def _check_rate_limit(self, connection: aiosqlite.Connection, project_id: str) -> None:
         now = self._now()

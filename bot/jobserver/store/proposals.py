@@ -68,18 +68,16 @@ class ProposalStore:
 
     async def make_all_due(self) -> None:
         """For the start of the server: earlier obstacles may be gone."""
-        async with self._database.transaction() as connection:
-            await connection.execute("UPDATE proposals SET due_at = ?", (as_text(self._now()),))
+        await self._database.execute("UPDATE proposals SET due_at = ?", (as_text(self._now()),))
 
     async def due(self) -> list[PendingProposal]:
         """Returns a batch of due proposals, without those of active jobs, which propose their own changes."""
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT proposals.* FROM proposals JOIN jobs ON jobs.id = job_id "
-                "WHERE due_at <= ? AND status <> 'active' ORDER BY due_at LIMIT ?",
-                (as_text(self._now()), _BATCH_SIZE),
-            )
-            return [_from_row(row) for row in rows]
+        rows = await self._database.rows(
+            "SELECT proposals.* FROM proposals JOIN jobs ON jobs.id = job_id "
+            "WHERE due_at <= ? AND status <> 'active' ORDER BY due_at LIMIT ?",
+            (as_text(self._now()), _BATCH_SIZE),
+        )
+        return [_from_row(row) for row in rows]
 
     async def record_proposed(
         self,

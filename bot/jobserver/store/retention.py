@@ -24,31 +24,26 @@ class JobRetention:
     async def archive(self, age: timedelta) -> int:
         """Archives jobs that finished at least this long ago; returns how many."""
         now = self._now()
-        async with self._database.transaction() as connection:
-            cursor = await connection.execute(
-                "UPDATE jobs SET status = 'archived', archived_at = ? WHERE id IN "
-                "(SELECT id FROM jobs WHERE archived_at IS NULL AND finished_at <= ? ORDER BY finished_at LIMIT ?)",
-                (as_text(now), as_text(now - age), BATCH_SIZE),
-            )
-            return cursor.rowcount
+        return await self._database.execute(
+            "UPDATE jobs SET status = 'archived', archived_at = ? WHERE id IN "
+            "(SELECT id FROM jobs WHERE archived_at IS NULL AND finished_at <= ? ORDER BY finished_at LIMIT ?)",
+            (as_text(now), as_text(now - age), BATCH_SIZE),
+        )
 
     async def delete_answers(self) -> int:
         """Deletes responses whose Idempotency-Key may be reused; returns how many."""
-        async with self._database.transaction() as connection:
-            cursor = await connection.execute(
-                "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? LIMIT ?)",
-                (as_text(self._now() - ANSWERS_KEPT), BATCH_SIZE),
-            )
-            return cursor.rowcount
+        return await self._database.execute(
+            "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? LIMIT ?)",
+            (as_text(self._now() - ANSWERS_KEPT), BATCH_SIZE),
+        )
 
     async def jobs_to_delete(self, age: timedelta) -> list[str]:
         """Returns the ids of jobs that were archived at least this long ago."""
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT id FROM jobs WHERE archived_at IS NOT NULL AND archived_at <= ? ORDER BY archived_at LIMIT ?",
-                (as_text(self._now() - age), BATCH_SIZE),
-            )
-            return [row["id"] for row in rows]
+        rows = await self._database.rows(
+            "SELECT id FROM jobs WHERE archived_at IS NOT NULL AND archived_at <= ? ORDER BY archived_at LIMIT ?",
+            (as_text(self._now() - age), BATCH_SIZE),
+        )
+        return [row["id"] for row in rows]
 
     async def delete_jobs(self, job_ids: list[str]) -> None:
         """Deletes jobs with their instructions and stored responses, and records their branches."""
@@ -61,29 +56,24 @@ class JobRetention:
                 await connection.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
 
     async def jobs_with_partial_work(self) -> set[str]:
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall("SELECT id FROM jobs WHERE partial_commit IS NOT NULL")
-            return {row["id"] for row in rows}
+        rows = await self._database.rows("SELECT id FROM jobs WHERE partial_commit IS NOT NULL")
+        return {row["id"] for row in rows}
 
     async def old_branches(self, after: str = "") -> list[str]:
         """Returns branches of deleted jobs in order, starting after the name `after`."""
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT name FROM old_branches WHERE name > ? ORDER BY name LIMIT ?", (after, BATCH_SIZE)
-            )
-            return [row["name"] for row in rows]
+        rows = await self._database.rows(
+            "SELECT name FROM old_branches WHERE name > ? ORDER BY name LIMIT ?", (after, BATCH_SIZE)
+        )
+        return [row["name"] for row in rows]
 
     async def forget_branch(self, name: str) -> None:
-        async with self._database.transaction() as connection:
-            await connection.execute("DELETE FROM old_branches WHERE name = ?", (name,))
+        await self._database.execute("DELETE FROM old_branches WHERE name = ?", (name,))
 
     async def give_up_branches(self) -> int:
         """Forgets branches that could not be deleted within a week; returns how many."""
-        async with self._database.transaction() as connection:
-            cursor = await connection.execute(
-                "DELETE FROM old_branches WHERE left_at < ?", (as_text(self._now() - _BRANCH_RETRY_PERIOD),)
-            )
-            return cursor.rowcount
+        return await self._database.execute(
+            "DELETE FROM old_branches WHERE left_at < ?", (as_text(self._now() - _BRANCH_RETRY_PERIOD),)
+        )
 
 
 async def _proposed_branches(connection: aiosqlite.Connection, job_id: str) -> list[str]:

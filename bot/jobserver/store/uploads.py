@@ -59,8 +59,7 @@ class UploadStore:
     async def prepare(self) -> None:
         """Creates the folder, and removes files without a row, which a killed server left there."""
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, exist_ok=True)
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall("SELECT id FROM uploads")
+        rows = await self._database.rows("SELECT id FROM uploads")
         await asyncio.to_thread(self._remove_all_but, {row["id"] for row in rows})
 
     async def add(self, file_id: str, mimetype: str, chunks: AsyncIterable[bytes]) -> None:

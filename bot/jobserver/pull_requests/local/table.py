@@ -90,69 +90,60 @@ class PullRequestTable:
         Raises:
             PullRequestNotFoundError: there is none of this number.
         """
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall("SELECT * FROM pull_requests WHERE number = ?", (number,))
+        rows = await self._database.rows("SELECT * FROM pull_requests WHERE number = ?", (number,))
         for row in rows:
             return _from_row(row)
         raise PullRequestNotFoundError("there is no pull request of this number")
 
     async def find(self, branch: str) -> PullRequestRow | None:
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT * FROM pull_requests WHERE branch = ? ORDER BY number DESC LIMIT 1", (branch,)
-            )
+        rows = await self._database.rows(
+            "SELECT * FROM pull_requests WHERE branch = ? ORDER BY number DESC LIMIT 1", (branch,)
+        )
         return next((_from_row(row) for row in rows), None)
 
     async def newest(self, state: PullRequestState | None, *, offset: int, limit: int) -> list[PullRequestRow]:
         """Returns those in one state, or in any, the newest first."""
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT * FROM pull_requests WHERE ?1 IS NULL OR state = ?1 ORDER BY number DESC LIMIT ?2 OFFSET ?3",
-                (state and state.value, limit, offset),
-            )
-            return [_from_row(row) for row in rows]
+        rows = await self._database.rows(
+            "SELECT * FROM pull_requests WHERE ?1 IS NULL OR state = ?1 ORDER BY number DESC LIMIT ?2 OFFSET ?3",
+            (state and state.value, limit, offset),
+        )
+        return [_from_row(row) for row in rows]
 
     async def counts(self) -> StateCounts:
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall("SELECT state, count(*) FROM pull_requests GROUP BY state")
-            return StateCounts(**{row[0]: row[1] for row in rows})
+        rows = await self._database.rows("SELECT state, count(*) FROM pull_requests GROUP BY state")
+        return StateCounts(**{row[0]: row[1] for row in rows})
 
     async def add_to_description(self, number: int, addition: str) -> None:
         """Adds a paragraph, unless it is there already, or the description is 200,000 characters long."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE pull_requests SET description = description || char(10, 10) || :addition "
-                "WHERE number = :number AND instr(description, :addition) = 0 AND length(description) < :limit",
-                {"number": number, "addition": addition, "limit": _DESCRIPTION_LIMIT},
-            )
+        await self._database.execute(
+            "UPDATE pull_requests SET description = description || char(10, 10) || :addition "
+            "WHERE number = :number AND instr(description, :addition) = 0 AND length(description) < :limit",
+            {"number": number, "addition": addition, "limit": _DESCRIPTION_LIMIT},
+        )
 
     async def set_commits(self, number: int, *, base_commit: str, head_commit: str) -> None:
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE pull_requests SET base_commit = ?, head_commit = ? WHERE number = ?",
-                (base_commit, head_commit, number),
-            )
+        await self._database.execute(
+            "UPDATE pull_requests SET base_commit = ?, head_commit = ? WHERE number = ?",
+            (base_commit, head_commit, number),
+        )
 
     async def end(self, number: int, state: PullRequestState, *, by: str | None) -> None:
         """Records that it was merged or closed, when, and by whom."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE pull_requests SET state = ?, ended_at = ?, ended_by = ? WHERE number = ?",
-                (state.value, self._iso_now(), by, number),
-            )
+        await self._database.execute(
+            "UPDATE pull_requests SET state = ?, ended_at = ?, ended_by = ? WHERE number = ?",
+            (state.value, self._iso_now(), by, number),
+        )
 
     async def ended(self, age: timedelta) -> list[int]:
         """Returns the numbers of up to 100 that were merged or closed at least this long ago."""
-        async with self._database.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT number FROM pull_requests WHERE state != 'open' AND ended_at <= ? LIMIT 100",
-                ((self._now() - age).astimezone(UTC).isoformat(),),
-            )
-            return [row["number"] for row in rows]
+        rows = await self._database.rows(
+            "SELECT number FROM pull_requests WHERE state != 'open' AND ended_at <= ? LIMIT 100",
+            ((self._now() - age).astimezone(UTC).isoformat(),),
+        )
+        return [row["number"] for row in rows]
 
     async def delete(self, number: int) -> None:
-        async with self._database.transaction() as connection:
-            await connection.execute("DELETE FROM pull_requests WHERE number = ?", (number,))
+        await self._database.execute("DELETE FROM pull_requests WHERE number = ?", (number,))
 
     def _iso_now(self) -> str:
         return self._now().astimezone(UTC).isoformat()
