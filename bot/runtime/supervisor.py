@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 
 from bot.runtime.backoff import Backoff
 from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
@@ -39,8 +40,9 @@ class Supervisor:
     def statuses(self) -> Iterator[ComponentStatus]:
         """Yields the tasks that have ended and, since their restart, have not run long enough to count as healthy."""
         for task, outage in self._outages.items():
-            if outage.ongoing:
-                yield ComponentStatus(f"{task.get_name()} task", outage.seconds(), str(outage.reason))
+            status = outage.status(f"{task.get_name()} task")
+            if status.failing_seconds:
+                yield replace(status, recovering=False)
 
     def stop_restarting(self) -> None:
         """From now on, tasks that end are not restarted."""
@@ -59,9 +61,13 @@ class Supervisor:
             error = await _wait_for_end(work)
             if self._stopping.is_set():
                 return
-            failures = failures + 1 if outage.ongoing else 1
+            known = outage.status(name)
+            failures = failures + 1 if known.failing_seconds else 1
             delay = RESTART_BACKOFF.delay(failures)
-            _record_end(name, outage, error, delay)
+            reason = f"it ended unexpectedly ({type(error).__name__})"
+            outage.record_failure(reason, quiet=True)
+            if reason != known.reason:  # otherwise its traceback is in the log
+                logger.error("%s ended unexpectedly; it is restarted in %.0f s", name, delay, exc_info=error)
             await self._sleep(delay)
             outage.record_success()
 
@@ -70,15 +76,6 @@ class Supervisor:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
-
-
-def _record_end(name: str, outage: Outage, error: Exception, delay: float) -> None:
-    """Records that a task has ended. Logs it with the traceback, unless it ended for the same reason as last time."""
-    reason = f"it ended unexpectedly ({type(error).__name__})"
-    known = outage.ongoing and outage.reason == reason
-    outage.record_failure(reason, quiet=True)
-    if not known:
-        logger.error("%s ended unexpectedly; it is restarted in %.0f s", name, delay, exc_info=error)
 
 
 async def _wait_for_end(work: Callable[[], Awaitable[None]]) -> Exception:

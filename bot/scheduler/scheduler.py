@@ -13,14 +13,13 @@ from bot.domain.threads.reply_rules import ReplyModes
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, PastMessages, SlackReading
 from bot.runtime.clock import Clock, SteadyClock
-from bot.runtime.health.outages import RECOVERY_SECONDS, OutageLogs
+from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
-from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
 from bot.scheduler.preparing.parts import PreparerSettings
@@ -54,7 +53,7 @@ class SchedulerSettings:
         keep_days: How long finished jobs are kept, in days.
         merge_seconds: The longest gap between replies that are sent as one message; 0: none are.
         recovery: How long calls have to succeed before an outage is over.
-        outage_logs: Where the outages of Slack and the job APIs are logged.
+        outages: Those of Slack and the job APIs, by their names.
         masker: Masks secrets in the context of requests.
         slack_limits: Slack's rate limits.
         bot_user_id: Our own id in Slack.
@@ -69,7 +68,7 @@ class SchedulerSettings:
     keep_days: float
     merge_seconds: float = 0.0
     recovery: float = RECOVERY_SECONDS
-    outage_logs: OutageLogs = field(default_factory=OutageLogs)
+    outages: dict[str, Outage] = field(default_factory=dict)
     masker: SecretMasker = field(default_factory=SecretMasker)
     slack_limits: SlackLimits = SLACK_LIMITS
     bot_user_id: str = ""
@@ -103,7 +102,7 @@ class SchedulerSettings:
             call_timeout,
             on_commit,
             recovery=self.recovery,
-            outage_logs=self.outage_logs,
+            outages=self.outages,
         )
 
 
@@ -179,7 +178,7 @@ class Scheduler:
         woken: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox)
         self.workers: tuple[Worker[Any], ...] = (*woken, poller, homes, self.history_reader)
         self._workers_for = dict(zip(DueWork, woken, strict=True))
-        self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
+        self._sender = sender
         self._projects = settings.projects
         self._retention = RetentionSweeper(store, days=settings.keep_days)
 
@@ -221,5 +220,4 @@ class Scheduler:
         for worker in self.workers:
             yield worker.status()
         for project in self._projects.names:
-            statuses = (worker.job_api_status(project) for worker in self._job_api_workers)
-            yield max(statuses, key=ComponentStatus.severity)
+            yield self._sender.job_api_status(project)

@@ -18,17 +18,12 @@ class SlackWorker(Worker[Item]):
 
     def record_answer(self) -> None:
         """Records that Slack answers."""
-        self._slack.record_success()
+        self._slack.record_success(by=self.name)
 
     def record_no_answer(self, reason: object, *, retry_after: float | None = None) -> None:
         """Records that Slack fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
-        self._slack.record_failure(reason, retry_after=retry_after)
+        self._slack.record_failure(reason, by=self.name, retry_after=retry_after)
 
     def status(self) -> ComponentStatus:
         """Returns whether the worker makes progress."""
-        return max(super().status(), self._slack.status(self.name), key=ComponentStatus.severity)
-
-    def end_outages(self) -> None:
-        """Ends outages that are over."""
-        super().end_outages()
-        self._slack.end_if_over()
+        return max(super().status(), self._slack.status(self.name, by=self.name), key=ComponentStatus.severity)

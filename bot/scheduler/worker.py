@@ -15,7 +15,7 @@ from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
 from bot.notices.notice import Delivery
 from bot.runtime.clock import Clock
-from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage, OutageLogs
+from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
@@ -92,7 +92,7 @@ class WorkerSettings:
         on_commit: Called after each commit, with the work that it may have left.
         claim_interval: How long a worker that found nothing waits before it claims again, unless it is woken.
         recovery: How long calls have to succeed before an outage is over.
-        outage_logs: Shared by all workers that call the same services.
+        outages: Those of Slack and the job APIs, by their names; shared by all workers of a process.
         random: Returns a random number from 0 to 1, to spread polls and retries and to take turns.
     """
 
@@ -103,13 +103,15 @@ class WorkerSettings:
     on_commit: Callable[[frozenset[DueWork]], None]
     claim_interval: float = 0.5
     recovery: float = RECOVERY_SECONDS
-    outage_logs: OutageLogs = field(default_factory=OutageLogs)
+    outages: dict[str, Outage] = field(default_factory=dict)
     random: Callable[[], float] = random.random
 
     def outage_of(self, service: str) -> Outage:
-        """Returns a tracker of the outages of Slack or a job API, which shares its log with the other workers'."""
-        recovery = min(self.recovery, SERVICE_RECOVERY_SECONDS)
-        return Outage(self.outage_logs[service], self.clock.monotonic, recovery=recovery)
+        """Returns the outages of Slack or a job API."""
+        if service not in self.outages:
+            recovery, levels = min(self.recovery, SERVICE_RECOVERY_SECONDS), (logging.WARNING, logging.INFO)
+            self.outages[service] = Outage(service, self.clock.monotonic, recovery=recovery, levels=levels)
+        return self.outages[service]
 
 
 class _Step(Enum):
@@ -241,8 +243,9 @@ class Worker(ABC, Generic[Item]):
         self._outage.record_failure(reason, quiet=True)
 
     def end_outages(self) -> None:
-        """Ends the outage if it is over."""
-        self._outage.end_if_over()
+        """Ends outages that are over: its own, and those of the services."""
+        for outage in (self._outage, *self._settings.outages.values()):
+            outage.end_if_over()
 
     def status(self) -> ComponentStatus:
         """Returns whether the worker makes progress."""

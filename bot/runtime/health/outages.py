@@ -7,9 +7,8 @@ Recording has an outage of its own, because a request must be in the database be
 """
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.errors import StoreError, UnreadableRow
 from bot.runtime.health.report import ComponentStatus
@@ -30,127 +29,112 @@ _SHORTEST = 0.001
 """Minimum length of an outage in seconds, because 0 means that there is none."""
 
 
-class OutageLog:
-    """Logs the outages of one thing, which several trackers may watch: one line when the first of their outages begins,
-    and one when the last is over.
+@dataclass
+class _Seen:
+    """An outage as one observer sees it: `well_since` is the first success after the last failure."""
 
-    Args:
-        name: What fails.
-        began: The level of the first line.
-        ended: The level of the second line.
-    """
+    since: float
+    reason: object = ""
+    expires_at: float = 0.0
+    well_since: float | None = None
+    logged: bool = False
 
-    def __init__(self, name: str, *, began: int = logging.ERROR, ended: int = logging.WARNING) -> None:
-        self._name = name
-        self._began = began
-        self._ended = ended
-        self._ongoing: set[Outage] = set()
-        self._since: float | None = None
+    def is_over(self, now: float, recovery: float) -> bool:
+        return now > self.expires_at or (self.well_since is not None and now >= self.well_since + recovery)
 
-    def failed(self, outage: "Outage", since: float, reason: object) -> None:
-        """Records a failure in an outage, and logs the first one, unless another outage is ongoing."""
-        if not self._ongoing:
-            self._since = since
-            logger.log(self._began, "%s: not working, will keep trying: %s", self._name, reason)
-        self._ongoing.add(outage)
-
-    def expired(self, outage: "Outage") -> None:
-        """Records that an outage is over although nothing has succeeded since. The next success is logged."""
-        self._ongoing.discard(outage)
-
-    def works(self, outage: "Outage", now: float) -> None:
-        """Records that an outage is over, or that something succeeds without one. Logs the first success after the
-        last outage; `now` is its time.
-        """
-        self._ongoing.discard(outage)
-        if self._since is not None and not self._ongoing:
-            logger.log(self._ended, "%s: works again after %.0f s", self._name, now - self._since)
-            self._since = None
-
-
-class OutageLogs(defaultdict[str, OutageLog]):
-    """The logs of the services that a process calls, by their names. Each is shared by all who call that service."""
-
-    def __missing__(self, name: str) -> OutageLog:
-        self[name] = log = OutageLog(name, began=logging.WARNING, ended=logging.INFO)
-        return log
+    def seconds(self, now: float) -> float:
+        return now - self.since if self.well_since is None else max(self.well_since - self.since, _SHORTEST)
 
 
 class Outage:
-    """Tracks whether something is failing, for how long, and why.
+    """Tracks whether something is failing, for how long, and why, as one or several observers see it. The log gets one
+    line when the first of their outages begins, and one when the last is over.
 
     Args:
-        name: What fails: for the log, or the log itself if others track the same thing.
+        name: What fails, for the log.
         monotonic: A clock, in seconds.
-        recovery: How long it has to work before the outage is over, in seconds.
+        recovery: How long it has to work before an outage is over, in seconds.
+        levels: The levels of the two log lines.
     """
 
     def __init__(
-        self, name: str | OutageLog, monotonic: Callable[[], float], *, recovery: float = RECOVERY_SECONDS
+        self,
+        name: str,
+        monotonic: Callable[[], float],
+        *,
+        recovery: float = RECOVERY_SECONDS,
+        levels: tuple[int, int] = (logging.ERROR, logging.WARNING),
     ) -> None:
-        self.reason: object = ""
-        self._log = OutageLog(name) if isinstance(name, str) else name
+        self._name = name
         self._monotonic = monotonic
         self._recovery = recovery
-        self._since: float | None = None
-        self._well_since: float | None = None
-        self._expires_at = 0.0
+        self._levels = levels
+        self._seen: dict[str, _Seen] = {}
+        self._logged_since: float | None = None
 
-    @property
-    def ongoing(self) -> bool:
-        """Whether there is an outage now."""
-        return self._since is not None and not self._over()
+    def status(self, name: str, *, by: str | None = None) -> ComponentStatus:
+        """Returns the status for the health, as one observer sees it, or as whoever sees it worst. `name` is shown to
+        operators. An outage counts up to the first success after it.
+        """
+        now = self._monotonic()
+        outages = [seen for observer, seen in self._seen.items() if by in {None, observer}]
+        statuses = [
+            ComponentStatus(name, seen.seconds(now), str(seen.reason), recovering=seen.well_since is not None)
+            for seen in outages
+            if not seen.is_over(now, self._recovery)
+        ]
+        return max(statuses, key=ComponentStatus.severity, default=ComponentStatus(name))
 
-    def seconds(self) -> float:
-        """Returns how long the outage has lasted, up to the first success after it; 0 if there is none."""
-        if self._since is None or not self.ongoing:
-            return 0.0
-        if self._well_since is None:
-            return self._monotonic() - self._since
-        return max(self._well_since - self._since, _SHORTEST)
-
-    def status(self, name: str) -> ComponentStatus:
-        """Returns the status of what is tracked, for the health; `name` is shown to operators."""
-        recovering = self._well_since is not None
-        return ComponentStatus(name, self.seconds(), str(self.reason), recovering=recovering)
-
-    def record_failure(self, reason: object, *, quiet: bool = False, retry_after: float | None = None) -> None:
+    def record_failure(
+        self, reason: object, *, by: str = "", quiet: bool = False, retry_after: float | None = None
+    ) -> None:
         """Records a failure, and logs the first one of an outage that is not `quiet`.
 
         Args:
             reason: Shown and logged as `str(reason)`.
+            by: Who sees it.
             quiet: The failure is logged elsewhere, or not worth logging.
             retry_after: Seconds in which no success can be expected.
         """
         self.end_if_over()
         now = self._monotonic()
-        self._since = now if self._since is None else self._since
-        self.reason, self._well_since = reason, None
-        self._expires_at = now + EXPIRY_SECONDS + (retry_after or 0.0)
-        if not quiet:
-            self._log.failed(self, self._since, reason)
+        seen = self._seen.setdefault(by, _Seen(now))
+        seen.reason, seen.well_since = reason, None
+        seen.expires_at = now + EXPIRY_SECONDS + (retry_after or 0.0)
+        if quiet:
+            return
+        if not self._is_logged():
+            self._logged_since = seen.since
+            logger.log(self._levels[0], "%s: not working, will keep trying: %s", self._name, reason)
+        seen.logged = True
 
-    def record_success(self) -> None:
+    def record_success(self, *, by: str = "") -> None:
         """Records a success. One is enough for the health, but does not end the outage: the next attempt may fail."""
-        if self._since is None:
-            self._log.works(self, self._monotonic())
-        elif self._well_since is None:
-            self._well_since = self._monotonic()
+        now, seen = self._monotonic(), self._seen.get(by)
+        if seen is None:
+            self._log_end(now)
+        elif seen.well_since is None:
+            seen.well_since = now
         self.end_if_over()
 
     def end_if_over(self) -> None:
-        """Clears an outage that is over, and logs its end if its beginning was logged."""
-        if self._since is None or not self._over():
-            return
-        if self._well_since is None:
-            self._log.expired(self)
-        else:
-            self._log.works(self, self._well_since)
-        self.reason, self._since, self._well_since = "", None, None
-
-    def _over(self) -> bool:
+        """Forgets outages that are over, and logs the end of the last one whose beginning was logged: with the next
+        success if it has only expired.
+        """
         now = self._monotonic()
-        return now > self._expires_at or (self._well_since is not None and now >= self._well_since + self._recovery)
+        for by, seen in list(self._seen.items()):
+            if seen.is_over(now, self._recovery):
+                del self._seen[by]
+                if seen.well_since is not None:
+                    self._log_end(seen.well_since)
+
+    def _is_logged(self) -> bool:
+        return any(seen.logged for seen in self._seen.values())
+
+    def _log_end(self, now: float) -> None:
+        if self._logged_since is not None and not self._is_logged():
+            logger.log(self._levels[1], "%s: works again after %.0f s", self._name, now - self._logged_since)
+            self._logged_since = None
 
 
 RECORDING_RECOVERY_SECONDS = 30.0
@@ -186,7 +170,7 @@ class RecordingHealth:
 
     def failing(self) -> bool:
         """Returns whether writing to the database is failing."""
-        return self._outage.ongoing
+        return self._outage.status("recording").failing_seconds > 0
 
     def status(self) -> ComponentStatus:
         """Returns the status of recording. It has no grace period, because every request fails."""
