@@ -18,8 +18,7 @@ Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, a
     │       └── JobApiUnreadable the response is not an Agent job
     ├── ChatError
     │   ├── ChatUnreachable      certainly did not arrive: retry
-    │   │   └── ChatRateLimited  429: retry after Retry-After; other methods are not affected
-    │   │       └── ChatOverBudget not sent, because Slack would answer 429: does not count as an attempt
+    │   │   └── ChatRateLimited  429, or not sent because Slack would answer so: wait; it counts as no attempt
     │   ├── ChatUncertain        may have arrived: look for it before retrying
     │   ├── ChatNotInChannel     join, or say how to invite the bot
     │   ├── ChatRejected         Slack refuses this one message: record why, go on with the others
@@ -122,31 +121,31 @@ class JobApiUnreadable(JobApiUncertain):
 
 
 class ChatError(PagehandError):
-    """A call of Slack failed; `reason` is Slack's own error code, if it gave one. The message is for the log."""
+    """A call of Slack failed; `reason` is Slack's own error code, if it gave one. The message is for the log;
+    `retry_after` is in seconds, if Slack gave it.
+    """
 
-    def __init__(self, reason: str, *, words: str = "") -> None:
+    def __init__(self, reason: str, *, words: str = "", retry_after: float | None = None) -> None:
         self.reason = reason
+        self.retry_after = retry_after
         super().__init__(words or reason)
 
 
 class ChatUnreachable(ChatError):
-    """Certainly did not arrive; `retry_after` is in seconds, if Slack gave it."""
-
-    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
-        super().__init__(reason)
+    """Certainly did not arrive."""
 
 
 class ChatRateLimited(ChatUnreachable):
-    """429 or the equivalent error code; `method` is the Slack method that is limited, empty if unknown."""
+    """429 or the equivalent error code; or the call was not sent, because our share of calls is used up for now. The
+    call waits for its turn, at least `retry_after` seconds (30 if Slack does not say), which is neither a failure of
+    Slack nor an attempt. `method` is the Slack method that is limited, empty if unknown.
+    """
+
+    retry_after: float
 
     def __init__(self, reason: str, *, retry_after: float | None = None, method: str = "") -> None:
         self.method = method
-        super().__init__(reason, retry_after=retry_after)
-
-
-class ChatOverBudget(ChatRateLimited):
-    """Not sent: our share of calls of this method is used up for now."""
+        super().__init__(reason, retry_after=30.0 if retry_after is None else max(retry_after, 1.0))
 
 
 class ChatUncertain(ChatError):

@@ -44,7 +44,7 @@ from bot.slack.receiving.modals.opener import Admission
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.sending.api_errors import APP_TOKEN
+from bot.slack.sending.tokens import APP_TOKEN
 from bot.slack.sending.web_api import new_client
 
 logger = logging.getLogger(__name__)
@@ -209,6 +209,7 @@ class App:
             edges.history,
             SlackMissedEvents(self._slack, edges.identity),
             edges.requesters,
+            edges.counts.delivered,
         )
         return Scheduler(settings, scheduler_edges, parts=lambda: list(self._statuses()))
 
@@ -266,7 +267,7 @@ class App:
             modal_edges=replace(edges.modals, admission=admission),
             recording_health=self._recording_health,
             note=self._happened.add,
-            acknowledged=edges.metrics.counts.acknowledged,
+            acknowledged=edges.counts.acknowledged,
         )
 
     def _build_receiver(self, config: Config) -> Receiver:
@@ -303,11 +304,10 @@ class App:
         return HealthPage(self.health, partial(self._edges.listen, *address), more)
 
     def _build_metrics(self, config: Config) -> Sequence[web.RouteDef]:
-        page = self._edges.metrics.page
-        if page is None:
-            return ()
-        render = page(partial(self._readings, config.database_url.get_secret_value()), self._edges.store)
-        return [metrics_route(render, config.metrics_token)]
+        store, methods = self._edges.store, list(self._edges.timings.slack_limits.methods)
+        readings = partial(self._readings, config.database_url.get_secret_value())
+        render = self._edges.counts.page(readings, lambda: store.transact(lambda tx: tx.backlogs.read(methods)))
+        return () if render is None else [metrics_route(render, config.metrics_token)]
 
     def _readings(self, database_url: str) -> Readings:
         socket_health = self.receiver.health() if isinstance(self.receiver, SocketReceiver) else None

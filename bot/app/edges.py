@@ -3,19 +3,18 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.metrics.measured import MeasuredChat, MeasuredJobApi
-from bot.app.metrics.readings import Metrics, open_metrics
+from bot.app.metrics.counts import Counts
+from bot.app.metrics.measured import MeasuredJobApi
 from bot.app.settings.config import Config
 from bot.app.settings.projects.variables import ProjectSettings
 from bot.app.startup import (
-    SharedBudget,
     channel_aliases,
     check_scopes,
     newest_id,
@@ -25,7 +24,7 @@ from bot.app.startup import (
 from bot.domain.jobs.poll_pace import GONE_AFTER, HOLD_BACK
 from bot.domain.notification import NotificationSettings
 from bot.domain.projects import Projects
-from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
+from bot.domain.slack_limits import SLACK_LIMITS, Budget, Grant, SlackLimits
 from bot.jobapi.client import HttpJobApi
 from bot.jobapi.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobapi.settings import DEFAULT_PAUSE
@@ -95,7 +94,7 @@ class Edges:
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
-    metrics: Metrics = field(default_factory=Metrics)
+    counts: Counts = field(default_factory=Counts)
     listen: Listen = listen_on
     """How the servers for Slack's requests and health checks get their sockets."""
     token_refused: asyncio.Event = field(default_factory=asyncio.Event)
@@ -113,8 +112,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
     for warning in config.warnings:
         logger.warning(warning)
     async with contextlib.AsyncExitStack() as stack:
-        metrics = open_metrics(served=config.serves_metrics, limits=timings.slack_limits)
-        counts = metrics.counts
+        counts = _counts(timings.slack_limits) if config.serves_metrics else Counts()
         store = await open_current_store(config.database_url.get_secret_value(), committed=counts.committed)
         stack.push_async_callback(store.close)
         session, missing, refused = new_session(), MissingScopes(config.left_out), asyncio.Event()
@@ -126,7 +124,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
                 base_url=f"{config.slack_api_url}/",
                 missing_scopes=missing,
                 channel_ids=NewestChannelIds(lambda channel_id: newest_id(store, channel_id)),
-                gate=CallGate(SharedBudget(store, yields=yields), timings.slack_limits),
+                gate=CallGate(partial(_use_budget, store, timings.slack_limits), timings.slack_limits, yields=yields),
                 call_seconds=timings.slack_call,
                 token_refused=refused,
                 called=counts.slack_called,
@@ -142,8 +140,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         projects = config.known_projects.with_channel_aliases(aliases)
         edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
         edges.history = SlackPastMessages(yielding_client, identity)
-        edges.channel_aliases, edges.metrics = aliases, metrics
-        edges.job_api, edges.chat = MeasuredJobApi(job_api, counts), MeasuredChat(edges.chat, counts)
+        edges.channel_aliases, edges.counts, edges.job_api = aliases, counts, MeasuredJobApi(job_api, counts)
         edges.missing_scopes, edges.timings, edges.token_refused = missing, timings, refused
         edges.closing = stack.pop_all()
         return edges
@@ -197,6 +194,16 @@ def _slack_edges(
         SlackPastMessages(client, identity),
         SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
     )
+
+
+async def _use_budget(store: Store, limits: SlackLimits, method: str, use: Callable[[Budget], Grant]) -> Grant:
+    return await store.transact(lambda tx: tx.slack_calls.with_budget([method], limits, use))
+
+
+def _counts(limits: SlackLimits) -> Counts:
+    from bot.app.metrics.prometheus import PrometheusCounts  # noqa: PLC0415 - slow to import, and mostly not needed
+
+    return PrometheusCounts(limits)
 
 
 def _message_context(config: Config, projects: Projects, identity: Identity) -> MessageContext:

@@ -9,12 +9,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.slack import SCOPES, scope_findings
 from bot.domain.findings import FindingStatus
-from bot.domain.slack_limits import Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.runtime.backoff import Backoff
-from bot.slack.sending.api_errors import BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.scopes import HOW_TO_GRANT, MissingScopes
+from bot.slack.sending.tokens import BOT_TOKEN, TokenSetting, refusal
 from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
 from bot.store.store import Committed, open_store
 from bot.store.transaction import Store
@@ -79,22 +78,6 @@ async def channel_aliases(store: Store, channel_ids: Collection[str]) -> Mapping
 async def newest_id(store: Store, channel_id: str) -> str:
     """Returns a channel's current id in Slack."""
     return (await _all_ids(store, channel_id))[-1]
-
-
-class SharedBudget:
-    """The CallBudget of bot.slack.sending.web_api, shared by all processes on one database. `yields`: see Budget."""
-
-    def __init__(self, store: Store, *, yields: bool = False) -> None:
-        self._store = store
-        self._yields = yields
-
-    async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
-        """See CallBudget."""
-        return await self._store.transact(lambda tx: tx.slack_calls.take(method, wanted, limits, yields=self._yields))
-
-    async def refused(self, method: str, retry_after: float, limits: SlackLimits) -> None:
-        """See CallBudget."""
-        await self._store.transact(lambda tx: tx.slack_calls.refused(method, "", retry_after, limits))
 
 
 async def _all_ids(store: Store, channel_id: str) -> Sequence[str]:

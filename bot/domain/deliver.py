@@ -14,22 +14,9 @@ MAX_FAULTS = 3
 """Attempts for a notice that causes an internal error; then it is given up, so that later ones in its thread go on."""
 MOST_IN_DOUBT = 7
 """Attempts for an ephemeral message once it may have arrived, because it cannot be looked for: about a minute's."""
-MIN_RATE_LIMIT_DELAY = 1.0
 NOT_ALLOWED_DELAY = 10.0
 """Minimum seconds between attempts while Slack refuses our token."""
 BACKOFF = Backoff(first=1.0, longest=60.0, spread=(0.75, 1.25))
-
-
-@dataclass(frozen=True)
-class RateLimited:
-    """Slack answered 429, so it certainly did not accept the notice.
-
-    `retry_after` is in seconds, if Slack gave it. `method` is the Slack method, if known.
-    """
-
-    reason: str
-    retry_after: float | None = None
-    method: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +61,7 @@ class DeliveryFault:
     reason: str
 
 
-DeliveryFailure = RateLimited | Unreachable | DeliveryUncertain | NotAllowed | DeliveryRejected | DeliveryFault
+DeliveryFailure = Unreachable | DeliveryUncertain | NotAllowed | DeliveryRejected | DeliveryFault
 
 
 @dataclass(frozen=True)
@@ -107,15 +94,13 @@ def after_failure(
 
     Args:
         notice: The notice, whose count of attempts includes this one.
-        failure: What happened.
-        max_attempts: The attempts after which it is given up, except for rate limits.
+        failure: What happened. A rate limit is none: the notice waits for its turn.
+        max_attempts: The attempts after which it is given up.
         jitter: A random number from 0 to 1.
     """
     most = MAX_FAULTS if isinstance(failure, DeliveryFault) else max_attempts
     attempts_left = notice.attempts < most
     match failure:
-        case RateLimited():
-            return RetryLater(rate_limit_delay(notice, failure, jitter=jitter), failure.reason)
         case Unreachable() | NotAllowed() if attempts_left:
             return RetryLater(_delay(notice, failure, jitter), failure.reason)
         case DeliveryUncertain() | DeliveryFault() if attempts_left and not _in_doubt_too_long(notice):
@@ -128,12 +113,6 @@ def after_failure(
             return GiveUp(failure.reason, notice.uncertain or isinstance(failure, DeliveryUncertain))
         case _:
             assert_never(failure)
-
-
-def rate_limit_delay(notice: Notice, limit: RateLimited, *, jitter: float = 0.5) -> float:
-    """Returns the seconds for which calls like the notice's must pause."""
-    asked = BACKOFF.delay(notice.attempts, jitter=jitter) if limit.retry_after is None else limit.retry_after
-    return max(asked, MIN_RATE_LIMIT_DELAY)
 
 
 def _delay(notice: Notice, failure: Unreachable | NotAllowed, jitter: float) -> float:

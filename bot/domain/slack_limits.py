@@ -72,10 +72,6 @@ class SlackLimits:
     methods: Mapping[str, Limit]
     channel: Mapping[str, Limit]
 
-    def is_channel_bound(self, method: str) -> bool:
-        """Returns whether a 429 of the method counts as one channel's, because that limit is much lower."""
-        return method in self.channel
-
 
 _METHODS: Mapping[str, Limit] = {
     SlackMethod.POST_EPHEMERAL: TIER_4,
@@ -176,7 +172,7 @@ class Budget:
         if not (self.calls(kind) and self._takes(kind.method, channel_id)):
             return False
         self._add(kind.method)
-        if self._limits.is_channel_bound(kind.method):
+        if kind.method in self._limits.channel:
             self._add(kind.method, channel_id)
         return True
 
@@ -192,10 +188,14 @@ class Budget:
         self._add(method, calls=calls)
         return Grant(calls)
 
-    def refuse(self, method: str, channel_id: str, retry_after: float) -> None:
-        """Takes a 429 into account, which asks to wait for so many seconds."""
+    def refuse(self, method: str, retry_after: float, channel_id: str = "") -> Grant:
+        """Takes a 429 into account, which asks to wait for so many seconds: of the channel if the method's limit is per
+        channel, because that one is much lower.
+        """
+        channel_id = channel_id if method in self._limits.channel else ""
         limit, made = self._limit(method, channel_id), self._of(method, channel_id)
         self._set(method, channel_id, limit.after_refusal(made, self._now, retry_after))
+        return Grant(0, retry_after)
 
     def changed(self) -> Mapping[tuple[str, str], tuple[float, Sequence[float]]]:
         """Returns what has changed: when the next call may be made, and when each of the calls ceases to count."""

@@ -79,7 +79,7 @@ class HistoryPage(Generic[T]):
 
 class PastMessages(Protocol):
     """Reads what was written while nobody listened. Raises only ChatError's classes, each call within a bounded time;
-    ChatOverBudget while others need Slack's limits.
+    ChatRateLimited while others need Slack's limits.
     """
 
     async def messages(

@@ -19,7 +19,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.requests.request import Request, RequestState, log_id
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread
-from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
+from bot.errors import ChatError, ChatUncertain, JobApiError, JobApiNotAllowed, JobApiUnreachable
 from bot.notices.notice import NewNotice
 from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
@@ -27,7 +27,7 @@ from bot.ports.slack import FileReader
 from bot.runtime.log_context import LogContext
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
-from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
+from bot.scheduler.preparing.slack_reading import answer_or_none
 from bot.scheduler.worker import WorkerSettings, about
 from bot.service.settle import record_result, show_state
 from bot.store.request_parts import ClaimedFile
@@ -38,7 +38,7 @@ READ_SECONDS = 30.0
 
 logger = logging.getLogger(__name__)
 
-Result = FileOutcome | JobApiUnavailable | LookupFailed
+Result = FileOutcome | JobApiUnavailable | ChatError
 """The result of one attempt: the file is settled, or the job API or Slack was not available."""
 
 
@@ -95,10 +95,10 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         try:
             async with asyncio.timeout(READ_SECONDS):
                 content = await answer_or_none(self._files.read(item.file, max_bytes=MAX_SENT_BYTES))
-        except LookupFailed as error:
+        except ChatError as error:
             return error
         except TimeoutError:
-            return LookupFailed("Slack: no answer in time")
+            return ChatUncertain("no answer in time")
         if content is None or not content.data:
             return FileOutcome(problem=FileProblem.REFUSED)
         if not content.complete:
@@ -147,7 +147,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
                 tried = replace(request, attempts=item.attempts, first_tried_at=tried_at)
                 settlement = settle(tried, thread.state, result, tx.now, self._polling, jitter=jitter)
                 await _wait_for_job_api(tx, item, thread, request, settlement)
-            case LookupFailed():
+            case ChatError():
                 await _wait_for_slack(tx, item, request, result, jitter)
 
 
@@ -165,7 +165,7 @@ async def _wait_for_job_api(
 
 
 async def _wait_for_slack(
-    tx: RequestTransaction, item: ClaimedFile, request: Request, failure: LookupFailed, jitter: float
+    tx: RequestTransaction, item: ClaimedFile, request: Request, failure: ChatError, jitter: float
 ) -> None:
     failing_since = await tx.request_parts.fails(item)
     if tx.now - failing_since >= PATIENCE:

@@ -20,7 +20,13 @@ from bot.domain.gaps.gap import (
 )
 from bot.domain.gaps.past_message import PastMessage
 from bot.domain.jobs.stopping import is_at_work
-from bot.errors import ChatError, ChatNotInChannel, ChatOverBudget, ChatRejected, ChatUnreachable, NotRecorded
+from bot.errors import (
+    ChatError,
+    ChatNotInChannel,
+    ChatRateLimited,
+    ChatRejected,
+    NotRecorded,
+)
 from bot.notices.job import HistoryUnread
 from bot.notices.notice import NewNotice
 from bot.notices.questions import StopAsked
@@ -97,12 +103,11 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         except (ChatRejected, ChatNotInChannel) as error:
             self._report(item.gap, error.reason)
             await self._close(item.gap)
-        except ChatOverBudget as error:
+        except ChatRateLimited as error:
             await self._postpone(item, error.retry_after)
         except ChatError as error:
-            asked = error.retry_after if isinstance(error, ChatUnreachable) else None
-            self.record_no_answer(error.reason, retry_after=asked)
-            await self._postpone(item, asked)
+            self.record_no_answer(error.reason, retry_after=error.retry_after)
+            await self._postpone(item, error.retry_after)
         except NotRecorded:
             await self._postpone(item, None)
         else:

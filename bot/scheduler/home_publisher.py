@@ -1,11 +1,10 @@
 """The home publisher: shows people their App Homes when they open them and when something there has changed."""
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_for_person
-from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain, ChatUnreachable
+from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected
 from bot.ports.slack import HomeViews, Members
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.slack_worker import SlackWorker
@@ -59,25 +58,19 @@ class HomePublisher(SlackWorker[ClaimedHome]):
     async def _publish(self, content: HomeContent) -> float | None:
         """Returns the seconds until the next try."""
         try:
-            await self._bounded(self._views.publish_home(content))
+            await self.bounded(self._views.publish_home(content))
         except ChatRejected as error:
             self._log_refusal(error)
             return None
         except ChatRateLimited as error:  # waiting for its turn is no failure
-            return error.retry_after or _AGAIN_AFTER_FAILURE
+            return error.retry_after
         except ChatError as error:
-            after = error.retry_after if isinstance(error, ChatUnreachable) else None
-            self.record_no_answer(error, retry_after=after)
-            return after or (_AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE)
+            self.record_no_answer(error, retry_after=error.retry_after)
+            return error.retry_after or (
+                _AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE
+            )
         self.record_answer()
         return None
-
-    async def _bounded(self, call: Awaitable[None]) -> None:
-        try:
-            async with asyncio.timeout(self._settings.call_timeout):
-                await call
-        except TimeoutError:
-            raise ChatUncertain("no answer in time") from None
 
     def _log_refusal(self, error: ChatRejected) -> None:
         """A rejected Home is no failure of the worker: the app may have no Home tab."""

@@ -1,11 +1,10 @@
 """The outbox: the only part that posts in threads. It delivers each notice once, in its thread's order."""
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, assert_never
+from typing import Any, assert_never
 
 from bot.domain.deliver import (
     MAX_ATTEMPTS,
@@ -16,14 +15,12 @@ from bot.domain.deliver import (
     DeliveryUncertain,
     GiveUp,
     NotAllowed,
-    RateLimited,
     RemoveReaction,
     RetryLater,
     Unreachable,
     after_call,
     after_failure,
     next_call,
-    rate_limit_delay,
 )
 from bot.domain.people.permissions import PermissionRules, refusal_in
 from bot.domain.requests.held import question_about
@@ -63,8 +60,6 @@ BLOCKS_REFUSED = frozenset(
 def delivery_failure(error: ChatError) -> DeliveryFailure:
     """Returns what a call's error means for the notice to deliver."""
     match error:
-        case ChatRateLimited():
-            return RateLimited(error.reason, error.retry_after, error.method)
         case ChatUnreachable():
             return Unreachable(error.reason, error.retry_after)
         case ChatUncertain():
@@ -77,9 +72,14 @@ def delivery_failure(error: ChatError) -> DeliveryFailure:
             return DeliveryRejected(error.reason, blocks_refused=error.reason in BLOCKS_REFUSED)
 
 
-Answer = TypeVar("Answer")
+Delivered = Callable[[str, BaseException | None], None]
+"""Is told of each try to deliver a notice: its kind, and the error with which it ended, if any."""
 HOME_DELAY = 2.0
 """Seconds after which a changed card appears in its person's Home, together with later changes."""
+
+
+def not_counted(kind: str, error: BaseException | None) -> None:
+    """Takes no note."""
 
 
 class PausedTooLongError(Exception):
@@ -89,7 +89,7 @@ class PausedTooLongError(Exception):
 class Outbox(SlackWorker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts` attempts. `answers` fetches agents' full answers; `rules` say
     in which of the `channels` Pagehand may be used, `modes` which replies count, and `limits` how often Slack may be
-    called.
+    called. `delivered`: see Delivered.
     """
 
     name = "outbox"
@@ -107,6 +107,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         max_attempts: int = MAX_ATTEMPTS,
         modes: ReplyModes = everyone,
         limits: SlackLimits = SLACK_LIMITS,
+        delivered: Delivered = not_counted,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
@@ -116,6 +117,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         self._rules = rules
         self._channels = channels
         self._limits = limits
+        self._delivered = delivered
         self._reacting = 0
 
     async def claim(self, limit: int) -> Sequence[ClaimedNotice]:
@@ -138,17 +140,28 @@ class Outbox(SlackWorker[ClaimedNotice]):
             ts = await self._deliver(item, claimed_at)
         except PausedTooLongError:
             return
+        except ChatRateLimited as error:
+            self._count(item, error)
+            self.record_answer()
+            await self.record(partial(self._record_rate_limited, item, error))
         except ChatError as error:
+            self._count(item, error)
             await self._failed(item, delivery_failure(error))
         except Exception as error:
             logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.message.kind)
+            self._count(item, error)
             await self._failed(item, DeliveryFault(f"unexpected {type(error).__name__}"))
         else:
+            self._count(item, None)
             self.item_succeeded()
             self.record_answer()
             await self.record(partial(self._record_delivered, item, ts), leaves=left_by_delivering(item))
         finally:
             self._reacting -= _is_reaction(item)
+
+    def _count(self, item: ClaimedNotice, error: BaseException | None) -> None:
+        delivery, message = item.notice.delivery, item.notice.message
+        self._delivered(delivery if delivery in {Delivery.CARD, Delivery.REACTION} else message.kind, error)
 
     async def _failed(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
         jitter = self._random()
@@ -167,7 +180,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             case DeliveryFault():
                 if item.notice.attempts < MAX_FAULTS:
                     self.item_failed(failure.reason)
-            case RateLimited() | DeliveryRejected():
+            case DeliveryRejected():
                 self.record_answer()
             case _:
                 assert_never(failure)
@@ -179,7 +192,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             if isinstance(item.notice.message, Introduction):
                 raise  # the people who removed Pagehand do not want it back
             self._require_lease(claimed_at)
-            await self._bounded(self._chat.join(item.thread.channel_id))
+            await self.bounded(self._chat.join(item.thread.channel_id))
             return await self._speak(item, claimed_at)
 
     async def _speak(self, item: ClaimedNotice, claimed_at: float) -> str | None:
@@ -188,11 +201,11 @@ class Outbox(SlackWorker[ClaimedNotice]):
         match notice.message:
             case ReactionChanged() as wanted:
                 if (reaction_call := next_call(notice, wanted)) is not None:
-                    await self._bounded(self._chat.react(thread, wanted.message_ts, reaction_call))
+                    await self.bounded(self._chat.react(thread, wanted.message_ts, reaction_call))
                 return None
             case CardChanged() if thread.card_ts is not None:
                 plain, counts = notice.without_blocks, item.follow_ups
-                await self._bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
+                await self.bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
                 return thread.card_ts
             case message if message.delivery is Delivery.EPHEMERAL:
                 await self._tell(item, claimed_at)
@@ -217,27 +230,25 @@ class Outbox(SlackWorker[ClaimedNotice]):
             case _:
                 pass
         self._require_lease(claimed_at)
-        await self._bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
+        await self.bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
 
     async def _require_use(self, channel_id: str) -> None:
         """Raises ChatRejected where nobody may use Pagehand. It posts nothing there; people who try are told."""
-        channel = await self._bounded(self._channels.channel(channel_id))
+        channel = await self.bounded(self._channels.channel(channel_id))
         if (refusal := refusal_in(channel, self._rules)) is not None:
             raise ChatRejected(refusal)
 
     async def _say_once(self, item: ClaimedNotice, claimed_at: float) -> str:
         notice, thread = item.notice, item.thread
         if notice.uncertain or thread.state.announcements.restored:
-            found = await self._bounded(self._chat.find(thread, notice.key))
+            found = await self.bounded(self._chat.find(thread, notice.key))
             self._require_lease(claimed_at)
             if found is not None:
                 return await self._with_newest_state(item, found)
         if notice.delivery is Delivery.CARD:
             plain, counts = notice.without_blocks, item.follow_ups
-            return await self._bounded(
-                self._chat.post_card(thread, notice.key, follow_ups=counts, without_blocks=plain)
-            )
-        return await self._bounded(self._chat.post(thread, notice))
+            return await self.bounded(self._chat.post_card(thread, notice.key, follow_ups=counts, without_blocks=plain))
+        return await self.bounded(self._chat.post(thread, notice))
 
     async def _with_newest_state(self, item: ClaimedNotice, found: str) -> str:
         """Updates a card that was found: it shows the state at its posting, and the job may have been stopped
@@ -247,15 +258,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
         if notice.delivery is Delivery.CARD:
             thread = replace(item.thread, card_ts=found)
             plain, counts = notice.without_blocks, item.follow_ups
-            await self._bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
+            await self.bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
         return found
-
-    async def _bounded(self, call: Awaitable[Answer]) -> Answer:
-        try:
-            async with asyncio.timeout(self._settings.call_timeout):
-                return await call
-        except TimeoutError:
-            raise ChatUncertain("no answer in time") from None
 
     def _require_lease(self, claimed_at: float) -> None:
         if not self.lease_covers_call(claimed_at):
@@ -280,22 +284,30 @@ class Outbox(SlackWorker[ClaimedNotice]):
             # The process was paused. This call came late, and may have overwritten what another process has shown.
             await tx.notices.add(item.thread.id, CARD_CHANGED)
 
+    async def _record_rate_limited(self, item: ClaimedNotice, error: ChatRateLimited, tx: OutboxTransaction) -> None:
+        """The notice keeps its place if its own method is limited: the budget holds it back then, and what came later
+        must not overtake it.
+        """
+        own, channel_id, wait = _method_of(item), item.thread.channel_id, error.retry_after
+        method = error.method or own
+        if method in set(SlackMethod):
+            await tx.slack_calls.with_budget(
+                [method], self._limits, lambda budget: budget.refuse(method, wait, channel_id)
+            )
+        due_in = 0.0 if method == own else wait
+        await tx.notices.postpone(item.notice, self._owner, due_in=due_in, problem=error.reason)
+
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
     ) -> None:
-        keeps_place = False
-        if isinstance(failure, RateLimited) and (method := failure.method or _method_of(item)) in set(SlackMethod):
-            asked = rate_limit_delay(item.notice, failure, jitter=jitter)
-            await tx.slack_calls.refused(method, item.thread.channel_id, asked, self._limits)
-            keeps_place = True  # the budget holds it back, and what came later must not overtake it
-        elif _method_of(item) is SlackMethod.POST_MESSAGE and not isinstance(failure, RateLimited):
+        if _method_of(item) is SlackMethod.POST_MESSAGE:
             await tx.slack_calls.posted(item.thread.channel_id, failed=True)
         match after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
             case RetryLater() as later:
                 await tx.notices.postpone(
                     item.notice,
                     self._owner,
-                    due_in=0.0 if keeps_place else later.due_in,
+                    due_in=later.due_in,
                     uncertain=later.uncertain,
                     without_blocks=later.without_blocks,
                     problem=later.reason,

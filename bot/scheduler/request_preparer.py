@@ -19,6 +19,7 @@ from bot.domain.requests.request import Request, RequestKind, RequestState, WayI
 from bot.domain.threads.reading import part_of_thread, seconds_for_others
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
+from bot.errors import ChatError, ChatRateLimited, ChatUncertain
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.ports.job_api import JobApi
@@ -39,8 +40,6 @@ from bot.scheduler.preparing.outcomes import (
 from bot.scheduler.preparing.parts import Fetch, PartsFetcher, PreparerSettings, SharedThread, Together
 from bot.scheduler.preparing.rereading import Rereader
 from bot.scheduler.preparing.slack_reading import (
-    LookupDeferred,
-    LookupFailed,
     PersonAndPlace,
     RequestFacts,
     person_and_place,
@@ -124,11 +123,11 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             async with asyncio.timeout(self._settings.call_timeout):
                 newer = await self._rereader.newer(item)
                 found = None if newer else await self._find_out(item)
-        except LookupFailed as error:
+        except ChatError as error:
             await self._try_later(item, error)
             return
         except TimeoutError:
-            await self._try_later(item, LookupFailed("no answer in time"))
+            await self._try_later(item, ChatUncertain("no answer in time"))
             return
         self.record_answer()  # its files may still fail
         if found is None:
@@ -219,12 +218,12 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
 
     # -- outcomes -------------------------------------------------------------------------------------------------
 
-    async def _try_later(self, item: ClaimedRequest, error: LookupFailed) -> None:
-        if not isinstance(error, LookupDeferred):
+    async def _try_later(self, item: ClaimedRequest, error: ChatError) -> None:
+        if not isinstance(error, ChatRateLimited):
             self.record_no_answer(error, retry_after=error.retry_after)
         await self.record(partial(self._postpone, item, error))
 
-    async def _postpone(self, item: ClaimedRequest, error: LookupFailed, tx: RequestTransaction) -> None:
+    async def _postpone(self, item: ClaimedRequest, error: ChatError, tx: RequestTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
             await postpone(tx, *held, error, jitter=self._random())

@@ -26,6 +26,7 @@ from bot.domain.requests.request import Doubt, RejectionReason, Request, Request
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import (
+    ChatError,
     JobApiError,
     JobApiFailed,
     JobApiNotAllowed,
@@ -42,7 +43,7 @@ from bot.runtime.log_context import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker, job_words
 from bot.scheduler.preparing.rereading import Rereader
-from bot.scheduler.preparing.slack_reading import LookupFailed, retry_delay
+from bot.scheduler.preparing.slack_reading import retry_delay
 from bot.scheduler.request_text import RequestText
 from bot.scheduler.worker import NOTHING, WorkerSettings, about, left_by_sending
 from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
@@ -157,7 +158,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """
         try:
             newer = await self._rereader.newer(item)
-        except LookupFailed as error:
+        except ChatError as error:
             await self._hand_back(item.request, due_in=retry_delay(1, error, jitter=self._random()))
             return False
         if newer:

@@ -21,7 +21,7 @@ from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
-from bot.scheduler.outbox import Outbox
+from bot.scheduler.outbox import Delivered, Outbox, not_counted
 from bot.scheduler.preparing.parts import PreparerSettings
 from bot.scheduler.preparing.rereading import HeardFor, Rereader
 from bot.scheduler.request_preparer import RequestPreparer
@@ -109,7 +109,8 @@ class SchedulerSettings:
 @dataclass(frozen=True)
 class SchedulerEdges:
     """The ports that the workers use. `heard_for`: for how long Slack's events have come without a gap; `missed`
-    handles what is found in Slack's history; `requesters`: for job APIs that accept requesters.
+    handles what is found in Slack's history; `requesters`: for job APIs that accept requesters; `delivered`: see
+    Outbox.
     """
 
     store: Store
@@ -122,6 +123,7 @@ class SchedulerEdges:
     history: PastMessages
     missed: MissedEvents
     requesters: Requesters | None = None
+    delivered: Delivered = not_counted
 
 
 class Scheduler:
@@ -170,6 +172,7 @@ class Scheduler:
             channels=edges.reading.channels,
             modes=modes,
             limits=limits,
+            delivered=edges.delivered,
         )
         homes = self._homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         self.history_reader = HistoryReader(

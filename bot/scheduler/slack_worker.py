@@ -1,12 +1,16 @@
 """A worker that calls Slack: an outage of Slack is told apart from one of its own, and logged once for all of them."""
 
+import asyncio
+from collections.abc import Awaitable
 from typing import TypeVar
 
+from bot.errors import ChatUncertain
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.store.transaction import Store
 
 Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class SlackWorker(Worker[Item]):
@@ -27,3 +31,11 @@ class SlackWorker(Worker[Item]):
     def status(self) -> ComponentStatus:
         """Returns whether the worker makes progress."""
         return max(super().status(), self._slack.status(self.name, by=self.name), key=ComponentStatus.severity)
+
+    async def bounded(self, call: Awaitable[Answer]) -> Answer:
+        """Awaits a call of Slack, for as long as one may take. Raises ChatError."""
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                return await call
+        except TimeoutError:
+            raise ChatUncertain("no answer in time") from None

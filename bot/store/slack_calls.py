@@ -1,7 +1,7 @@
 """Recent calls to Slack, because all processes share its limits."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pydantic_core import from_json
 from sqlalchemy import (
@@ -16,10 +16,12 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.slack_limits import Budget, Grant, SlackLimits, SlackMethod
+from bot.domain.slack_limits import Budget, SlackLimits, SlackMethod
 from bot.store.schema.rows import json_text
 from bot.store.schema.tables import slack_calls
 from bot.store.session import InsertInto, Session, for_each_dialect
+
+T = TypeVar("T")
 
 _TAT = slack_calls.c.tat
 _METHODS: BindParameter[Any] = bindparam("methods", expanding=True)
@@ -81,7 +83,7 @@ class SlackCalls:
             new = [{"method": method, "channel_id": "", "tat": 0.0, "calls": "[]"} for method in sorted(missing)]
             await self._session.execute(_ADD[self._session.dialect], new)
             found = await self._in_workspace(methods)
-        if in_channels := sorted(filter(limits.is_channel_bound, methods)):
+        if in_channels := sorted(limits.channel.keys() & methods):
             rows = await self._session.rows(_IN_CHANNELS, methods=in_channels, now=self._session.now)
             found |= _made(rows)
         return Budget(limits, self._session.now, found)
@@ -95,20 +97,12 @@ class SlackCalls:
         if rows:
             await self._session.execute(_RECORD[self._session.dialect], rows)
 
-    async def take(self, method: str, wanted: int, limits: SlackLimits, *, yields: bool = False) -> Grant:
-        """Takes up to `wanted` calls of a method that is not called in threads. `yields`: see Budget."""
-        budget = await self.budget([method], limits)
-        grant = budget.take(method, wanted, yields=yields)
+    async def with_budget(self, methods: Collection[str], limits: SlackLimits, use: Callable[[Budget], T]) -> T:
+        """Returns what `use` makes of the budget, and records what it changed there."""
+        budget = await self.budget(methods, limits)
+        result = use(budget)
         await self.record(budget)
-        return grant
-
-    async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
-        """Records a 429: nobody calls the method for this many seconds, in this channel if its limit is per channel."""
-        channel_id = channel_id if limits.is_channel_bound(method) else ""
-        if method in limits.methods:
-            budget = await self.budget([method], limits)
-            budget.refuse(method, channel_id, retry_after)
-            await self.record(budget)
+        return result
 
     async def posted(self, channel_id: str, *, failed: bool) -> None:
         """Records whether a post in a channel failed, other than by a 429."""

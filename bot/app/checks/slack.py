@@ -10,8 +10,8 @@ from bot.app.settings.features import feature_that_needs
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
 from bot.runtime.json_fields import text_at
-from bot.slack.sending.api_errors import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, Scope, granted_scopes
+from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.web_api import call, call_with_headers
 
 TOKEN, SCOPES, CLOCK = "slack.bot_token", "slack.scopes", "slack.clock"

@@ -1,13 +1,13 @@
 """Counts events. This base class counts nothing, for processes that serve no metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from bot.app.metrics.readings import Readings
 from bot.domain.requests.audit import AuditEntry
 from bot.errors import (
     ChatMissingScope,
     ChatNotAllowed,
     ChatNotInChannel,
-    ChatOverBudget,
     ChatRateLimited,
     ChatRejected,
     ChatUncertain,
@@ -23,6 +23,7 @@ from bot.errors import (
     NoSuchProject,
     NotTheJobApi,
 )
+from bot.store.upkeep.backlog import Backlog
 
 OK = "ok"
 OTHER = "other"
@@ -30,7 +31,6 @@ _OUTCOMES: dict[type[BaseException], str] = {
     ChatMissingScope: "missing_scope",
     ChatNotAllowed: "not_allowed",
     ChatNotInChannel: "not_in_channel",
-    ChatOverBudget: "over_budget",
     ChatRateLimited: "rate_limited",
     ChatRejected: "rejected",
     ChatUncertain: "uncertain",
@@ -54,18 +54,18 @@ def outcome_of(error: BaseException | None) -> str:
 
 
 class Counts:
-    """Takes note of what happens. Times are in seconds; `outcome` is one of `outcome_of`."""
+    """Takes note of what happens. Times are in seconds; `error` is why a call failed."""
 
     def slack_called(self, method: str, error: BaseException | None, seconds: float) -> None:
         """A call of Slack has ended."""
 
-    def job_api_called(self, operation: str, outcome: str, seconds: float) -> None:
+    def job_api_called(self, operation: str, error: BaseException | None, seconds: float) -> None:
         """A call of a job API has ended."""
 
     def polled(self, outcome: str) -> None:
         """A job was polled: `changed`, `unchanged` or `failed`."""
 
-    def delivered(self, kind: str, outcome: str) -> None:
+    def delivered(self, kind: str, error: BaseException | None) -> None:
         """A notice was delivered, or a try has failed."""
 
     def acknowledged(self, status: int, seconds: float) -> None:
@@ -73,3 +73,10 @@ class Counts:
 
     def committed(self, entries: Sequence[AuditEntry], takeovers: int) -> None:
         """A transaction was committed, with these audit entries and rows claimed whose lease had run out."""
+
+    def page(
+        self, readings: Callable[[], Readings], read_backlog: Callable[[], Awaitable[Backlog]]
+    ) -> Callable[[], Awaitable[bytes]] | None:
+        """Returns what renders the counts, the state of this process and what waits in the database; None if nothing is
+        counted.
+        """

@@ -25,9 +25,11 @@ _JOB_STATES = frozenset({ACTIVE, *TERMINAL})
 
 
 class PrometheusCounts(Counts):
-    """Counts into a registry."""
+    """Counts into a registry of its own."""
 
-    def __init__(self, registry: CollectorRegistry, limits: SlackLimits) -> None:
+    def __init__(self, limits: SlackLimits) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._limits = limits
         self._methods = frozenset({*limits.methods, *limits.channel, *_UNLIMITED_METHODS})
         self._requests = Counter(
             "pagehand_requests", "What people asked for.", ("way_in", "outcome"), registry=registry
@@ -66,17 +68,17 @@ class PrometheusCounts(Counts):
         name = method if method in self._methods else OTHER
         self._slack.labels(name, outcome_of(error)).observe(seconds)
 
-    def job_api_called(self, operation: str, outcome: str, seconds: float) -> None:
+    def job_api_called(self, operation: str, error: BaseException | None, seconds: float) -> None:
         """See Counts."""
-        self._job_api.labels(operation, outcome).observe(seconds)
+        self._job_api.labels(operation, outcome_of(error)).observe(seconds)
 
     def polled(self, outcome: str) -> None:
         """See Counts."""
         self._polls.labels(outcome).inc()
 
-    def delivered(self, kind: str, outcome: str) -> None:
+    def delivered(self, kind: str, error: BaseException | None) -> None:
         """See Counts."""
-        self._notices.labels(kind, outcome).inc()
+        self._notices.labels(kind, outcome_of(error)).inc()
 
     def acknowledged(self, status: int, seconds: float) -> None:
         """See Counts."""
@@ -87,6 +89,12 @@ class PrometheusCounts(Counts):
         for entry in entries:
             self._requests.labels(entry.way_in or OTHER, entry.action.value).inc()
         self._takeovers.inc(takeovers)
+
+    def page(
+        self, readings: Callable[[], Readings], read_backlog: Callable[[], Awaitable[Backlog]]
+    ) -> Callable[[], Awaitable[bytes]]:
+        """See Counts."""
+        return PrometheusPage(self.registry, readings, read_backlog, self._limits).render
 
 
 _UNLIMITED_METHODS = (

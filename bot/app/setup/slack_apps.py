@@ -12,7 +12,7 @@ from bot.app.setup.manifest_merge import Manifest, manifest_changes, merge_manif
 from bot.errors import ChatError, PagehandError
 from bot.runtime.json_fields import object_at, objects_at, text_at
 from bot.runtime.text import printable_line
-from bot.slack.sending.api_errors import chat_error_from
+from bot.slack.sending.web_api import chat_error_from
 
 _LONGEST = 300
 _GENERATE = (

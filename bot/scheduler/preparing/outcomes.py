@@ -24,13 +24,14 @@ from bot.domain.requests.request import (
 )
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
+from bot.errors import ChatError, ChatRateLimited
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.notices.questions import RequestRefused, StopAsked
 from bot.notices.requests import ContextCut
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
-from bot.scheduler.preparing.slack_reading import MAX_TRIES, LookupDeferred, LookupFailed, retry_delay
+from bot.scheduler.preparing.slack_reading import MAX_TRIES, retry_delay
 from bot.service.action_terms import ActionTerms, note_steering
 from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.following_jobs import ProjectQuestion, ask_for_project, take_place
@@ -80,17 +81,17 @@ async def ask_whether_meant(tx: RequestTransaction, thread: Thread, stop: Reques
 
 
 async def postpone(
-    tx: RequestTransaction, thread: Thread, request: Request, failure: LookupFailed, *, jitter: float
+    tx: RequestTransaction, thread: Thread, request: Request, failure: ChatError, *, jitter: float
 ) -> None:
     """Tries failed look-ups again later; gives up after too many attempts."""
-    if request.attempts >= MAX_TRIES and not isinstance(failure, LookupDeferred):
+    if request.attempts >= MAX_TRIES and not isinstance(failure, ChatRateLimited):
         await _give_up(tx, thread, request)
     else:
         await _try_later(tx, request, failure, retry_delay(request.attempts, failure, jitter=jitter))
 
 
-async def _try_later(tx: RequestTransaction, request: Request, failure: LookupFailed, due_in: float) -> None:
-    if isinstance(failure, LookupDeferred):
+async def _try_later(tx: RequestTransaction, request: Request, failure: ChatError, due_in: float) -> None:
+    if isinstance(failure, ChatRateLimited):
         await tx.requests.not_tried(request.id, due_in=due_in, problem=str(failure))
     else:
         await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=str(failure))

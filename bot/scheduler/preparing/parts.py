@@ -12,9 +12,10 @@ from bot.domain.context.thread_context import LIMITS
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Projects
+from bot.errors import ChatError, ChatUncertain
 from bot.ports.slack import SlackReading
 from bot.runtime.secrets.masking import SecretMasker
-from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
+from bot.scheduler.preparing.slack_reading import answer_or_none
 
 # Replies of one Slack thread that may be sent as one message wait for each other for a moment, and the thread is read
 # once for all of them. This only saves calls: a reply that shares with no other reads its own part of the thread.
@@ -140,7 +141,7 @@ MAX_QUOTED_BYTES = 64 * 1024
 _AT_A_TIME, _AT_A_TIME_OF_ALL = 4, 32
 """Parts in progress, of one request and in total: they take connections and memory."""
 _Wanted = ThreadPart | SlackFile
-_Result = FetchedThread | FetchedFile | LookupFailed
+_Result = FetchedThread | FetchedFile | ChatError
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ class Fetch:
 
     parts: FetchedParts
     whole: bool
-    failure: LookupFailed | None = None
+    failure: ChatError | None = None
 
 
 class PartsFetcher:
@@ -197,7 +198,7 @@ class PartsFetcher:
                     parts = replace(parts, thread=result)
                 case FetchedFile():
                     parts = replace(parts, files=(*parts.files, result))
-                case LookupFailed():
+                case ChatError():
                     failure = result
                     continue
             count -= 1
@@ -225,10 +226,10 @@ class PartsFetcher:
                 if isinstance(wanted, ThreadPart):
                     return await self._thread(channel_id, wanted, shared)
                 return FetchedFile(wanted, await self._file(wanted))
-        except LookupFailed as error:
+        except ChatError as error:
             return error
         except TimeoutError:
-            return LookupFailed("Slack: no answer in time")
+            return ChatUncertain("no answer in time")
 
     async def _thread(self, channel_id: str, part: ThreadPart, shared: SharedThread) -> FetchedThread:
         async def read(wanted: ThreadPart, limit: int) -> Sequence[ThreadMessage] | None:

@@ -14,9 +14,10 @@ from typing import TypeVar
 from bot.domain.context.fetched_parts import PATIENCE
 from bot.domain.requests.request import Person, Reply, Request
 from bot.domain.threads.thread import Thread
+from bot.errors import ChatError, ChatUncertain
 from bot.ports.slack import CurrentMessages
 from bot.runtime.clock import Clock
-from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
+from bot.scheduler.preparing.slack_reading import answer_or_none
 from bot.service.start import is_of_message
 from bot.store.request_queue import ClaimedRequest
 
@@ -78,7 +79,7 @@ class Rereader:
 
     async def newer(self, item: ClaimedRequest) -> Sequence[Reply]:
         """Returns the newer versions of the messages of a request and of those merged with it: none if they are as
-        recorded, or if Slack has not shown them for PATIENCE. Raises LookupFailed.
+        recorded, or if Slack has not shown them for PATIENCE. Raises ChatError.
         """
         channel_id, began = item.thread.channel_id, self._clock.monotonic()
         of_messages = [each for each in (item.request, *item.merged) if is_of_message(each, channel_id)]
@@ -114,7 +115,7 @@ class Rereader:
     async def _read(self, channel_id: str, thread_ts: str, ts: str, began: float) -> _Conversation:
         """Returns a conversation as it is since the last gap. That a message is gone shows only a look-up since `began`
         that reached back to it: it may be newer than an earlier one, or older than all that was read. Raises
-        LookupFailed.
+        ChatError.
         """
         at = (channel_id, thread_ts)
         kept = self._conversations.get(at) or _Conversation()
@@ -137,10 +138,10 @@ class Rereader:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 found = await answer_or_none(look_up)
-        except (LookupFailed, TimeoutError) as error:
+        except (ChatError, TimeoutError) as error:
             kept.failing_since = began if kept.failing_since is None else kept.failing_since
             if began - kept.failing_since < PATIENCE:
-                raise error if isinstance(error, LookupFailed) else LookupFailed("no answer in time") from None
+                raise error if isinstance(error, ChatError) else ChatUncertain("no answer in time") from None
             found, reason = None, str(error)
         else:
             reason = "refused"

@@ -9,13 +9,7 @@ from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
 from bot.domain.people.members import ChannelInfo, Member, Preference
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Route
-from bot.errors import (
-    ChatError,
-    ChatNotInChannel,
-    ChatOverBudget,
-    ChatRejected,
-    ChatUnreachable,
-)
+from bot.errors import ChatError, ChatNotInChannel, ChatRejected
 from bot.ports.slack import Groups, SlackReading
 from bot.runtime.backoff import Backoff
 from bot.scheduler.preparing.context import Gathered
@@ -27,19 +21,7 @@ MAX_TRIES = 14
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 
 
-class LookupFailed(Exception):
-    """Slack or a job API was not available. Retry after `retry_after` seconds at the earliest, if known."""
-
-    def __init__(self, reason: str, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
-        super().__init__(reason)
-
-
-class LookupDeferred(LookupFailed):
-    """Slack's limits allow no more calls at the moment, which is neither a failure nor an attempt."""
-
-
-def retry_delay(attempts: int, failure: LookupFailed, *, jitter: float) -> float:
+def retry_delay(attempts: int, failure: ChatError, *, jitter: float) -> float:
     """Returns the seconds until the next attempt, given their number. `jitter` is a random number from 0 to 1."""
     return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
 
@@ -56,7 +38,7 @@ class PersonAndPlace:
 async def person_and_place(
     reading: SlackReading, rules: PermissionRules, person_id: str, channel_id: str
 ) -> PersonAndPlace:
-    """Asks Slack about a person and a channel. Raises LookupFailed."""
+    """Asks Slack about a person and a channel. Raises ChatError."""
     member, channel, groups = await asyncio.gather(
         answer_or_none(reading.members.member(person_id)),
         answer_or_none(reading.channels.channel(channel_id)),
@@ -70,17 +52,11 @@ async def _members_of(groups: Groups, group_ids: frozenset[str]) -> frozenset[st
 
 
 async def answer_or_none(asked: Awaitable[T]) -> T | None:
-    """Returns Slack's answer; None if Slack permanently refuses to give one. Raises LookupFailed."""
+    """Returns Slack's answer; None if Slack permanently refuses to give one. Raises ChatError."""
     try:
         return await asked
     except (ChatRejected, ChatNotInChannel):
         return None
-    except ChatOverBudget as error:
-        raise LookupDeferred(str(error), error.retry_after) from None
-    except ChatUnreachable as error:
-        raise LookupFailed(str(error), error.retry_after) from None
-    except ChatError as error:
-        raise LookupFailed(str(error)) from None
 
 
 @dataclass(frozen=True)

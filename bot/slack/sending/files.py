@@ -12,16 +12,14 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.slack_files import FileContent, SlackFile
-from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain
+from bot.errors import ChatError, ChatMissingScope, ChatRejected
 from bot.ports.slack import FileReader
-from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.lenient_model import LenientModel
 from bot.slack.message_parts.attachments import read_file
 from bot.slack.message_parts.slack_message import MessageFile
 from bot.slack.rendering.text import safe_url
-from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.slack_proxy import slack_proxy
-from bot.slack.sending.web_api import CONNECT_SECONDS, call
+from bot.slack.sending.web_api import CONNECT_SECONDS, call, chat_error_from, chat_error_of_status
 
 _SECONDS = 30.0
 _MOST_REDIRECTS = 3
@@ -114,7 +112,8 @@ def _origin(parts: SplitResult) -> tuple[str, str, int]:
 
 async def _content(answer: aiohttp.ClientResponse, file: SlackFile, max_bytes: int) -> FileContent:
     if answer.status != HTTPStatus.OK:
-        raise _refusal(answer)
+        unavailable = "file_not_found" if answer.status == HTTPStatus.NOT_FOUND else f"status_{answer.status}"
+        raise chat_error_of_status(answer.status, answer.headers) or ChatRejected(unavailable)
     if _is_sign_in_page(answer, file):
         raise ChatMissingScope(("files:read",))
     data = bytearray()
@@ -132,11 +131,3 @@ def _is_sign_in_page(answer: aiohttp.ClientResponse, file: SlackFile) -> bool:
     as_download = answer.headers.get("Content-Disposition", "").lower().startswith("attachment")
     own_size = bool(file.size) and answer.content_length == file.size
     return not (file.mimetype == _HTML and (as_download or own_size))
-
-
-def _refusal(answer: aiohttp.ClientResponse) -> ChatError:
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return ChatRateLimited("ratelimited", retry_after=retry_after_in(answer.headers))
-    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ChatUncertain(f"status_{answer.status}")
-    return ChatRejected("file_not_found" if answer.status == HTTPStatus.NOT_FOUND else f"status_{answer.status}")

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person
 from bot.domain.people.members import ChannelInfo
-from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
+from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain
 from bot.ports.slack import ChannelReader, DisplayNames, Groups
 from bot.runtime.lenient_model import LenientModel, Objects, Text, Texts
 from bot.runtime.text import displayable
@@ -202,9 +202,7 @@ class SlackPeople(DisplayNames):
         """Pauses look-ups for a while, and logs the first failure."""
         not_allowed = isinstance(error, ChatNotAllowed | ChatMissingScope)
         seconds = _PAUSE_WHERE_NOT_ALLOWED if not_allowed else _PAUSE
-        if isinstance(error, ChatUnreachable):
-            seconds = error.retry_after or seconds
-        self._paused_until = max(self._paused_until, self._monotonic() + seconds)
+        self._paused_until = max(self._paused_until, self._monotonic() + (error.retry_after or seconds))
         if not self._failure_logged:
             self._failure_logged = True
             logger.warning("names of mentions cannot be looked up, so ids are shown: %s", error)

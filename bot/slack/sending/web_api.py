@@ -10,28 +10,32 @@ import logging
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from http import HTTPStatus
+from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits, SlackMethod
+from bot.domain.slack_limits import SLACK_LIMITS, Budget, Grant, SlackLimits, SlackMethod
 from bot.errors import (
     ChatError,
     ChatMissingScope,
     ChatNotAllowed,
-    ChatOverBudget,
+    ChatNotInChannel,
     ChatRateLimited,
+    ChatRejected,
     ChatUncertain,
+    ChatUnreachable,
     StoreError,
 )
+from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.slack.sending.api_errors import chat_error_from
-from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.scopes import MissingScopes, missing_scopes_in
 from bot.slack.sending.slack_proxy import slack_proxy
+from bot.slack.sending.tokens import NOT_ALLOWED, refusal_of_call
 
 logger = logging.getLogger(__name__)
 
@@ -76,40 +80,32 @@ def new_session() -> aiohttp.ClientSession:
 
 LONGEST_WAIT = 3.0
 """Seconds that a call may wait for its turn. If it would take longer, an error says when to retry."""
-_ASKED_FOR = 10.0
-"""Seconds to pause a method that answers 429 without Retry-After."""
 _SAID = frozenset(SlackMethod)
-
-
-class CallBudget(Protocol):
-    """The budget of calls that all processes share."""
-
-    async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
-        """Takes up to `wanted` calls of a method. Raises StoreError."""
-
-    async def refused(self, method: str, retry_after: float, limits: SlackLimits) -> None:
-        """Records a 429. Raises StoreError."""
+UseBudget = Callable[[str, Callable[[Budget], Grant]], Awaitable[Grant]]
+"""Uses the budget of a method's calls, which all processes share. Raises StoreError."""
 
 
 class CallGate:
-    """The gate of a process. `limits` are Slack's."""
+    """The gate of a process: look-ups wait here until Slack's `limits` allow them. `yields`: see Budget."""
 
     def __init__(
         self,
-        budget: CallBudget,
+        budget: UseBudget,
         limits: SlackLimits = SLACK_LIMITS,
         *,
+        yields: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._budget = budget
         self._limits = limits
+        self._yields = yields
         self._sleep = sleep
         self._waiting: defaultdict[str, int] = defaultdict(int)
         self._taken: defaultdict[str, int] = defaultdict(int)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def enter(self, method: str) -> None:
-        """Waits until a method may be called. Raises ChatOverBudget if that takes too long. If the database is
+        """Waits until a method may be called. Raises ChatRateLimited if that takes too long. If the database is
         unavailable, the call is allowed.
         """
         if not self._is_limited(method):
@@ -123,13 +119,13 @@ class CallGate:
         finally:
             self._waiting[method] -= 1
 
-    async def refused(self, method: str, retry_after: float | None) -> None:
+    async def refused(self, method: str, retry_after: float) -> None:
         """Pauses a method in all processes for as long as Slack says."""
         if not self._is_limited(method):
             return
         self._taken[method] = 0
         try:
-            await self._budget.refused(method, _ASKED_FOR if retry_after is None else retry_after, self._limits)
+            await self._budget(method, lambda budget: budget.refuse(method, retry_after))
         except StoreError as error:
             logger.debug("the rate limit of %s could not be recorded: %s", method, error)
 
@@ -138,13 +134,15 @@ class CallGate:
         waited = 0.0
         while True:
             try:
-                grant = await self._budget.take(method, self._waiting[method], self._limits)
+                grant = await self._budget(
+                    method, lambda budget: budget.take(method, self._waiting[method], yields=self._yields)
+                )
             except StoreError:
                 return 1
             if grant.calls:
                 return grant.calls
             if waited + grant.wait > LONGEST_WAIT:
-                raise ChatOverBudget("ratelimited", retry_after=grant.wait, method=method)
+                raise ChatRateLimited("ratelimited", retry_after=grant.wait, method=method)
             await self._sleep(grant.wait)
             waited += grant.wait
 
@@ -243,22 +241,21 @@ class _Client(AsyncWebClient):
             self._called(api_method, chat_error_from(error), time.perf_counter() - began)
             if not isinstance(error, SlackApiError):
                 raise
-            chat_error = chat_error_from(error)
-            if isinstance(chat_error, ChatMissingScope):
-                self._missing_scopes.add(chat_error.scopes)
-            if isinstance(chat_error, ChatNotAllowed):
-                self._token_refused.set()
-            if isinstance(chat_error, ChatRateLimited):
-                raise await self._refused(api_method, chat_error) from None
+            match chat_error_from(error):
+                case ChatMissingScope() as missing:
+                    self._missing_scopes.add(missing.scopes)
+                case ChatNotAllowed():
+                    self._token_refused.set()
+                case ChatRateLimited() as limited:
+                    if self._gate is not None:
+                        await self._gate.refused(api_method, limited.retry_after)
+                    raise ChatRateLimited(limited.reason, retry_after=limited.retry_after, method=api_method) from None
+                case _:
+                    pass
             raise
         self._called(api_method, None, time.perf_counter() - began)
         self._missing_scopes.remove_granted(response.headers)
         return response
-
-    async def _refused(self, api_method: str, error: ChatRateLimited) -> ChatRateLimited:
-        if self._gate is not None:
-            await self._gate.refused(api_method, error.retry_after)
-        return ChatRateLimited(error.reason, retry_after=error.retry_after, method=api_method)
 
 
 def _channel_of(options: Mapping[str, Any]) -> tuple[str, str]:
@@ -315,6 +312,75 @@ def new_client(
     )
     client.proxy = slack_proxy(client.base_url)
     return client
+
+
+UNCERTAIN = frozenset(
+    {
+        "fatal_error",
+        "internal_error",
+        "request_timeout",
+        "service_unavailable",
+        "team_added_to_org",
+        "timeout",
+        "update_failed",
+    }
+)
+RATE_LIMITED = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_limited", "ratelimited"})
+
+
+class ErrorAnswer(LenientModel):
+    """The answer to a call that failed. `needed` and `provided` are scopes."""
+
+    error: Text = ""
+    needed: Text = ""
+    provided: Text = ""
+
+
+def chat_error_from(error: Exception) -> ChatError:
+    """Returns our error for a library's error."""
+    match error:
+        case ChatError():
+            return error
+        case SlackApiError():
+            return _error_answered(error)
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.InvalidURL():
+            return ChatUnreachable(type(error).__name__)
+        case TimeoutError():
+            return ChatUncertain("no_answer_in_time")
+        case _:
+            return ChatUncertain(type(error).__name__)
+
+
+def _error_answered(error: SlackApiError) -> ChatError:
+    response = error.response
+    status = getattr(response, "status_code", None) or getattr(response, "status", None)
+    answer = ErrorAnswer.read(getattr(response, "data", None))
+    code = answer.error
+    if (error_of_status := chat_error_of_status(status, getattr(response, "headers", {}), code)) is not None:
+        return error_of_status
+    if code in UNCERTAIN or not code:
+        return ChatUncertain(code or f"status_{status}")
+    if code == "missing_scope":
+        return ChatMissingScope(missing_scopes_in(answer.needed, answer.provided))
+    return _error_of_code(code, str(getattr(response, "api_url", "")))
+
+
+def chat_error_of_status(status: object, headers: Mapping[str, str], code: str = "") -> ChatError | None:
+    """Returns the error that a response's HTTP status means, if it alone says enough; `code` is Slack's own."""
+    if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITED:
+        return ChatRateLimited(code or "ratelimited", retry_after=retry_after_in(headers))
+    if isinstance(status, int) and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ChatUncertain(code or f"status_{status}")
+    return None
+
+
+def _error_of_code(code: str, url: str) -> ChatError:
+    """An unknown code counts as a rejection of this one call."""
+    if code == "not_in_channel":
+        return ChatNotInChannel(code)
+    if code in NOT_ALLOWED:
+        return ChatNotAllowed(code, words=refusal_of_call(url, code))
+    return ChatRejected(code)
 
 
 async def call(request: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from support.worlds.store_world import (
     claim_notices,
     refuse,
     say,
+    use_budget,
 )
 
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
@@ -70,7 +71,7 @@ async def test_concurrent_claims_share_the_budget(another_store: Opener) -> None
         *(claim_notices(store, f"owner {turn}", limits=FEW) for turn in range(4) for store in stores)
     )
     assert sum(map(len, claimed)) == 3
-    takes = (store.transact(lambda tx: tx.slack_calls.take("users.info", 2, FEW)) for store in stores)
+    takes = (use_budget(store, "users.info", lambda budget: budget.take("users.info", 2), FEW) for store in stores)
     assert sorted([grant.calls for grant in await asyncio.gather(*takes)]) == [0, 1, 2]
 
 

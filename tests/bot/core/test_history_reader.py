@@ -14,7 +14,6 @@ from bot.domain.requests.request import Arrival, WayIn
 from bot.errors import (
     ChatMissingScope,
     ChatNotInChannel,
-    ChatOverBudget,
     ChatRateLimited,
     ChatRejected,
     ChatUncertain,
@@ -115,11 +114,10 @@ async def test_whoever_lost_its_claim_hands_nothing_on(reading: Reading) -> None
 @pytest.mark.parametrize(
     ("fault", "after"),
     [
-        (ChatOverBudget("ratelimited", retry_after=20.0), 20.0),
         (ChatRateLimited("ratelimited", retry_after=70.0), 70.0),
         (ChatUncertain("no_answer_in_time"), 2.0),
     ],
-    ids=["others need the limits", "429", "no answer"],
+    ids=["429", "no answer"],
 )
 async def test_it_is_read_later_if_slack_does_not_answer_now(reading: Reading, fault: Exception, after: float) -> None:
     reading.write("C1", "1.000001", "one", 100)

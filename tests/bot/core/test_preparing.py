@@ -16,7 +16,7 @@ from bot.domain.requests.request import Action, Attachments, Reply, RequestConte
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import (
     ChatMissingScope,
-    ChatOverBudget,
+    ChatRateLimited,
     ChatRejected,
     ChatUnreachable,
     JobApiRejected,
@@ -192,7 +192,7 @@ async def test_preparing_is_given_up_after_some_minutes_with_an_explanation(worl
 
 async def test_waiting_for_slacks_rate_limit_is_not_an_attempt(world: CoreWorld) -> None:
     """Nothing fails and nothing is given up, though there are more attempts than the limit."""
-    world.reading.faults = [ChatOverBudget("ratelimited", retry_after=20.0, method="users.info")] * 34
+    world.reading.faults = [ChatRateLimited("ratelimited", retry_after=20.0, method="users.info")] * 34
     await world.start()
     await world.pass_time(1_200)
     assert world.job_api.created == ["Do it"]
@@ -202,7 +202,7 @@ async def test_waiting_for_slacks_rate_limit_is_not_an_attempt(world: CoreWorld)
 
 async def test_skipped_lookups_are_not_attempts(world: CoreWorld) -> None:
     """The number of real attempts is the same, however many waits are between them."""
-    busy, away = ChatOverBudget("ratelimited", retry_after=5.0), ChatUnreachable("down")
+    busy, away = ChatRateLimited("ratelimited", retry_after=5.0), ChatUnreachable("down")
     world.reading.faults = [busy, busy, away, away] * 100
     await world.start()
     for _ in range(3):

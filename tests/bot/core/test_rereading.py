@@ -9,7 +9,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.context.fetched_parts import PATIENCE
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Reply, RequestState, WayIn
-from bot.errors import ChatError, ChatNotInChannel, ChatOverBudget, ChatRateLimited, ChatUnreachable, JobApiUnreachable
+from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatUnreachable, JobApiUnreachable
 from bot.notices.notice import Reaction
 from bot.service.start import request_id, source_key
 
@@ -225,7 +225,7 @@ async def test_what_another_process_was_preparing_when_it_died_is_read_again(wor
     assert world.job_api.messages["job-1"] == ["second"]
 
 
-@pytest.mark.parametrize("error", [ChatUnreachable("timeout"), ChatRateLimited("429"), ChatOverBudget("429")])
+@pytest.mark.parametrize("error", [ChatUnreachable("timeout"), ChatRateLimited("429")])
 async def test_a_reply_waits_while_slack_cannot_be_asked_but_not_for_ever(
     world: CoreWorld, error: ChatError, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,11 +18,9 @@ from bot.domain.deliver import (
     DeliveryUncertain,
     GiveUp,
     NotAllowed,
-    RateLimited,
     RetryLater,
     Unreachable,
     after_failure,
-    rate_limit_delay,
 )
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import JobFailed
@@ -34,7 +32,6 @@ TELL = replace(NOTICE, message=ActionAnswered("UANA", ActionAnswer.SENT_AGAIN))
 waits = st.none() | st.floats(0.0, 100_000.0)
 reasons = st.sampled_from(["timeout", "ratelimited", "invalid_blocks"])
 failures: st.SearchStrategy[DeliveryFailure] = st.one_of(
-    st.builds(RateLimited, reasons, waits),
     st.builds(Unreachable, reasons, waits),
     st.builds(DeliveryUncertain, reasons),
     st.builds(NotAllowed, reasons),
@@ -59,15 +56,15 @@ def test_every_failure_is_kept_and_retried_after_its_delay(
     decision = after_failure(notice, failure, jitter=jitter)
     assert decision.reason == failure.reason
     if isinstance(decision, RetryLater):
-        asked = failure.retry_after if isinstance(failure, RateLimited | Unreachable) else None
+        asked = failure.retry_after if isinstance(failure, Unreachable) else None
         assert decision.due_in >= (asked or 0.0)
         assert decision.due_in > 0.0 or decision.without_blocks
 
 
 @given(notices, failures)
-def test_only_rate_limits_are_retried_forever(notice: Notice, failure: DeliveryFailure) -> None:
+def test_no_failure_is_retried_forever(notice: Notice, failure: DeliveryFailure) -> None:
     decision = after_failure(replace(notice, attempts=MAX_ATTEMPTS, without_blocks=True), failure)
-    assert isinstance(decision, RetryLater) == isinstance(failure, RateLimited)
+    assert isinstance(decision, GiveUp)
 
 
 @given(notices, failures)
@@ -104,20 +101,10 @@ def test_retries_slow_down_to_one_a_minute(attempts: int, jitter: float) -> None
         (Unreachable("down"), 1.0),
         (Unreachable("down", 40.0), 40.0),
         (NotAllowed("token_revoked", "It was revoked."), NOT_ALLOWED_DELAY),
-        (RateLimited("ratelimited"), 1.0),
-        (RateLimited("ratelimited", 30.0), 30.0),
-        (RateLimited("ratelimited", 0.0), 1.0),
     ],
 )
 def test_a_first_attempt_that_certainly_did_not_arrive_is_repeated(failure: DeliveryFailure, due_in: float) -> None:
     assert after_failure(NOTICE, failure) == RetryLater(due_in, failure.reason)
-
-
-def test_a_rate_limit_holds_the_channel_as_long_as_the_notice() -> None:
-    limit = RateLimited("ratelimited")
-    decision = after_failure(NOTICE, limit, jitter=0.9)
-    assert isinstance(decision, RetryLater)
-    assert rate_limit_delay(NOTICE, limit, jitter=0.9) == decision.due_in
 
 
 def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:

@@ -2,11 +2,11 @@
 
 from prometheus_client import CollectorRegistry
 
-from bot.app.metrics.counts import outcome_of
+from bot.app.metrics.counts import Counts, outcome_of
 from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
-from bot.app.metrics.readings import Readings, open_metrics
+from bot.app.metrics.readings import Readings
 from bot.domain.slack_limits import SLACK_LIMITS
-from bot.errors import ChatMissingScope, ChatOverBudget, JobApiBusy, StoreUnavailable
+from bot.errors import ChatMissingScope, ChatRateLimited, JobApiBusy, StoreUnavailable
 from bot.store.upkeep.backlog import Backlog, QueueLength
 
 WELL = Readings(ready=True, parts=(), socket=None, free_bytes=None)
@@ -31,11 +31,6 @@ class Database:
         return PrometheusPage(registry, lambda: WELL, self.read, SLACK_LIMITS, monotonic=lambda: self.now)
 
 
-def counted() -> tuple[CollectorRegistry, PrometheusCounts]:
-    registry = CollectorRegistry()
-    return registry, PrometheusCounts(registry, SLACK_LIMITS)
-
-
 async def test_queues_are_measured_periodically_by_their_known_names() -> None:
     database, registry = Database(), CollectorRegistry()
     page = database.page(registry)
@@ -55,27 +50,29 @@ async def test_queues_are_measured_periodically_by_their_known_names() -> None:
 
 
 async def test_a_database_outage_is_shown_and_hides_no_other_metric() -> None:
-    database, (registry, counts) = Database(), counted()
+    database, counts = Database(), PrometheusCounts(SLACK_LIMITS)
     database.away = True
     counts.polled("changed")
-    shown = (await database.page(registry).render()).decode()
+    shown = (await database.page(counts.registry).render()).decode()
     assert "pagehand_database_readable 0.0" in shown
     assert 'pagehand_polls_total{outcome="changed"} 1.0' in shown
     assert "pagehand_queue_rows{" not in shown
 
 
 def test_label_values_are_known_words() -> None:
-    registry, counts = counted()
+    counts = PrometheusCounts(SLACK_LIMITS)
     counts.slack_called("chat.postMessage", ChatMissingScope(("chat:write",)), 0.1)
     counts.slack_called("somebody.elses/../method", KeyError("words"), 0.1)
-    labels = [sample.labels for family in registry.collect() for sample in family.samples if "count" in sample.name]
+    labels = [
+        sample.labels for family in counts.registry.collect() for sample in family.samples if "count" in sample.name
+    ]
     assert {"method": "chat.postMessage", "outcome": "missing_scope"} in labels
     assert {"method": "other", "outcome": "other"} in labels
     assert (outcome_of(None), outcome_of(JobApiBusy("x"))) == ("ok", "busy")
-    assert outcome_of(ChatOverBudget("x", method="m")) == "over_budget"
+    assert outcome_of(ChatRateLimited("x", method="m")) == "rate_limited"
 
 
 def test_without_an_endpoint_nothing_is_counted() -> None:
-    metrics = open_metrics(served=False)
-    assert metrics.page is None
-    metrics.counts.polled("changed")
+    counts = Counts()
+    counts.polled("changed")
+    assert counts.page(lambda: WELL, Database().read) is None

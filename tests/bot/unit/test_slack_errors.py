@@ -14,7 +14,8 @@ from bot.errors import (
     ChatRejected,
     ChatUncertain,
 )
-from bot.slack.sending.api_errors import APP_TOKEN, BOT_TOKEN, NOT_ALLOWED, chat_error_from, refusal
+from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, NOT_ALLOWED, refusal
+from bot.slack.sending.web_api import chat_error_from
 
 EVERY_METHOD: dict[type[ChatError], str] = {
     ChatNotAllowed: "accesslimited account_inactive ekm_access_denied invalid_auth not_allowed_token_type not_authed "

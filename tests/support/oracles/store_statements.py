@@ -29,6 +29,7 @@ from support.worlds.store_world import (
     refuse,
     save_polls,
     unchanged,
+    use_budget,
 )
 
 from bot.domain.context.fetched_parts import FetchedParts, FileOutcome
@@ -47,7 +48,6 @@ from bot.domain.requests.request import (
     RequestKind,
     RequestState,
 )
-from bot.domain.slack_limits import SLACK_LIMITS
 from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin, ThreadState
 from bot.notices.answers import PostNotDelivered
 from bot.notices.job import RecordDamaged
@@ -370,7 +370,7 @@ async def _call_slack(store: Store, clock: FakeClock) -> None:
     (item,) = await claim_notices(store)
     done = ReactionProgress((Reaction.RECORDED,), done=True)
     assert await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", done))
-    assert (await store.transact(lambda tx: tx.slack_calls.take("users.info", 2, SLACK_LIMITS))).calls == 2
+    assert (await use_budget(store, "users.info", lambda budget: budget.take("users.info", 2))).calls == 2
     await refuse(store, "chat.postMessage", "C9", 1.0)
     await store.transact(lambda tx: tx.slack_calls.posted("C9", failed=True))
 

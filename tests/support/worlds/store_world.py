@@ -8,7 +8,7 @@ from support.fakes.slack_limits import ANY_NUMBER
 
 from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Request, RequestKind, RequestState
-from bot.domain.slack_limits import SlackLimits
+from bot.domain.slack_limits import Budget, Grant, SlackLimits
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import JobStarted
@@ -134,7 +134,13 @@ async def claim_notices(
 
 async def refuse(store: Store, method: str, channel_id: str, retry_after: float = 600.0) -> None:
     """Records a 429 of Slack."""
-    await store.transact(lambda tx: tx.slack_calls.refused(method, channel_id, retry_after, ANY_NUMBER))
+    await use_budget(store, method, lambda budget: budget.refuse(method, retry_after, channel_id))
+
+
+async def use_budget(
+    store: Store, method: str, use: Callable[[Budget], Grant], limits: SlackLimits = ANY_NUMBER
+) -> Grant:
+    return await store.transact(lambda tx: tx.slack_calls.with_budget([method], limits, use))
 
 
 async def claim_polls(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:
