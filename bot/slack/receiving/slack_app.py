@@ -27,7 +27,6 @@ from bot.slack.receiving.listeners import (
     catch_all,
     channels,
     commands,
-    edits,
     home,
     messages,
     modals,
@@ -45,7 +44,7 @@ from bot.slack.sending.web_api import quiet_libraries, quiet_logger
 
 logger = logging.getLogger(__name__)
 
-LISTENERS = (commands, edits, messages, reactions, channels, buttons)
+LISTENERS = (commands, messages, reactions, channels, buttons)
 """The listeners in order: the first one that matches a payload gets it. `catch_all` answers the rest."""
 
 

@@ -1,9 +1,9 @@
 """What message listeners decide before the service is called: whose a post by a tool is, and what a message says."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from slack_bolt.context.async_context import AsyncBoltContext
 from support.fakes.slack_payloads import event_of
 from support.machine.machine import Machine
 from support.worlds.fault_world import Process
@@ -15,7 +15,7 @@ from bot.errors import AuthorUnknown
 from bot.runtime.health.outages import RecordingHealth
 from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.dependencies import Dependencies, context_with
-from bot.slack.receiving.listeners import messages
+from bot.slack.receiving.listeners.messages import MessageListeners
 from bot.slack.receiving.modals.opener import Admission
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
@@ -53,22 +53,15 @@ class Listeners:
         self._process = process
         self._received: list[tuple[Reply, bool]] = []
         self._recorder = RequestRecorder(cast("Any", None), RecordingHealth(process.clock.monotonic))
-        self._listeners: dict[str, Callable[[dict[str, Any], Any], Awaitable[None]]] = {}
-        messages.register(
-            cast("Any", self),
-            Dependencies(
-                service=cast("Any", self),
-                recorder=self._recorder,
-                ephemeral_sender=cast("Any", None),
-                message_context=MessageContext(),
-                identity=IDENTITY,
-                authors=Authors(_Directory(process), self._recorder),
-            ),
+        dependencies = Dependencies(
+            service=cast("Any", self),
+            recorder=self._recorder,
+            ephemeral_sender=cast("Any", None),
+            message_context=MessageContext(),
+            identity=IDENTITY,
+            authors=Authors(_Directory(process), self._recorder),
         )
-
-    def event(self, name: str) -> Callable[[Any], None]:
-        """Registers a listener, in place of Bolt."""
-        return lambda listener: self._listeners.update({name: listener})
+        self._listeners = MessageListeners(dependencies)
 
     async def receive(self, reply: Reply) -> bool:
         """Hands a reply to the process's service."""
@@ -103,7 +96,7 @@ class Listeners:
 
     async def _hear(self, reply: Reply, *, by_tool: bool) -> None:
         body = event_of(reply, IDENTITY.bot_user_id, by_tool=by_tool)
-        await self._listeners["message"](body, context_with(reply.arrival))
+        await self._listeners.on_message(body, AsyncBoltContext(context_with(reply.arrival)))
 
 
 def is_refused_at_once(process: Process, command: NewJob) -> bool:

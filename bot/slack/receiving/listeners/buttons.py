@@ -3,6 +3,7 @@ bot.slack.receiving.listeners.modals.
 """
 
 import logging
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import user_of
 from bot.slack.receiving.payloads.interactions import ClickPayload
 from bot.slack.receiving.payloads.payload import known_ts
-from bot.slack.receiving.request_recorder import RecordingOutcome
+from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
 from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED
@@ -94,25 +95,33 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 
 
 async def handle_click(payload: ClickPayload, dependencies: Dependencies) -> None:
-    """Records what a button asks for. Slack shows no text in answer to a click, so a failure gets its own message."""
+    """Records what a button asks for."""
     click = read_click(payload, dependencies)
     action = read_action(click) if click else None
-    if click is None or action is None:
-        return
-    recorder, call = dependencies.recorder, _act(action, click, dependencies)
-    if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
-        recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
+    if click is not None and action is not None:
+        await _record(dependencies.service.act(action), click, dependencies.recorder)
 
 
 async def handle_follow_up(payload: ClickPayload, dependencies: Dependencies) -> None:
     """Records the text of a button or an option as a follow-up, as if the person had written it."""
     click = read_click(payload, dependencies)
     thread_id, _, prompt = click.value.partition("/") if click else ("", "", "")
-    if click is None or not (thread_id and prompt):
-        return
-    written = Written(click.person, thread_id, displayable(prompt), _personal_key(payload, click), WayIn.BUTTON)
-    recorder, call = dependencies.recorder, _follow_up(written, click, dependencies)
-    if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
+    if click is not None and thread_id and prompt:
+        key = _personal_key(payload, click)
+        written = Written(click.person, thread_id, displayable(prompt), key, WayIn.BUTTON)
+        await _record(dependencies.service.follow_up(written), click, dependencies.recorder)
+
+
+async def _record(call: Awaitable[bool], click: Click, recorder: RequestRecorder) -> None:
+    """Awaits a call that returns whether the click's subject is known. Slack shows no text in answer to a click, so a
+    failure gets its own message.
+    """
+
+    async def recorded() -> None:
+        if not await call and click.channel_id:
+            recorder.tell_in_background(click.person, click.channel_id, NO_RECORD)
+
+    if await recorder.record_interaction(recorded(), click.person, click.channel_id) is RecordingOutcome.FAILED:
         recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
 
 
@@ -123,17 +132,6 @@ def _personal_key(payload: ClickPayload, click: Click) -> str:
         return click.source_key
     said = click.action_id if click.action_id != blocks.CHOOSE_ANSWER else f"{click.action_id}/{digest(click.value)}"
     return f"said/{payload.workspace_id}/{click.channel_id}/{message_ts}/{said}/{click.person.id}"
-
-
-async def _follow_up(written: Written, click: Click, dependencies: Dependencies) -> None:
-    if not await dependencies.service.follow_up(written) and click.channel_id:
-        dependencies.recorder.tell_in_background(click.person, click.channel_id, NO_RECORD)
-
-
-async def _act(action: Action, click: Click, dependencies: Dependencies) -> None:
-    known = await dependencies.service.act(action)
-    if not known and click.channel_id:
-        dependencies.recorder.tell_in_background(click.person, click.channel_id, NO_RECORD)
 
 
 def read_click(payload: ClickPayload, dependencies: Dependencies) -> Click | None:

@@ -1,20 +1,48 @@
-"""Messages that people write in threads, to Pagehand, and in direct messages."""
+"""Messages that people write in threads, to Pagehand, and in direct messages; their edits and deletions.
 
+It is read from top to bottom: what Slack reports, whose message it is, and what a message asks for, in a thread or at
+the beginning of one.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_never
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.domain.commands.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
-from bot.domain.commands.options import WrongOption
+from bot.domain.commands.commands import (
+    Aside,
+    Blank,
+    FollowUp,
+    Help,
+    NoWords,
+    OnlyEmoji,
+    Start,
+    Thanks,
+    parse_prompt,
+    parse_reply,
+    parse_request,
+    says_new,
+)
+from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.people.members import Account
-from bot.domain.requests.request import Reply
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import MessageVersion, Reply, WayIn
+from bot.domain.threads.reply_rules import may_ask
+from bot.domain.threads.thread import ThreadOrigin
+from bot.errors import StoreError
+from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
-from bot.slack.receiving.listeners.new_jobs import handle_request, is_forwarded_alone, tell
-from bot.slack.receiving.payloads.events import MessagePayload
+from bot.slack.receiving.payloads.edited_message import deleted_reply, is_deletion, read_edit
+from bot.slack.receiving.payloads.events import MessagePayload, RevisionPayload
 from bot.slack.receiving.payloads.person_message import PersonMessage, read_message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.ephemeral_texts import (
+    edited_too_late,
     forwarded_alone,
     help_text,
     task_missing,
@@ -24,89 +52,213 @@ from bot.slack.rendering.ephemeral_texts import (
     wrong_option,
 )
 
+EVENTS = ("message", "app_mention")
+"""A message that mentions the bot comes as both events, in any order; the service recognizes it by its `ts`."""
 
-async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records a reply, or tells its author that there is no job for it."""
-    parsed = parse_reply(
-        message.text,
-        bot_user_id=dependencies.identity.bot_user_id,
-        among_people=not message.in_direct_message,
-        has_attachments=bool(message.attachments),
-    )
-    match parsed:
-        case Aside():
+
+def register(app: AsyncApp, dependencies: Dependencies) -> None:
+    """Listens for messages."""
+    listeners = MessageListeners(dependencies)
+    # The first listener that matches gets an event, so those for single subtypes come before that for all messages.
+    app.event({"type": "message", "subtype": "message_changed"})(listeners.on_edit)
+    app.event({"type": "message", "subtype": "message_deleted"})(listeners.on_deletion)
+    for event in EVENTS:
+        app.event(event)(listeners.on_message)
+
+
+@dataclass(frozen=True)
+class MessageListeners:
+    """The listeners and their dependencies."""
+
+    dependencies: Dependencies
+
+    async def on_message(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+        """Handles a message that was just written."""
+        payload, identity = MessagePayload.read(body), self.dependencies.identity
+        message = read_message(payload, identity, arrival_in(context))
+        if message is None or not message.may_concern_us:
             return
-        case OnlyEmoji(words):
-            await dependencies.service.receive(_reply(message, words))
-        case NoWords():
-            await _without_words(message, dependencies)
-        case FollowUp(prompt):
-            await _record(_reply(message, prompt), message, dependencies)
-        case Word(ThreadWord.HELP):
-            await _help(message, dependencies)
-        case UnclearWord(meant):
-            await _unclear(message, meant, dependencies)
-        case Word(word, prompt):
-            await _word(message, word, prompt, dependencies)
-        case _:
-            assert_never(parsed)
+        match self._account(payload.event, message.person.id, lambda: self.on_message(body, context)):
+            case Account.PERSON:
+                await self._handle(message)
+            case Account.WORKFLOW if message.mentions_us:
+                service, workflow_id = self.dependencies.service, message.person.id
+                await service.introduce(identity.team_id, message.channel_id, workflow_id=workflow_id)
+            case Account.WORKFLOW | Account.BOT:
+                return
+
+    async def on_edit(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+        """Records an edit. If it concerns no job we know, it is handled like a new message while the message is recent,
+        or if it is a word for Pagehand now; later its author is told that an edit asks for nothing.
+        """
+        payload = RevisionPayload.read(body)
+        if is_deletion(payload):
+            await self.on_deletion(body)
+            return
+        edit = read_edit(payload, self.dependencies.identity, arrival_in(context))
+        if edit is None:
+            return
+        message, reply = edit.message, edit.reply
+        author = self._account(payload.event.message, reply.person.id, lambda: self.on_edit(body, context))
+        if author is not Account.PERSON or await self.dependencies.service.revise(reply) or not message.is_to_us:
+            return
+        if reply.word is not None or may_ask(message.ts, message.edited_at):
+            await self._handle(message)
+        elif not reply.withdrawn and (reply.text or reply.attachments):
+            self._tell(message, edited_too_late(self.dependencies.message_context))
+
+    async def on_deletion(self, body: dict[str, Any]) -> None:
+        """Records a deletion."""
+        payload = RevisionPayload.read(body)
+        reply, before = deleted_reply(payload, self.dependencies.identity), payload.event.previous_message
+        if reply is None:
+            return
+        again = partial(self.on_deletion, body)
+        if before is None or self._account(before, reply.person.id, again) is Account.PERSON:
+            await self.dependencies.service.revise(reply)
+
+    def _account(self, message: SlackMessage, author_id: str, again: Callable[[], Awaitable[None]]) -> Account:
+        return self.dependencies.authors.account(message, author_id, again)
+
+    # -- what a message asks for ---------------------------------------------------------------------------------------
+
+    async def _handle(self, message: PersonMessage) -> None:
+        if message.thread_ts:
+            await self._reply(message)
+        elif message.is_to_us:
+            await self._request(message)
+
+    async def _reply(self, message: PersonMessage) -> None:
+        """Records a reply in a thread, or tells its author that there is no job for it."""
+        context = self.dependencies.message_context
+        parsed = parse_reply(
+            message.text,
+            bot_user_id=self.dependencies.identity.bot_user_id,
+            among_people=not message.in_direct_message,
+            has_attachments=bool(message.attachments),
+        )
+        match parsed:
+            case OnlyEmoji(words):
+                await self.dependencies.service.receive(_reply_of(message, words))
+            case NoWords() if message.attachments:
+                alone = self._is_forwarded_alone(message)
+                await self._record(message, "", no_job=forwarded_alone(message.ts, message.thread_ts) if alone else "")
+            case NoWords() if message.mentions_us:
+                self._tell(message, help_text(context))
+            case Aside() | NoWords():
+                return
+            case FollowUp(prompt):
+                await self._record(message, prompt)
+            case Word(ThreadWord.HELP):
+                await self._record(message, "", ThreadWord.HELP, no_job=help_text(context))
+            case UnclearWord(meant):
+                await self._record(message, meant, ThreadWord.HELP, no_job=word_meant(meant))
+            case Word(word, prompt):
+                await self._word(message, word, prompt)
+            case _:
+                assert_never(parsed)
+
+    async def _word(self, message: PersonMessage, word: ThreadWord, prompt: str) -> None:
+        context, asked = self.dependencies.message_context, parse_prompt(prompt)
+        if word is ThreadWord.NEW and isinstance(asked, WrongOption | Blank):
+            self._tell(message, wrong_option(asked) if isinstance(asked, WrongOption) else task_missing(context))
+        else:
+            await self._record(message, prompt, word, no_job=word_without_job(word, context))
+
+    async def _record(
+        self, message: PersonMessage, text: str, word: ThreadWord | None = None, *, no_job: str | ChatMessage = ""
+    ) -> None:
+        """Records a reply, or a word for Pagehand in it. `no_job` is what its author is told if there is no job and it
+        was written to us; help is given under messages of ours, too, elsewhere that the job is unknown.
+        """
+        if await self.dependencies.service.receive(_reply_of(message, text, word)):
+            return
+        if message.answers_us and word is not ThreadWord.HELP:
+            self._tell(message, unknown_job(self.dependencies.message_context))
+        elif no_job and (message.is_to_us or message.answers_us):
+            self._tell(message, no_job)
+
+    async def _request(self, message: PersonMessage) -> None:
+        """Records the job that a message at the beginning of a thread asks for, or tells its author why there is none.
+        Thanks in a direct message get a reaction; elsewhere nobody knows what they are for.
+        """
+        context, bot_user_id = self.dependencies.message_context, self.dependencies.identity.bot_user_id
+        asked = parse_request(message.text, bot_user_id=bot_user_id, has_attachments=bool(message.attachments))
+        match asked:
+            case Thanks() if message.in_direct_message:
+                await self.dependencies.service.thank(_reply_of(message, message.text))
+            case Aside() | Thanks():
+                return
+            case Start(prompt, options):
+                await self._start(message, prompt, options)
+            case Blank(options):
+                await self._without_task(message, options)
+            case Help(meant):
+                self._tell(message, help_text(context, meant))
+            case WrongOption():
+                self._tell(message, wrong_option(asked))
+            case UnclearWord(meant):
+                self._tell(message, word_meant(meant))
+            case Word(word):
+                self._tell(message, word_without_job(word, context))
+            case _:
+                assert_never(asked)
+
+    async def _without_task(self, message: PersonMessage, options: Options) -> None:
+        """Starts a job for a file without text; otherwise asks the author what to do."""
+        context = self.dependencies.message_context
+        if self._is_forwarded_alone(message):
+            self._tell(message, forwarded_alone(message.ts))
+        elif message.attachments:
+            await self._start(message, "", options)
+        else:
+            self._tell(message, help_text(context) if options == NO_OPTIONS else task_missing(context))
+
+    async def _start(self, message: PersonMessage, prompt: str, options: Options) -> None:
+        job = NewJob(
+            person=message.person,
+            channel_id=message.channel_id,
+            prompt=prompt,
+            source_key=message.key,
+            way_in=WayIn.DIRECT_MESSAGE if message.in_direct_message else WayIn.MENTION,
+            project_said=options.project,
+            quiet=options.quiet or None,
+            thread_ts=message.ts,
+            message_ts=message.ts,
+            edited_at=message.edited_at,
+            origin=ThreadOrigin.REQUEST,
+            attachments=message.attachments,
+            may_be_reply=message.in_direct_message
+            and options == NO_OPTIONS
+            and not says_new(message.text, self.dependencies.identity.bot_user_id),
+            arrival=message.arrival,
+        )
+        await self.dependencies.service.start(job)
+
+    def _is_forwarded_alone(self, message: PersonMessage) -> bool:
+        """Returns whether a message was forwarded without text or a file, so the author has to be asked what to do with
+        it. Without modals, they cannot be asked.
+        """
+        held = message.attachments
+        return bool(held.forwarded) and not held.files and self.dependencies.opener is not None
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _tell(self, message: PersonMessage, words: str | ChatMessage) -> None:
+        """Tells a message's author something privately, once, even if Slack sends it again to another process."""
+        if self.dependencies.told.is_first(f"{message.key}/{message.edited_at}"):
+            self.dependencies.recorder.in_background(self._tell_once(message, words), name="answering a message")
+
+    async def _tell_once(self, message: PersonMessage, words: str | ChatMessage) -> None:
+        version = MessageVersion(message.channel_id, message.ts, message.person.id, message.edited_at)
+        with suppress(StoreError):  # then rather twice than not at all
+            if not await self.dependencies.service.is_first_answer(version):
+                return
+        recorder, thread_ts = self.dependencies.recorder, message.thread_ts
+        recorder.tell_in_background(message.person, message.channel_id, words, thread_ts=thread_ts)
 
 
-async def _without_words(message: PersonMessage, dependencies: Dependencies) -> None:
-    if message.attachments:
-        known = await _record(_reply(message, ""), message, dependencies)
-        to_us = message.mentions_us or message.in_direct_message
-        if not known and to_us and not message.answers_us and is_forwarded_alone(message, dependencies):
-            tell(message, forwarded_alone(message.ts, message.thread_ts), dependencies)
-    elif message.mentions_us:
-        tell(message, help_text(dependencies.message_context), dependencies)
-
-
-async def _record(reply: Reply, message: PersonMessage, dependencies: Dependencies) -> bool:
-    known = await dependencies.service.receive(reply)
-    if not known and message.answers_us:
-        tell(message, unknown_job(dependencies.message_context), dependencies)
-    return known
-
-
-async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependencies: Dependencies) -> None:
-    """Records a word for Pagehand. If there is no job, its author is told."""
-    if word is ThreadWord.NEW and (wrong := _wrong_in(prompt, dependencies)):
-        tell(message, wrong, dependencies)
-        return
-    reply = _reply(message, prompt, word)
-    if not await dependencies.service.receive(reply):
-        if message.answers_us:
-            tell(message, unknown_job(dependencies.message_context), dependencies)
-        elif message.mentions_us or message.in_direct_message:
-            tell(message, word_without_job(word, dependencies.message_context), dependencies)
-
-
-async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Returns help if there is no job and the message is for us; in other people's threads, the word is not for us."""
-    to_us = message.mentions_us or message.in_direct_message or message.answers_us
-    reply = _reply(message, "", ThreadWord.HELP)
-    if not await dependencies.service.receive(reply) and to_us:
-        tell(message, help_text(dependencies.message_context), dependencies)
-
-
-async def _unclear(message: PersonMessage, meant: ThreadWord, dependencies: Dependencies) -> None:
-    """As `_help`, about a word that was probably meant for us."""
-    to_us = message.mentions_us or message.in_direct_message or message.answers_us
-    reply = _reply(message, meant, ThreadWord.HELP)
-    if not await dependencies.service.receive(reply) and to_us:
-        tell(message, word_meant(meant), dependencies)
-
-
-def _wrong_in(prompt: str, dependencies: Dependencies) -> str:
-    """Returns what is wrong with a request for another job; empty if it can be started."""
-    asked = parse_prompt(prompt)
-    if isinstance(asked, WrongOption):
-        return wrong_option(asked)
-    return task_missing(dependencies.message_context) if isinstance(asked, Blank) else ""
-
-
-def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) -> Reply:
+def _reply_of(message: PersonMessage, text: str, word: ThreadWord | None = None) -> Reply:
     return Reply(
         person=message.person,
         channel_id=message.channel_id,
@@ -120,36 +272,3 @@ def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) ->
         in_direct_message=message.in_direct_message,
         arrival=message.arrival,
     )
-
-
-EVENTS = ("message", "app_mention")
-"""A message that mentions the bot comes as both events, in any order; the service recognizes it by its `ts`."""
-
-
-def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for messages. Must come after the listeners for single subtypes."""
-
-    async def on_message(body: dict[str, Any], context: AsyncBoltContext) -> None:
-        payload = MessagePayload.read(body)
-        message = read_message(payload, dependencies.identity, arrival_in(context))
-        if message is None or not message.may_concern_us:
-            return
-        match dependencies.authors.account(payload.event, message.person.id, lambda: on_message(body, context)):
-            case Account.PERSON:
-                await handle_message(message, dependencies)
-            case Account.WORKFLOW if message.mentions_us:
-                team_id, workflow_id = dependencies.identity.team_id, message.person.id
-                await dependencies.service.introduce(team_id, message.channel_id, workflow_id=workflow_id)
-            case Account.WORKFLOW | Account.BOT:
-                return
-
-    for event in EVENTS:
-        app.event(event)(on_message)
-
-
-async def handle_message(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records what a message asks for, if anything."""
-    if message.thread_ts:
-        await handle_reply(message, dependencies)
-    elif message.mentions_us or message.in_direct_message:
-        await handle_request(message, dependencies)

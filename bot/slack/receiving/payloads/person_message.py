@@ -44,7 +44,12 @@ class PersonMessage:
     @property
     def may_concern_us(self) -> bool:
         """Whether it may have an effect."""
-        return bool(self.thread_ts) or self.mentions_us or self.in_direct_message
+        return bool(self.thread_ts) or self.is_to_us
+
+    @property
+    def is_to_us(self) -> bool:
+        """Whether it is written to Pagehand."""
+        return self.mentions_us or self.in_direct_message
 
     @property
     def key(self) -> str:
