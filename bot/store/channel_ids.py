@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Executable, Text, bindparam, func, select, update
 
 from bot.store.schema.tables import channel_ids
-from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store.session import InsertInto, Part, for_each_dialect
 
 _LOCK = select(func.pg_advisory_xact_lock(7_402))
 """The key of the lock under which changes are recorded one at a time, so that each builds on the one before it."""
@@ -34,11 +34,8 @@ def _keep_newest(into: InsertInto) -> Executable:
 _KEEP = for_each_dialect(_keep_newest)
 
 
-class ChannelIds:
+class ChannelIds(Part):
     """The ids of channels whose id Slack changed."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def changed(self, old: str, new: str, at: float) -> None:
         """Records that a channel has another id since a time; in any order, and any number of times."""
@@ -62,4 +59,4 @@ class ChannelIds:
 
     async def _keep(self, channel_id: str, first: str, at: float) -> None:
         values = {"channel_id": channel_id, "known_as": first, "changed_at": at, "recorded_at": self._session.now}
-        await self._session.execute(_KEEP[self._session.dialect], values)
+        await self._session.execute(_KEEP, values)

@@ -32,7 +32,7 @@ from bot.errors import UnreadableRow
 from bot.store.schema.gap_tables import gaps
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import NoticeState, notices, polls, request_files, requests, threads
-from bot.store.session import Session
+from bot.store.session import Part, Session
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -165,11 +165,8 @@ def read_each(
     return readable, unreadable
 
 
-class Claims:
+class Claims(Part):
     """Claims of every kind."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def release(self, owner: str) -> None:
         """Frees everything that `owner` holds. Polls keep their due times; notices and requests become due at once,

@@ -12,7 +12,7 @@ from bot.domain.requests.request import MessageVersion, Reply
 from bot.notices.notice import Delivery
 from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import early_replies, message_versions, notices, threads
-from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store.session import InsertInto, Part, for_each_dialect
 
 _CARDS_ON_THEIR_WAY = (  # those that begin a thread; the place of other cards is known before they are posted
     select(threads.c.created_at)
@@ -56,13 +56,10 @@ def _keep_newest(into: InsertInto) -> Executable:
 _KEEP = for_each_dialect(_keep_newest)
 
 
-class EarlyReplies:
+class EarlyReplies(Part):
     """Replies whose thread is unknown while a card is being posted to their channel: people can answer a card in Slack
     before we know its `ts`.
     """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def keep(self, reply: Reply) -> bool:
         """Stores a reply; False if no card that begins a thread is being posted. Of several versions of a reply, the
@@ -75,7 +72,7 @@ class EarlyReplies:
             reply = replace(reply, thread_ts=kept[0][early_replies.c.thread_ts] if kept else "")
         if not _may_be_one_of(expected, reply.thread_ts):
             return False
-        await session.execute(_KEEP[session.dialect], early_reply_values(reply))
+        await session.execute(_KEEP, early_reply_values(reply))
         return True
 
     async def are_expected(self, channel_id: str, thread_ts: str) -> bool:
@@ -135,19 +132,16 @@ _ANSWER = for_each_dialect(_answer_newest)
 _NOTE = for_each_dialect(_keep_newest_version)
 
 
-class MessageVersions:
+class MessageVersions(Part):
     """Recently seen versions of messages. Slack delivers unacknowledged messages again, so an edit or a deletion can
     come before the message itself.
     """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def note(self, version: MessageVersion) -> bool:
         """Records that a version came; False if a newer one came before. Other versions of the message wait for the end
         of this transaction. Call it before anything else is locked.
         """
-        newest = await self._session.execute(_NOTE[self._session.dialect], self._values(version))
+        newest = await self._session.execute(_NOTE, self._values(version))
         return bool(newest.scalar_one() == version.edited_at)
 
     async def answer(self, version: MessageVersion) -> bool:
@@ -155,7 +149,7 @@ class MessageVersions:
         one.
         """
         values = self._values(version) | {"answered": version.edited_at}
-        return (await self._session.execute(_ANSWER[self._session.dialect], values)).rowcount == 1
+        return (await self._session.execute(_ANSWER, values)).rowcount == 1
 
     def _values(self, version: MessageVersion) -> dict[str, Any]:
         return {

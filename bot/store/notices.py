@@ -22,7 +22,7 @@ from sqlalchemy import (
 from bot.notices.notice import Delivery, NewNotice, NoticeKey, in_database
 from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
-from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store.session import InsertInto, Part, for_each_dialect
 
 _OPEN_BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"), notices.c.due_at.is_not(None))
 _CARD_NOT_POSTED = and_(
@@ -85,11 +85,8 @@ _TRY_AGAIN = (
 )
 
 
-class Notices:
+class Notices(Part):
     """The notices to be delivered to threads."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def add(self, thread_id: str, notice: NewNotice) -> None:
         """Records a notice. One with a key known in the thread is ignored, except that a CARD or REACTION gets the new
@@ -110,9 +107,9 @@ class Notices:
             rows = lasting if notice.message.delivery in LASTING else once
             rows.append(notice_values(thread_id, notice, session.now))
         if once:
-            await session.execute(_ADD[session.dialect], once)
+            await session.execute(_ADD, once)
         if lasting:
-            await session.execute(_ADD_OR_REOPEN[session.dialect], lasting)
+            await session.execute(_ADD_OR_REOPEN, lasting)
 
     async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
         """Moves the notice about a message, if there is one, to another thread; both are locked."""

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Double, Executable, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import Double, bindparam, case, delete, func, or_, select, update
 
 from bot.domain.people.members import Preference
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.people_tables import counted_requests, drafts, homes, preferences
-from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store.session import Part, Session, adding, replacing
 
 
 @dataclass(frozen=True)
@@ -49,33 +49,13 @@ _PUBLISHED = (
 )
 
 
-def _save_draft(into: InsertInto) -> Executable:
-    insert = into(drafts)
-    new = {"text": insert.excluded.text, "updated_at": insert.excluded.updated_at}
-    return insert.on_conflict_do_update(index_elements=[drafts.c.person_id, drafts.c.place], set_=new)
+_SAVE_DRAFT = replacing(drafts, "text", "updated_at")
+_SAVE_PREFERENCE = replacing(preferences, "project", "quiet")
+_HOME_OPENED = replacing(homes, "page", "opened_at", "due_at")
 
 
-def _save_preference(into: InsertInto) -> Executable:
-    insert = into(preferences)
-    new = {"project": insert.excluded.project, "quiet": insert.excluded.quiet}
-    return insert.on_conflict_do_update(index_elements=[preferences.c.person_id], set_=new)
-
-
-def _home_opened(into: InsertInto) -> Executable:
-    insert = into(homes)
-    new = {name: insert.excluded[name] for name in ("page", "opened_at", "due_at")}
-    return insert.on_conflict_do_update(index_elements=[homes.c.person_id], set_=new)
-
-
-_SAVE_DRAFT, _SAVE_PREFERENCE = for_each_dialect(_save_draft), for_each_dialect(_save_preference)
-_HOME_OPENED = for_each_dialect(_home_opened)
-
-
-class Drafts:
+class Drafts(Part):
     """Text typed into a modal that was not submitted. `place`: where the modal was opened."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def get(self, person_id: str, place: str) -> str:
         """Returns the text; empty if there is none."""
@@ -86,18 +66,15 @@ class Drafts:
         """Replaces the text."""
         session = self._session
         values = {"person_id": person_id, "place": place, "text": text, "updated_at": session.now}
-        await session.execute(_SAVE_DRAFT[session.dialect], values)
+        await session.execute(_SAVE_DRAFT, values)
 
     async def delete(self, person_id: str, place: str) -> None:
         """Deletes the text."""
         await self._session.execute(_DELETE_DRAFT, {"person": person_id, "at": place})
 
 
-class Preferences:
+class Preferences(Part):
     """People's preferences."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def get(self, person_id: str) -> Preference:
         """Returns a person's preference, with defaults for what they never set."""
@@ -108,7 +85,7 @@ class Preferences:
         """Saves a preference."""
         session = self._session
         values = {"person_id": person_id, "project": preference.project, "quiet": preference.quiet}
-        await session.execute(_SAVE_PREFERENCE[session.dialect], values)
+        await session.execute(_SAVE_PREFERENCE, values)
 
 
 HOME_DELAY = 2.0
@@ -120,17 +97,14 @@ async def home_changed(session: Session, person_id: str, *, due_in: float = HOME
     await session.execute(_HOME_CHANGED, {"person": person_id, "next_at": session.now + due_in})
 
 
-class Homes:
+class Homes(Part):
     """The App Homes of people who have opened theirs."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def opened(self, person_id: str, *, page: int = 0) -> None:
         """Records which page of their Home somebody sees, and makes the Home due at once."""
         session = self._session
         values = {"person_id": person_id, "page": page, "opened_at": session.now, "due_at": session.now}
-        await session.execute(_HOME_OPENED[session.dialect], values)
+        await session.execute(_HOME_OPENED, values)
 
     async def changed(self, person_id: str, *, due_in: float) -> None:
         """Makes somebody's Home due in this many seconds, if they ever opened it."""
@@ -168,14 +142,11 @@ _NTH_NEWEST = (
     .offset(bindparam("newer"))
     .limit(1)
 )
-_COUNT = for_each_dialect(lambda into: into(counted_requests).on_conflict_do_nothing())
+_COUNT = adding(counted_requests)
 
 
-class Limits:
+class Limits(Part):
     """The number of requests that people have made recently."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def free_at(self, person_id: str, request_id: str, *, limit: int, within: float) -> float | None:
         """Returns when somebody who has made `limit` requests within `seconds` may make another; None if they may now,
@@ -195,5 +166,5 @@ class Limits:
     async def count(self, person_id: str, request_id: str) -> bool:
         """Counts an allowed request. False if it was counted before, because it is being prepared again."""
         values = {"request_id": request_id, "person_id": person_id, "at": self._session.now}
-        counted = await self._session.execute(_COUNT[self._session.dialect], values)
+        counted = await self._session.execute(_COUNT, values)
         return counted.rowcount == 1

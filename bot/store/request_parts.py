@@ -27,7 +27,7 @@ from bot.errors import UnreadableRow
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.rows import context_json, json_text, thread_from
 from bot.store.schema.tables import request_files, requests, threads
-from bot.store.session import Session, for_each_dialect
+from bot.store.session import Part, Session, for_each_dialect
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,8 @@ def files_are_settled(row: FromClause) -> ColumnElement[bool]:
 FILES_ARE_SETTLED = files_are_settled(requests)
 
 
-class RequestParts:
+class RequestParts(Part):
     """The context of requests: fetched parts, and files to upload."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def fetched(self, request_id: str) -> FetchedParts:
         """Returns the parts stored for a request that is being prepared."""
@@ -128,7 +125,7 @@ class RequestParts:
             for position, file in enumerate(files)
         ]
         if rows:
-            await session.execute(_ADD[session.dialect], rows)
+            await session.execute(_ADD, rows)
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFile]:
         """Claims due files of waiting requests, and counts the attempt. Files of requests that no longer wait are

@@ -27,7 +27,7 @@ from bot.store.people import home_changed
 from bot.store.request_parts import due_again
 from bot.store.schema.rows import attachments_json, request_from, request_values
 from bot.store.schema.tables import requests, threads
-from bot.store.session import Session, for_each_dialect
+from bot.store.session import Session, adding
 from bot.store.turns import WRITTEN
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ _UNSENT = (
     .order_by(*WRITTEN)
     .with_for_update()
 )
-_ADD = for_each_dialect(lambda into: into(requests).on_conflict_do_nothing())
+_ADD = adding(requests)
 _BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
 _START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
 _HELD = (
@@ -139,7 +139,7 @@ class Requests:
         """
         session, waits = self._session, request.state in NOT_SENT_YET
         values = request_values(request) | {"due_at": session.now + due_in if waits else None}
-        added = await session.execute(_ADD[session.dialect], values)
+        added = await session.execute(_ADD, values)
         if added.rowcount == 1:
             self._added.append(request)
             if request.state is RequestState.AWAITING_PERSON:

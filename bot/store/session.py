@@ -75,9 +75,29 @@ async def start_postgres(connection: AsyncConnection) -> float:
     return float(row[0])
 
 
-def for_each_dialect(build: Callable[[InsertInto], Executable]) -> Mapping[str, Executable]:
-    """A statement for each database, by the name of its dialect."""
+ForEachDialect = Mapping[str, Executable]
+"""A statement for each database, by the name of its dialect."""
+
+
+def for_each_dialect(build: Callable[[InsertInto], Executable]) -> ForEachDialect:
+    """Returns a statement that each database writes in its own way."""
     return {"postgresql": build(postgresql.insert), "sqlite": build(sqlite.insert)}
+
+
+def adding(table: Table) -> ForEachDialect:
+    """Returns an INSERT that leaves a row which is there already as it is."""
+    return for_each_dialect(lambda into: into(table).on_conflict_do_nothing())
+
+
+def replacing(table: Table, *names: str) -> ForEachDialect:
+    """Returns an INSERT that replaces these columns of a row which is there already."""
+
+    def build(into: InsertInto) -> Executable:
+        insert = into(table)
+        new = {name: insert.excluded[name] for name in names}
+        return insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
+
+    return for_each_dialect(build)
 
 
 class Session:
@@ -92,9 +112,10 @@ class Session:
         """How many rows were claimed that somebody else had claimed, whose lease ran out."""
         self._locked: set[str] = set()
 
-    async def execute(self, statement: Executable, values: Any = None) -> CursorResult[Any]:
+    async def execute(self, statement: Executable | ForEachDialect, values: Any = None) -> CursorResult[Any]:
         """Runs a statement; with a sequence of parameters, once for each."""
-        return await self.connection.execute(statement, values)
+        of_dialect = statement[self.dialect] if isinstance(statement, Mapping) else statement
+        return await self.connection.execute(of_dialect, values)
 
     async def rows(self, statement: Select[Any], **values: object) -> Sequence[RowMapping]:
         """Returns the rows that a statement finds."""
@@ -120,3 +141,10 @@ class Session:
                 values["problem"] = str(error)
             await self.execute(update(table).where(key == row_id).values(values))
             logger.error("A row of %s was set aside: %s", table.name, error)
+
+
+class Part:
+    """The base of a transaction's parts, each of which is about one subject."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session

@@ -9,7 +9,6 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     Double,
-    Executable,
     bindparam,
     exists,
     select,
@@ -19,7 +18,7 @@ from sqlalchemy import (
 from bot.domain.slack_limits import Budget, SlackLimits, SlackMethod
 from bot.store.schema.rows import json_text
 from bot.store.schema.tables import slack_calls
-from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store.session import Part, adding, replacing
 
 T = TypeVar("T")
 
@@ -37,13 +36,7 @@ _IN_CHANNELS = (
     .where(bindparam("now", type_=Double) < _TAT, slack_calls.c.method.in_(_METHODS), slack_calls.c.channel_id != "")
     .order_by(_TAT)
 )
-_ADD = for_each_dialect(lambda into: into(slack_calls).on_conflict_do_nothing())
-
-
-def _record(into: InsertInto) -> Executable:
-    insert = into(slack_calls)
-    new = {"tat": insert.excluded.tat, "calls": insert.excluded.calls}
-    return insert.on_conflict_do_update(index_elements=["method", "channel_id"], set_=new)
+_ADD, _RECORD = adding(slack_calls), replacing(slack_calls, "tat", "calls")
 
 
 _POSTED = (
@@ -66,14 +59,8 @@ def posts_fail(channel_id: ColumnElement[str]) -> ColumnElement[bool]:
     return found.correlate_except(slack_calls)
 
 
-_RECORD = for_each_dialect(_record)
-
-
-class SlackCalls:
+class SlackCalls(Part):
     """The recent calls to Slack by all processes."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def budget(self, methods: Collection[str], limits: SlackLimits) -> Budget:
         """Reads which calls are possible now; other transactions that take calls wait until this one ends."""
@@ -81,7 +68,7 @@ class SlackCalls:
         missing = set(methods) - {method for method, _ in found}
         if missing:
             new = [{"method": method, "channel_id": "", "tat": 0.0, "calls": "[]"} for method in sorted(missing)]
-            await self._session.execute(_ADD[self._session.dialect], new)
+            await self._session.execute(_ADD, new)
             found = await self._in_workspace(methods)
         if in_channels := sorted(limits.channel.keys() & methods):
             rows = await self._session.rows(_IN_CHANNELS, methods=in_channels, now=self._session.now)
@@ -95,7 +82,7 @@ class SlackCalls:
             for (method, channel_id), (next_at, made) in sorted(budget.changed().items())
         ]
         if rows:
-            await self._session.execute(_RECORD[self._session.dialect], rows)
+            await self._session.execute(_RECORD, rows)
 
     async def with_budget(self, methods: Collection[str], limits: SlackLimits, use: Callable[[Budget], T]) -> T:
         """Returns what `use` makes of the budget, and records what it changed there."""

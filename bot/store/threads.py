@@ -9,9 +9,9 @@ from sqlalchemy import Double, Integer, Select, Text, bindparam, func, insert, s
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.store.schema.rows import options_json, state_values, thread_from, thread_to_speak_in, thread_values
 from bot.store.schema.tables import polls, threads
-from bot.store.session import Session, for_each_dialect
+from bot.store.session import Part, adding
 
-_ADD = for_each_dialect(lambda into: into(threads).on_conflict_do_nothing())
+_ADD = adding(threads)
 _ADD_POLL = insert(polls)
 _BY_ID = select(threads).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
 _BY_CARD = (
@@ -89,16 +89,13 @@ def saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any
     return {"thread": thread_id, "state_now": values["state"], "job_now": values["job_id"], "now": now}
 
 
-class Threads:
+class Threads(Part):
     """The threads, with the state of their jobs."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def add(self, thread: Thread) -> bool:
         """Records a new thread, which is not polled yet because it has no job; False if its id is known already."""
         session = self._session
-        added = await session.execute(_ADD[session.dialect], thread_values(thread) | {"updated_at": session.now})
+        added = await session.execute(_ADD, thread_values(thread) | {"updated_at": session.now})
         if added.rowcount == 1:
             session.note_locked([thread.id])  # nobody else sees it before the commit
             await session.execute(_ADD_POLL, {"thread_id": thread.id})

@@ -21,7 +21,7 @@ from bot.store.schema.tables import (
     slack_calls,
     threads,
 )
-from bot.store.session import Session
+from bot.store.session import Part
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,8 @@ _METHODS: BindParameter[Any] = bindparam("methods", expanding=True)
 _CALLS = select(slack_calls).where(slack_calls.c.method.in_(_METHODS), slack_calls.c.channel_id == "")
 
 
-class Backlogs:
+class Backlogs(Part):
     """What waits in the database."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def read(self, methods: Collection[str]) -> Backlog:
         """Reads it, with the calls of these Slack methods. The cost depends on what is open, not on what has ended."""

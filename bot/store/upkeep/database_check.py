@@ -9,7 +9,7 @@ from bot.domain.requests.request import Person, Reply
 from bot.store.claims import LIMIT
 from bot.store.schema.rows import early_reply_values
 from bot.store.schema.tables import early_replies, polls, threads
-from bot.store.session import Session
+from bot.store.session import Part
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,8 @@ _LONG_OPEN = (
 )
 
 
-class DatabaseCheck:
+class DatabaseCheck(Part):
     """Checks whether the database works."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def try_write(self) -> None:
         # On SQLite, the commit writes the changed pages and waits for the disk, even though no row remains. On

@@ -31,7 +31,7 @@ from bot.domain.requests.request import RequestKind, WayIn
 from bot.store.claims import CLAIM, FREE, LIMIT, NOW, claim_of, due
 from bot.store.schema.gap_tables import gaps, listening, stops_seen
 from bot.store.schema.tables import polls, requests, threads
-from bot.store.session import InsertInto, Session, for_each_dialect
+from bot.store.session import InsertInto, Part, adding, for_each_dialect
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ _CLAIM = update(gaps).where(_THIS).values(CLAIM | {"attempts": gaps.c.attempts +
 _KEEP = update(gaps).where(_MINE).values(claimed_until=bindparam("lease_end", type_=Double))
 _CLOSE = delete(gaps).where(_MINE, gaps.c.until == bindparam("read_until", type_=Double))
 _RELEASE = update(gaps).where(_MINE).values(due_at=bindparam("next_at", type_=Double), **FREE)
-_SEEN = for_each_dialect(lambda into: into(stops_seen).on_conflict_do_nothing())
+_SEEN = adding(stops_seen)
 _STOPPED_BEFORE = select(requests.c.id).where(
     requests.c.thread_id == bindparam("thread"),
     requests.c.kind == RequestKind.STOP,
@@ -164,11 +164,8 @@ def waits_for_history(request: FromClause) -> ColumnElement[bool]:
     )
 
 
-class Gaps:
+class Gaps(Part):
     """Who listened until when, and which conversations are still to be read because nobody did."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def listens(self, owner: str, now: Listening) -> bool:
         """Notes that a process listens. True if that shows a gap, which is then a row."""
@@ -178,7 +175,7 @@ class Gaps:
         resumed = resumed_at(known, now)
         since = known.since if known and resumed is None else resumed
         notes = [{"owner": each, "since": since, "until": now.until} for each in (_ANYBODY, owner)]
-        await session.execute(_LISTENS[session.dialect], notes)
+        await session.execute(_LISTENS, notes)
         if watermark is None:
             await self.add([Gap("", "", now.until, now.until, first=True)], newest=now.until)
             return True
@@ -231,14 +228,14 @@ class Gaps:
             for gap in sorted(gaps, key=lambda each: (each.channel_id, each.thread_ts))
         ]
         if rows:
-            await session.execute(_ADD[session.dialect], rows)
+            await session.execute(_ADD, rows)
 
     async def spread(self, gap: Gap) -> None:
         """Adds a gap for each job's thread and direct message that it concerns, and for all channels."""
         session = self._session
         values = {**_about(gap), "now": session.now, "ended_after": gap.since - WEEK}
         for statement in _SPREAD:
-            await session.execute(statement[session.dialect], values)
+            await session.execute(statement, values)
         if not gap.first:
             await self.add([Gap(ALL_CHANNELS, "", gap.since, gap.until, gap.asks)], newest=gap.until)
 
@@ -262,12 +259,12 @@ class Gaps:
         for row in rows:
             await self.add([Gap("", "", row["until"], session.now, asks=True)], newest=session.now)
             now = {"owner": _ANYBODY, "since": row["since"], "until": session.now}
-            await session.execute(_LISTENS[session.dialect], now)
+            await session.execute(_LISTENS, now)
 
     async def is_new_stop(self, thread_id: str, person_id: str) -> bool:
         """Notes somebody's reaction for a stop on a job's card. False if it was noted before, or arrived by itself."""
         session = self._session
-        seen = await session.execute(_SEEN[session.dialect], {"thread_id": thread_id, "person_id": person_id})
+        seen = await session.execute(_SEEN, {"thread_id": thread_id, "person_id": person_id})
         return seen.rowcount == 1 and not await session.rows(_STOPPED_BEFORE, thread=thread_id, person=person_id)
 
 

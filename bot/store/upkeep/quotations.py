@@ -13,7 +13,7 @@ from bot.domain.threads.thread import ThreadState
 from bot.errors import UnreadableRow
 from bot.store.schema.rows import state_values, thread_from
 from bot.store.schema.tables import notices, requests, threads
-from bot.store.session import Session
+from bot.store.session import Part
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,8 @@ _SET_STATE = (
 )
 
 
-class Quotations:
+class Quotations(Part):
     """Deletes what other people's requests and threads contain of somebody."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def forget_quoted(self, *, after: str, limit: int) -> Step | None:
         """Deletes the context of the next `limit` requests after an id, except of unfinished ones. None if there are no

@@ -7,7 +7,7 @@ from sqlalchemy import and_, bindparam, false, func, or_, select, true, update
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.notices.notice import Delivery
 from bot.store.schema.tables import notices, polls, requests
-from bot.store.session import Session
+from bot.store.session import Part
 
 _NOBODY = "backup"
 """The owner of claims that no process holds."""
@@ -65,11 +65,8 @@ _REACTIONS = (
 )
 
 
-class Restoration:
+class Restoration(Part):
     """Marks as uncertain, in a database restored from a backup, what may have been sent since the backup."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def mark_requests_in_doubt(self) -> int:
         """Marks requests that were on their way to the agent as possibly arrived; returns how many. Those not sent yet

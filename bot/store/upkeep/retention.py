@@ -36,7 +36,7 @@ from bot.store.schema.tables import (
     slack_calls,
     threads,
 )
-from bot.store.session import Session
+from bot.store.session import Part
 
 
 @dataclass(frozen=True)
@@ -199,11 +199,8 @@ _DRAFTS = select(drafts.c.person_id, drafts.c.place).where(drafts.c.updated_at >
 _DELETE_DRAFT_AT = delete(drafts).where(drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"))
 
 
-class Retention:
+class Retention(Part):
     """Deletes data."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     async def delete_finished(self, *, before: float, limit: int) -> int:
         """Deletes at most `limit` threads, with everything that belongs to them, that have not changed since `before`
