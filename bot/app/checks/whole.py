@@ -1,8 +1,7 @@
 """The checks of a set-up: all of them for `pagehand doctor` and the running bot, one at a time for `pagehand setup`."""
 
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,6 @@ from bot.app.checks.channels import check_admin, check_channels
 from bot.app.checks.database import check_database
 from bot.app.checks.files import file_findings
 from bot.app.checks.job_api import check_job_api
-from bot.app.checks.manifest import MANIFEST, Receiving, check_manifest
 from bot.app.checks.running import Check, run_all
 from bot.app.checks.settings import SETTINGS, ReadSettings, check_settings
 from bot.app.checks.slack import check_app_token, check_bot
@@ -26,11 +24,10 @@ from bot.slack.sending.web_api import new_client, new_session
 
 @dataclass(frozen=True)
 class SlackClients:
-    """Clients with the bot token, the app-level token and, if there is one, a configuration token."""
+    """Clients with the bot token and the app-level token."""
 
     bot: AsyncWebClient
     app: AsyncWebClient | None = None
-    configuration: AsyncWebClient | None = None
 
 
 def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float] = time.time) -> list[Check]:
@@ -48,9 +45,6 @@ def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float]
     ]
     if clients.app is not None:
         checks.insert(1, Check("slack.app_token", partial(check_app_token, clients.app)))
-    if clients.configuration is not None:
-        receiving = Receiving(config.command, by_socket, config.left_out)
-        checks.append(Check(MANIFEST, partial(check_manifest, clients.bot, clients.configuration, receiving)))
     return checks
 
 
@@ -79,12 +73,15 @@ async def examine(
     if read.config is None:
         rest = await run_all(more)
         return tuple(without_secrets([*findings, *rest], hidden))
-    async with _clients(read.config, configuration_token) as clients:
-        checks = [_unless_unusable(check, read) for check in checks_of(read.config, clients, now=now)]
-        findings += await run_all([*checks, *more])
+    async with new_session() as session:
+        clients = clients_of(read.config, session)
+        checks = checks_of(read.config, clients, now=now)
+        if configuration_token:
+            checks.append(_manifest_check(read.config, clients.bot, _client(read.config, session, configuration_token)))
+        findings += await run_all([*(_unless_unusable(check, read) for check in checks), *more])
     if not configuration_token:
         fix = "Give --configuration-token: at api.slack.com/apps, under Your App Configuration Tokens, generate one."
-        findings.append(Finding.not_checked(MANIFEST, "The app's manifest was not looked at.", fix=fix))
+        findings.append(Finding.not_checked("manifest", "The app's manifest was not looked at.", fix=fix))
     return tuple(without_secrets(findings, [*read.config.secrets, *hidden]))
 
 
@@ -101,9 +98,9 @@ async def examine_part(environ: Mapping[str, str], name: str) -> Sequence[Findin
     if read.config is None:
         why, fix = "Nothing can be checked with them.", "`pagehand doctor` lists them."
         return [Finding.error(SETTINGS, "Other settings are wrong.", why=why, fix=fix)]
-    async with _clients(read.config, "") as clients:
-        found = await run_all(each for each in checks_of(read.config, clients) if _kind(each) == name)
-    return [*faults, *found]
+    async with new_session() as session:
+        checks = checks_of(read.config, clients_of(read.config, session))
+        return [*faults, *await run_all(each for each in checks if _kind(each) == name)]
 
 
 def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iterable[Finding]:
@@ -126,18 +123,28 @@ async def _database(url: str, *, command: str, by_socket: bool, now: Callable[[]
     return await check_database(url, command=command, by_socket=by_socket, now=now())
 
 
-@contextlib.asynccontextmanager
-async def _clients(config: Config, configuration_token: str) -> AsyncIterator[SlackClients]:
-    async with new_session() as session:
-        yield clients_of(config, session, configuration_token)
+def _manifest_check(config: Config, bot: AsyncWebClient, configuration: AsyncWebClient) -> Check:
+    from bot.app.checks.manifest import check_manifest  # noqa: PLC0415 - only doctor looks at it
+
+    by_socket = config.slack_app_token is not None
+    return Check(
+        "manifest",
+        partial(
+            check_manifest,
+            bot,
+            configuration,
+            command=config.command,
+            by_socket=by_socket,
+            without=config.features_left_out,
+        ),
+    )
 
 
-def clients_of(config: Config, session: aiohttp.ClientSession, configuration_token: str = "") -> SlackClients:
-    """Returns clients with the tokens of the settings, and with a configuration token if there is one."""
+def clients_of(config: Config, session: aiohttp.ClientSession) -> SlackClients:
+    """Returns clients with the tokens of the settings."""
     return SlackClients(
         _client(config, session, config.slack_bot_token),
         _client(config, session, config.slack_app_token) if config.slack_app_token else None,
-        _client(config, session, configuration_token) if configuration_token else None,
     )
 
 

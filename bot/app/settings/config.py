@@ -205,12 +205,14 @@ class Config(JobApiVariables):
         ]
 
     @property
+    def features_left_out(self) -> frozenset[Feature]:
+        """What the app does without on purpose. What another setting needs is not among it."""
+        return self.without - {Feature.USER_GROUPS} if self.allowed_groups else self.without
+
+    @property
     def left_out(self) -> frozenset[str]:
-        """The scopes and events, by Slack's names, that the app does without on purpose. What another setting needs is
-        not among them.
-        """
-        needed = {Feature.USER_GROUPS} if self.allowed_groups else frozenset[Feature]()
-        return scopes_and_events(self.without - needed)
+        """The scopes and events, by Slack's names, of the features that are left out."""
+        return scopes_and_events(self.features_left_out)
 
     @property
     def admin_address(self) -> str | None:

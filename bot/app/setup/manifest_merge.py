@@ -86,8 +86,12 @@ def _texts(value: object) -> list[str]:
 
 
 def _list_changes(old: list[Any], new: list[Any], place: str) -> Iterator[str]:
-    yield from (f"{place}: + {_shown(item)}" for item in new if item not in old)
-    yield from (f"{place}: - {_shown(item)}" for item in old if item not in new)
+    before, after = ({_shown(item): item for item in items} for items in (old, new))
+    yield from (f"{place}: + {name}" for name in after if name not in before)
+    yield from (f"{place}: - {name}" for name in before if name not in after)
+    for name in after:
+        if name in before and isinstance(after[name], dict):
+            yield from manifest_changes(before[name], after[name], f"{place}.{name}.")
 
 
 def _shown(value: object) -> str:

@@ -78,9 +78,13 @@ class SlackApps:
         answer = await self._call("apps.manifest.create", manifest=json.dumps(manifest))
         return CreatedApp(text_at(answer, "app_id"), text_at(answer, "credentials", "signing_secret"))
 
+    async def manifest_of(self, app_id: str) -> Manifest:
+        """Returns an app's manifest."""
+        return object_at(await self._call("apps.manifest.export", app_id=app_id), "manifest")
+
     async def plan_update(self, app_id: str, wanted: Mapping[str, Any]) -> ManifestUpdate:
         """Compares an app with what is wanted, and changes nothing."""
-        existing = object_at(await self._call("apps.manifest.export", app_id=app_id), "manifest")
+        existing = await self.manifest_of(app_id)
         merged = merge_manifest(existing, wanted)
         adds_scopes = not scopes_of(merged) <= scopes_of(existing)
         return ManifestUpdate(merged, tuple(manifest_changes(existing, merged)), adds_scopes)

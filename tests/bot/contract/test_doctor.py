@@ -71,7 +71,7 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
         ({"JOB_API_CANCEL": ""}, "job_api.docs.cancel", "more than JOB_API_CANCEL=false"),
         ({"PAGEHAND_ADMIN": "U0NOBODY"}, "admin", "does not know U0NOBODY"),
         ({"PAGEHAND_ALLOWED_CHANNELS": "C0NOWHERE"}, "channels.C0NOWHERE", "does not show Pagehand the channel"),
-        ({"PAGEHAND_COMMAND": "/write"}, "manifest.command", "has no command /write (it has: /docs)"),
+        ({"PAGEHAND_COMMAND": "/write"}, "manifest.command", "slash_commands: + /write"),
     ],
 )
 async def test_a_wrong_setting_is_named(setup: Setup, settings: dict[str, str], check: str, words: str) -> None:
@@ -112,7 +112,6 @@ async def test_a_feature_left_out_on_purpose_is_no_fault(used: str) -> None:
         without = {"PAGEHAND_WITHOUT": "files, direct-messages,user-groups"}
         assert await setup.faults(**without) == {}
         assert "PAGEHAND_WITHOUT says. Without it, direct" in setup.found["slack.scopes.im:history"].found
-        assert "PAGEHAND_WITHOUT says. Without it, direct" in setup.found["manifest.events.message.im"].found
         faults = await setup.faults()
         scopes = {f"slack.scopes.{name}" for name in ("files:read", "im:history", "usergroups:read")}
         assert set(faults) == {*scopes, "manifest.events.message.im", "manifest.home"}
@@ -255,22 +254,24 @@ async def test_an_unreadable_key_file_of_a_project_is_reported(setup: Setup, tmp
 # faults that only the manifest shows
 
 CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [
-    (lambda app: replace(app, events=app.events - {"message.im"}), "manifest.events.message.im", "Event Subscriptions"),
-    (lambda app: replace(app, interactivity=False), "manifest.interactivity", "Interactivity & Shortcuts"),
-    (lambda app: replace(app, home_tab=False), "manifest.home", "App Home"),
-    (lambda app: replace(app, messages_tab=MessagesTab.READ_ONLY), "manifest.home", "App Home"),
-    (lambda app: replace(app, shortcuts=app.shortcuts[:1]), "manifest.shortcuts", "Create New Shortcut"),
-    (lambda app: replace(app, commands=(SlashCommand("/docs"),)), "manifest.command", "Escape channels, users"),
+    (lambda app: replace(app, events=app.events - {"message.im"}), "events.message.im", "bot_events: + message.im"),
+    (lambda app: replace(app, interactivity=False), "interactivity", "interactivity.is_enabled: false -> true"),
+    (lambda app: replace(app, home_tab=False), "home", "home_tab_enabled: false -> true"),
+    (lambda app: replace(app, messages_tab=MessagesTab.READ_ONLY), "home", "messages_tab_read_only_enabled: true ->"),
+    (lambda app: replace(app, shortcuts=app.shortcuts[:1]), "shortcuts", "features.shortcuts: + "),
+    (lambda app: replace(app, commands=(SlashCommand("/docs"),)), "command", "/docs.should_escape: "),
 ]
 
 
 @pytest.mark.either_database
-@pytest.mark.parametrize(("change", "check", "page"), CHANGES, ids=[check for _, check, _ in CHANGES])
-async def test_missing_app_features_are_named_with_their_page(
-    used: str, change: Callable[[AppConfig], AppConfig], check: str, page: str
+@pytest.mark.parametrize(("change", "check", "words"), CHANGES, ids=[check for _, check, _ in CHANGES])
+async def test_what_the_app_lacks_is_named_with_the_command_that_adds_it(
+    used: str, change: Callable[[AppConfig], AppConfig], check: str, words: str
 ) -> None:
     async with set_up(change(manifest()), used) as setup:
-        assert page in (await setup.fault(check)).fix
+        fault = await setup.fault(f"manifest.{check}")
+        assert words in fault.found
+        assert f"setup --app-id {manifest().app_id} " in fault.fix
 
 
 def over_http(**changes: Any) -> AppConfig:
@@ -297,7 +298,7 @@ async def test_the_transport_must_match_the_app(used: str) -> None:
         assert set(faults) == {"slack.app_token", "manifest.socket_mode"}
         assert "Enable Socket Mode" in faults["slack.app_token"].fix
     async with set_up(over_http(interactivity_url="https://elsewhere.example"), used) as setup:
-        assert "Interactivity & Shortcuts" in (await setup.fault("manifest.addresses", **HTTP)).found
+        assert "settings.interactivity.request_url: " in (await setup.fault("manifest.addresses", **HTTP)).found
 
 
 @pytest.mark.either_database

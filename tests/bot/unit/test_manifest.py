@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
-from bot.app.checks.manifest import Receiving, manifest_findings
+from bot.app.checks.manifest import manifest_faults
 from bot.app.settings.features import Feature
 from bot.app.setup.manifest_text import ManifestChoices, manifest_text
 from bot.cli.main import main
@@ -125,9 +125,9 @@ def test_the_default_manifest_equals_the_file_at_the_top() -> None:
 
 
 def test_over_http_every_request_url_is_the_same(manifest: dict[str, Any]) -> None:
-    over_http = made(ManifestChoices(command="/write", address="https://pagehand.example.org/"))
-    receiving = Receiving("/write", by_socket=False)
-    assert [finding.check for finding in manifest_findings(over_http, receiving) if finding.is_fault] == []
+    choices = ManifestChoices(command="/write", address="https://pagehand.example.org/")
+    over_http = made(choices)
+    assert list(manifest_faults(over_http, choices, "A1")) == []
     (command,) = over_http["features"]["slash_commands"]
     assert command.pop("url") == "https://pagehand.example.org/slack/events"
     command["command"] = "/docs"
