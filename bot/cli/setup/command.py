@@ -27,7 +27,6 @@ _WITHOUT = "PAGEHAND_WITHOUT"
 class SetupOptions:
     """The options of the command. Empty texts are asked for. `keeps_command`: the slash command is the one of
     PAGEHAND_COMMAND, if that is set. `patience`: seconds to wait for the first message.
-    `hears_here`: with HTTP, the address leads to this machine already.
     """
 
     choices: ManifestChoices
@@ -41,7 +40,6 @@ class SetupOptions:
     agent: str = ""
     configuration_token: str = field(default="", repr=False)
     patience: float = PATIENCE
-    hears_here: bool = False
     prints: bool = False
     no_input: bool = False
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
@@ -56,7 +54,7 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     command = answers.get("PAGEHAND_COMMAND") if options.keeps_command else ""
     choices = replace(options.choices, without=options.choices.without or _features_left_out(answers))
     choices = replace(choices, command=command) if command else choices
-    slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience, options.hears_here)
+    slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience)
     jobs = JobSteps(dialogue, answers, server, is_root=options.is_root)
     try:
         _take_steps(options, slack, jobs, options.configuration_token or read_variable(CONFIGURATION_TOKEN, environ))
@@ -132,7 +130,10 @@ def _finish(options: SetupOptions, dialogue: Dialogue, answers: Answers, server:
     pagehand = _command(answers.place, BOT_FILE)
     dialogue.say(f"  {pagehand} doctor\n  {pagehand} run")
     if options.choices.address:
-        dialogue.say(f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default).")
+        dialogue.say(
+            f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default). Once the "
+            "bot runs, doctor shows whether they arrive."
+        )
 
 
 def _command(file: str, default: str) -> str:

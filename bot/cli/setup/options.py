@@ -33,7 +33,6 @@ from bot.errors import ConfigError
 @click.option(
     "--channel", "channel_id", metavar="#NAME", default="", help="Send a message there (or to C…), and see it arrive."
 )
-@click.option("--here", "hears_here", is_flag=True, help="With --http: the URL leads to this machine's PORT already.")
 @click.option("--job-api-url", metavar="URL", default="", help="The job API's base URL.")
 @click.option("--job-api-project", metavar="ID", default="", help="The project's id at the job API.")
 @click.option("--repository", metavar="URL", default="", help="Set up the job server for this git repository instead.")

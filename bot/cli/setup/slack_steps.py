@@ -10,11 +10,9 @@ import aiohttp
 import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.checks.settings import check_settings
 from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import examine_part
 from bot.app.setup.first_message import PATIENCE, hear_first_message, post_first_message
-from bot.app.setup.first_request import hear_first_request
 from bot.app.setup.manifest_merge import scopes_of
 from bot.app.setup.manifest_text import ManifestChoices, manifest_text
 from bot.app.setup.slack_apps import SlackAppRefused, SlackApps, configuration_token_fault
@@ -41,7 +39,6 @@ class SlackSteps:
         choices: What the manifest is for.
         app_id: The app's id, once it is known.
         patience: How many seconds to wait for the first message.
-        hears_here: With HTTP, the address leads to this machine already.
     """
 
     dialogue: Dialogue
@@ -49,7 +46,6 @@ class SlackSteps:
     choices: ManifestChoices
     app_id: str = ""
     patience: float = PATIENCE
-    hears_here: bool = False
 
     def prepare_app(self, configuration_token: str) -> None:
         """Creates or updates the app with a configuration token, or says how to create it by hand."""
@@ -117,13 +113,9 @@ class SlackSteps:
         self.answers.keep(name, self._secret(name, "App-level token (xapp-…)", "slack.app_token"))
 
     def try_channel(self, channel_id: str) -> None:
-        """Posts in a channel, and watches the message arrive."""
+        """Posts in a channel and, with Socket Mode, watches the message arrive."""
         self.dialogue.head("A first message")
-        self.dialogue.say("Pagehand posts one message, to see it arrive.")
         if channel_id or self.dialogue.confirm("Send a message, and see it arrive?"):
-            if self.choices.address and not self.hears_here:
-                question = f"Does {self.choices.request_url} lead to this machine's PORT (3000 by default) already?"
-                self.hears_here = self.dialogue.confirm(question, default=False)
             self.dialogue.until_right(
                 lambda: self.dialogue.ask("Channel (#name, or its id)", instead="give --channel"),
                 channel_id,
@@ -223,19 +215,11 @@ class SlackSteps:
         async def heard(session: aiohttp.ClientSession) -> Sequence[Finding]:
             bot = self._client(self.answers.get("SLACK_BOT_TOKEN"), session)
             if self.choices.address:
-                return await self._heard_over_http(bot, channel)
+                return [(await post_first_message(bot, channel)).finding]
             app = self._client(self.answers.get("SLACK_APP_TOKEN"), session)
             return await hear_first_message(bot, app, session, channel, self.patience)
 
         return self._run(heard)
-
-    async def _heard_over_http(self, bot: AsyncWebClient, channel: str) -> Sequence[Finding]:
-        config = check_settings(self.answers.values).config
-        if not self.hears_here or config is None or config.slack_signing_secret is None:
-            return [(await post_first_message(bot, channel)).finding]
-        address = (config.host, config.port)
-        secrets = config.slack_signing_secret.values
-        return await hear_first_request(bot, secrets, channel, address, self.patience)
 
     def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
         return new_client(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")

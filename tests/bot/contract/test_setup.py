@@ -237,30 +237,6 @@ async def test_over_http_the_signing_secret_comes_with_the_app(new: World) -> No
     assert written["SLACK_SIGNING_SECRET"] == new.workspace.credentials.signing_secret
 
 
-async def test_over_http_setup_sees_a_signed_request_reach_this_machine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}/slack/events"
-    async with a_world(tmp_path, is_installed=True, app=replace(manifest(), request_url=url)) as world:
-        options = ("--no-input", "--channel", world.channel(), "--http", url, "--here")
-        given = world.given(SLACK_APP_TOKEN="", SLACK_SIGNING_SECRET=world.workspace.credentials.signing_secret)
-        result = await world.set_up(*options, **given, PORT=str(port), PAGEHAND_HOST="127.0.0.1")
-        assert result.exit_code == 0, result.output
-        assert "Slack's signed requests reach this machine" in result.output
-        wrong = given | {"SLACK_SIGNING_SECRET": "0123456789abcdef" * 2, "PORT": str(port)}
-        environ = {name: value for name, value in (world.environ | wrong).items() if value}
-        at_once = SetupOptions(
-            *(ManifestChoices(address=url), tmp_path / "other.env"),
-            channel_id=world.channel(),
-            patience=0.5,
-            hears_here=True,
-            no_input=True,
-        )
-        assert await asyncio.to_thread(run_setup, at_once, environ | {"PAGEHAND_HOST": "127.0.0.1"}) == 1
-        assert "not signed with SLACK_SIGNING_SECRET" in capsys.readouterr().out
-
-
 async def test_for_a_platform_setup_prints_the_settings_and_writes_nothing(world: World) -> None:
     result = await world.set_up("--print", "--no-input", "--channel", world.channel(), **world.given())
     assert result.exit_code == 0, result.output
