@@ -107,8 +107,8 @@ def test_a_plain_http_address_is_warned_about_for_each_project(tmp_path: Path) -
     assert warning.startswith("the url of a begins with http://")
 
 
-def test_all_errors_are_reported_at_once_with_their_place(tmp_path: Path) -> None:
-    """Malformed and contradictory values; nothing in the file is quoted."""
+def test_all_malformed_values_are_reported_at_once_with_their_place(tmp_path: Path) -> None:
+    """Nothing in the file is quoted."""
     text = """
     [[projects]]
     name = "two words planted"
@@ -122,23 +122,13 @@ def test_all_errors_are_reported_at_once_with_their_place(tmp_path: Path) -> Non
     urll = 1
 
     [[projects]]
-    name = "twice"
+    name = "b"
     project = "p"
     channels = ["#planted", "C7"]
-    words = ["OK!"]
-
-    [[projects]]
-    name = "TWICE"
-    project = "p"
 
     [[channels]]
     id = "C7"
-    project = "third"
     replies = "planted"
-
-    [[channels]]
-    id = "C7"
-    project = "planted"
     """
     names = "name, project, url, key_file, key_variable, get_path, timeout"
     more = "idempotent, requester, cancel, files, instruction, channels, words"
@@ -149,22 +139,53 @@ def test_all_errors_are_reported_at_once_with_their_place(tmp_path: Path) -> Non
             "project 1, url: must begin with http:// or https:// and name a host",
             "project 1, key_file: names a file that cannot be read: No such file or directory",
             "project 1, key_variable: must be the name of an environment variable (not the key itself)",
-            "project 1: it has both key_file and key_variable: remove one of them",
             "project 1, timeout: must be a number",
             "project 1, cancel: must be true or false",
             "project 1, words, entry 2: must contain a letter or a digit",
             "project 1, channels: must be a list, in [ ]",
             f"project 1: it has an entry urll that is unknown; the known ones are {names}, {more}",
             f"project 2, channels, entry 1: {CHANNEL_ID}",
-            "projects 1 and 2 have the same word",
-            "projects 2 and 3 have the same name",
-            "projects 2 and 3 have the same project (at the same url)",
             "channel 1, replies: must be 'everyone', 'participants' or 'mentions'",
-            "channel 1, project: no project has this name",
-            "channel 2, project: no project has this name",
-            "channels 1 and 2 have the same id",
         ]
     )
+
+
+def test_all_contradictions_are_reported_at_once(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("planted-key")
+    text = """
+    [[projects]]
+    name = "one"
+    project = "o"
+    key_file = "key"
+    key_variable = "ONE_KEY"
+    words = ["ok"]
+
+    [[projects]]
+    name = "twice"
+    project = "p"
+    words = ["OK!"]
+
+    [[projects]]
+    name = "TWICE"
+    project = "p"
+
+    [[channels]]
+    id = "C7"
+    project = "third"
+
+    [[channels]]
+    id = "C7"
+    project = "planted"
+    """
+    assert sorted(faults(tmp_path, text, **JOB_API, ONE_KEY="planted-other-key")) == [
+        "channel 1, project: no project has this name",
+        "channel 2, project: no project has this name",
+        "channels 1 and 2 have the same id",
+        "project 1: it has both key_file and key_variable: remove one of them",
+        "projects 1 and 2 have the same word",
+        "projects 2 and 3 have the same name",
+        "projects 2 and 3 have the same project (at the same url)",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,100 +12,8 @@ from pydantic_core import ErrorDetails
 from bot.app.settings.projects.tables import ChannelTable, FileContext, ProjectsFile, ProjectTable
 from bot.domain.projects import normal_words
 from bot.errors import ConfigError
+from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.settings import read_variable
-
-_Numbered = tuple[int, dict[str, Any]]
-
-
-# Conflicts are searched for in the parsed but unvalidated file, so that they are reported together with malformed
-# values. These functions ignore values of the wrong type, which validation reports.
-
-
-def conflicts(data: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
-    """Yields a sentence for each pair of entries that contradict each other, and for each missing URL or key."""
-    projects, channels = _tables(data, "projects"), _tables(data, "channels")
-    for number, table in projects:
-        yield from (f"project {number}: {fault}" for fault in _incomplete(table, environ))
-    yield from _repeated("name", ((number, _text(table, "name").casefold()) for number, table in projects))
-    yield from _repeated("project (at the same url)", ((number, _address(table)) for number, table in projects))
-    yield from _repeated("word", ((number, word) for number, table in projects for word in _words(table)))
-    yield from _repeated("id", ((number, _text(table, "id")) for number, table in channels), table="channel")
-    yield from _unknown(projects, channels)
-    yield from _repeated("channel", _channels(projects, channels))
-
-
-def _incomplete(table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
-    own_key = [name for name in ("key_file", "key_variable") if name in table]
-    if len(own_key) > 1:
-        yield "it has both key_file and key_variable: remove one of them"
-    url = _given("JOB_API_URL", environ)
-    if "url" not in table and not url:
-        yield "it has no url, and JOB_API_URL is not set"
-    if own_key:
-        return
-    if "url" in table and _text(table, "url").rstrip("/") != url.rstrip("/"):
-        yield "it has a url of its own, so it needs key_file or key_variable: JOB_API_KEY is not sent elsewhere"
-    elif not _given("JOB_API_KEY", environ):
-        yield "it has neither key_file nor key_variable, and JOB_API_KEY is not set"
-
-
-def _given(name: str, environ: Mapping[str, str]) -> str:
-    """Returns a variable's value. An unreadable file counts as set, because loading the settings reports it."""
-    try:
-        return read_variable(name, environ)
-    except ConfigError:
-        return "unreadable"
-
-
-def _repeated(what: str, found: Iterator[tuple[int, str]], *, table: str = "project") -> Iterator[str]:
-    first: dict[str, int] = {}
-    for number, value in found:
-        if value and first.setdefault(value, number) != number:
-            yield f"{table}s {first[value]} and {number} have the same {what}"
-
-
-def _unknown(projects: list[_Numbered], channels: list[_Numbered]) -> Iterator[str]:
-    names = {_text(table, "name").casefold() for _, table in projects}
-    for number, table in channels:
-        if isinstance(table.get("project"), str) and _text(table, "project").casefold() not in names:
-            yield f"channel {number}, project: no project has this name"
-
-
-def _channels(projects: list[_Numbered], channels: list[_Numbered]) -> Iterator[tuple[int, str]]:
-    """Yields each channel that is assigned to a project, in either table, with the project's number."""
-    for number, table in projects:
-        yield from ((number, channel) for channel in _texts(table, "channels"))
-    numbers = {_text(table, "name").casefold(): number for number, table in reversed(projects)}
-    for _, table in channels:
-        number = numbers.get(_text(table, "project").casefold(), 0)
-        if number:
-            yield number, _text(table, "id")
-
-
-def _address(table: dict[str, Any]) -> str:
-    project = _text(table, "project")
-    return f"{_text(table, 'url').rstrip('/')} {project}" if project else ""
-
-
-def _words(table: dict[str, Any]) -> Iterator[str]:
-    return (normal_words(word) for word in _texts(table, "words"))
-
-
-def _tables(data: Mapping[str, Any], name: str) -> list[_Numbered]:
-    tables = data.get(name)
-    numbered = enumerate(tables, start=1) if isinstance(tables, list) else ()
-    return [(number, table) for number, table in numbered if isinstance(table, dict)]
-
-
-def _text(table: dict[str, Any], name: str) -> str:
-    value = table.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _texts(table: dict[str, Any], name: str) -> Iterator[str]:
-    values = table.get(name)
-    return (value for value in values if isinstance(value, str)) if isinstance(values, list) else iter(())
-
 
 VARIABLE = "PAGEHAND_PROJECTS"
 _LARGEST = 1 << 20
@@ -132,14 +40,13 @@ def read_projects(environ: Mapping[str, str]) -> ProjectsFile | None:
         return None
     path = Path(named)
     data = _parsed(path)
-    faults = list(conflicts(data, environ))
     try:
         found = ProjectsFile.model_validate(data, context=FileContext(path.parent, environ))
+        faults = list(_conflicts(found, environ))
     except ValidationError as error:
-        faults += [_sentence(fault) for fault in error.errors(include_input=False, include_url=False)]
-        raise ConfigError(_about_the_variable(faults)) from None
+        faults = [_sentence(fault) for fault in error.errors(include_input=False, include_url=False)]
     if faults:
-        raise ConfigError(_about_the_variable(faults))
+        raise ConfigError([f"{VARIABLE}: {fault}" for fault in dict.fromkeys(faults)])
     return found
 
 
@@ -150,11 +57,58 @@ def key_variables(environ: Mapping[str, str]) -> frozenset[str]:
         data = _parsed(Path(named)) if named else {}
     except ConfigError:
         return frozenset()
-    return frozenset(_text(table, "key_variable") for _, table in _tables(data, "projects"))
+    return frozenset(text_at(table, "key_variable") for table in objects_at(data, "projects"))
 
 
-def _about_the_variable(faults: list[str]) -> list[str]:
-    return [f"{VARIABLE}: {fault}" for fault in dict.fromkeys(faults)]
+def _conflicts(file: ProjectsFile, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yields a sentence for each pair of entries that contradict each other, and for each missing URL or key."""
+    projects, channels = list(enumerate(file.projects, start=1)), list(enumerate(file.channels, start=1))
+    numbers = {table.name.casefold(): number for number, table in projects}
+    assigned = [(number, channel) for number, table in projects for channel in table.channels]
+    for number, table in projects:
+        yield from (f"project {number}: {fault}" for fault in _incomplete(table, environ))
+    for number, channel in channels:
+        if channel.project is not None:
+            project = numbers.get(channel.project.casefold())
+            if project is None:
+                yield f"channel {number}, project: no project has this name"
+            else:
+                assigned.append((project, channel.id))
+    yield from _repeated("name", ((number, table.name.casefold()) for number, table in projects))
+    addresses = ((number, f"{table.url} {table.project}") for number, table in projects)
+    yield from _repeated("project (at the same url)", addresses)
+    yield from _repeated("word", ((number, normal_words(word)) for number, table in projects for word in table.words))
+    yield from _repeated("id", ((number, channel.id) for number, channel in channels), table="channel")
+    yield from _repeated("channel", assigned)
+
+
+def _incomplete(table: ProjectTable, environ: Mapping[str, str]) -> Iterator[str]:
+    if table.key_file and table.key_variable:
+        yield "it has both key_file and key_variable: remove one of them"
+    url = _given("JOB_API_URL", environ)
+    if table.url is None and not url:
+        yield "it has no url, and JOB_API_URL is not set"
+    if table.key:
+        return
+    if table.url is not None and table.url != url.rstrip("/"):
+        yield "it has a url of its own, so it needs key_file or key_variable: JOB_API_KEY is not sent elsewhere"
+    elif not _given("JOB_API_KEY", environ):
+        yield "it has neither key_file nor key_variable, and JOB_API_KEY is not set"
+
+
+def _given(name: str, environ: Mapping[str, str]) -> str:
+    """Returns a variable's value. An unreadable file counts as set, because loading the settings reports it."""
+    try:
+        return read_variable(name, environ)
+    except ConfigError:
+        return "unreadable"
+
+
+def _repeated(what: str, found: Iterable[tuple[int, str]], *, table: str = "project") -> Iterator[str]:
+    first: dict[str, int] = {}
+    for number, value in found:
+        if first.setdefault(value, number) != number:
+            yield f"{table}s {first[value]} and {number} have the same {what}"
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The job APIs from the environment: the only project, or the defaults for those of the projects file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -129,22 +129,13 @@ class JobApiVariables(Settings):
         return ProjectSettings(project, table.project, job_api)
 
     def _abilities(self, table: ProjectTable) -> JobApiAbilities:
-        return JobApiAbilities(
-            idempotent=self.job_api_idempotent if table.idempotent is None else table.idempotent,
-            requester=self.job_api_requester if table.requester is None else table.requester,
-            cancel=self.job_api_cancel if table.cancel is None else table.cancel,
-            files=self.job_api_files if table.files is None else table.files,
-            instruction=self.job_api_instruction if table.instruction is None else table.instruction,
-        )
+        given = {each.name: getattr(table, each.name) for each in fields(JobApiAbilities)}
+        default = {name: getattr(self, f"job_api_{name}") for name, value in given.items() if value is None}
+        return JobApiAbilities(**given | default)
 
     def _channel(self, table: ChannelTable) -> ChannelSettings:
-        default = ChannelSettings(replies=self.replies)
-        return ChannelSettings(
-            replies=table.replies or default.replies,
-            broadcast=default.broadcast if table.broadcast is None else table.broadcast,
-            mention=default.mention if table.mention is None else table.mention,
-            posts=table.posts or default.posts,
-        )
+        given = table.model_dump(exclude={"id", "project"}, exclude_none=True)
+        return replace(ChannelSettings(replies=self.replies), **given)
 
 
 def _belongs_to(channel: ChannelTable, project: ProjectTable) -> bool:
