@@ -4,6 +4,7 @@ Each command is implemented in a module of its own, which is imported when the c
 and a mistake in the options are therefore answered at once, and this module's own imports have to stay light.
 """
 
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -269,6 +270,10 @@ def forget(user: str, channel: str, *, yes: bool) -> None:
     """
     if bool(user) == bool(channel):
         raise click.UsageError("Give either --user or --channel.")
+    if user and not re.fullmatch("[UW][A-Z0-9]+", user):
+        raise click.UsageError(f"{user} is no user's id, like U0123ABCD: in a person's profile, More, Copy member ID.")
+    if channel and not re.fullmatch("[CDG][A-Z0-9]+", channel):
+        raise click.UsageError(f"{channel} is no channel's id, like C0123ABCD: at the end of the channel's details.")
     with exit_on_error("Nothing can be deleted", "Not all was deleted"):
         from bot.cli.forget import existing_database, forget_all
 
@@ -301,19 +306,30 @@ def export(since: str, until: str) -> None:
 
 
 @main.command()
-@click.argument("file", type=click.Path(dir_okay=False))
-def backup(file: str) -> None:
-    """Copy the SQLite database of DATABASE_URL to FILE. The bot can run meanwhile. For PostgreSQL, use pg_dump.
+@click.argument("target", metavar="FILE|DIRECTORY", type=click.Path(path_type=Path))
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="With a directory: delete all but so many backups there.",
+)
+def backup(target: Path, keep: int | None) -> None:
+    """Copy the SQLite database of DATABASE_URL. The bot can run meanwhile. For PostgreSQL, use pg_dump.
+
+    \b
+    pagehand backup FILE                   to a new file
+    pagehand backup DIRECTORY --keep 7     to a file there that is named by date; deletes all but the seven newest
+
+    Only files that this command named itself are deleted, and only after the new one is complete.
 
     To restore: stop the bot, put the copy in the database's place, run `pagehand restored`, and start the bot. Posts
     that were open when the copy was made are then looked for in Slack before they are repeated, and people are asked
     before open requests are sent again.
     """
-    with exit_on_error("Nothing can be copied", "Nothing was copied"):
+    with exit_on_error("Nothing can be copied", "The backup failed"):
         from bot.cli.backup import back_up_database
 
-        back_up_database(environment(BOT_FILE), file)
-        click.echo(f"Copied to {file}.")
+        back_up_database(environment(BOT_FILE), target, keep, now=datetime.now(UTC))
 
 
 @main.command()

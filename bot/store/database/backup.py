@@ -1,10 +1,12 @@
 """A database's files: copying a running SQLite database, and clearing deleted data from the files."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sqlalchemy import text
 
@@ -28,9 +30,9 @@ older schema.
 
 
 async def backup(url: str, target: Path, *, mark_in_doubt: Callable[[str], Awaitable[object]]) -> None:
-    """Copies the SQLite database at `url` into a new file while it is in use. `mark_in_doubt` gets the URL of a copy
-    whose schema this program can work with. Raises ConfigError for any other database, StoreUnavailable if the file
-    exists or the copy fails.
+    """Copies the SQLite database at `url` into a new file while it is in use. The file is complete as soon as it is
+    there. `mark_in_doubt` gets the URL of a copy whose schema this program can work with. Raises ConfigError for any
+    other database, StoreUnavailable if the file exists or the copy fails.
     """
     source = await asyncio.to_thread(existing_file, url)
     if source is None:
@@ -38,18 +40,23 @@ async def backup(url: str, target: Path, *, mark_in_doubt: Callable[[str], Await
     if await asyncio.to_thread(target.exists):
         raise StoreUnavailable(f"{target} is there already: name a new file.")
     try:
-        await asyncio.to_thread(_copy, source, target)
-        copy = f"sqlite:///{target}"
-        if (await schema_state(copy)).usable:
-            await mark_in_doubt(copy)
-        else:
-            await asyncio.to_thread(_mark_older_in_doubt, target)
-    except BaseException as error:
-        # Without this, a restored copy would send open notices and requests again.
-        await asyncio.to_thread(target.unlink, missing_ok=True)
-        if isinstance(error, sqlite3.Error):
-            raise StoreUnavailable(f"The copy failed: {error}.") from None
-        raise
+        with TemporaryDirectory(dir=target.parent, prefix=".pagehand-backup-") as directory:
+            file = Path(directory) / "copy.sqlite3"
+            await asyncio.to_thread(_copy, source, file)
+            # Without this, a restored copy would send open notices and requests again.
+            if (await schema_state(f"sqlite:///{file}")).usable:
+                await mark_in_doubt(f"sqlite:///{file}")
+            else:
+                await asyncio.to_thread(_mark_older_in_doubt, file)
+            await asyncio.to_thread(_put, file, target)
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"The copy failed: {error}.") from None
+
+
+def _put(file: Path, target: Path) -> None:
+    with file.open("rb") as written:
+        os.fsync(written.fileno())
+    file.rename(target)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -1,16 +1,21 @@
 """A backup is made while the bot works, and its restore neither repeats nor loses anything."""
 
+import asyncio
+import os
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 from support.fakes.ports import FakeChat, FakeJobApi
 from support.worlds.core_world import CoreWorld
 
-from bot.cli.backup import back_up
+from bot.cli.backup import back_up, back_up_database
 from bot.errors import ConfigError, StoreUnavailable
+from bot.store.database.backup import backup
 from bot.store.schema.migration import SchemaState, migrate, schema_state
 from bot.store.store import open_store
 
@@ -60,6 +65,43 @@ async def test_a_backup_is_complete_and_never_overwrites_a_file(scratch: Path) -
     assert sqlite3.connect(copy).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with pytest.raises(StoreUnavailable, match="already"):
         await back_up(f"sqlite:///{live}", copy)
+
+
+async def test_a_backup_is_not_there_before_it_is_complete(scratch: Path) -> None:
+    """Whatever kills it meanwhile, nobody takes a copy for a backup that was not marked as in doubt."""
+    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
+    await migrate(f"sqlite:///{live}")
+    seen = []
+
+    async def mark(_: str) -> None:
+        seen.append(copy.exists())
+
+    await backup(f"sqlite:///{live}", copy, mark_in_doubt=mark)
+    assert (seen, sorted(await asyncio.to_thread(os.listdir, scratch))) == ([False], ["copy.sqlite3", "live.sqlite3"])
+
+
+def test_of_backups_by_date_the_newest_are_kept(scratch: Path) -> None:
+    environ, kept = {"DATABASE_URL": f"sqlite:///{scratch}/live.sqlite3"}, scratch / "backups"
+    asyncio.run(migrate(environ["DATABASE_URL"]))
+    kept.mkdir()
+    others = [
+        kept / name for name in ("mine.sqlite3", "pagehand-2026.sqlite3", "pagehand-20260101T000000Z.sqlite3.old")
+    ]
+    for other in others:
+        other.touch()
+    link = kept / "pagehand-20200101T000000Z.sqlite3"
+    link.symlink_to(others[0])
+    for day in (1, 2, 3, 4):
+        back_up_database(environ, kept, 2 if day > 3 else None, now=datetime(2026, 11, day, 4, tzinfo=UTC))
+    made = [kept / f"pagehand-2026110{day}T040000Z.sqlite3" for day in (3, 4)]
+    assert sorted(kept.iterdir()) == sorted([*others, link, *made])
+    back_up_database(environ, kept, 1, now=datetime(2026, 11, 1, tzinfo=UTC))
+    assert sorted(kept.iterdir()) == sorted([*others, link, kept / "pagehand-20261101T000000Z.sqlite3"]), (
+        "a wrong clock"
+    )
+    for wrong in (others[0], scratch / "new.sqlite3"):
+        with pytest.raises(click.UsageError, match="needs a directory"):
+            back_up_database(environ, wrong, 7, now=datetime.now(UTC))
 
 
 async def test_a_backup_can_be_made_before_migrating(scratch: Path) -> None:
