@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NoReturn
+from urllib.parse import unquote, urlsplit
 
 import click
 
@@ -23,17 +24,35 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "d
 """The modules that each extra provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
 
 
-_REQUIREMENTS = "requirements.txt"
-
-
 def require_extra(command: Extra) -> None:
     """Exits with 2 and a message if packages of the command's extra are missing."""
     if any(find_spec(module) is None for module in MODULES[command]):
-        checkout = Path(__file__).parents[2]
-        file = checkout / _REQUIREMENTS if (checkout / _REQUIREMENTS).is_file() else _REQUIREMENTS
-        install = shlex.join([sys.executable, "-m", "pip", "install", "-r", str(file)])
-        where = "Install them" if file != _REQUIREMENTS else "Install them in a checkout of Pagehand"
-        _exit(f"`pagehand {command}` needs packages that are not installed. {where}:\n  {install}", 2)
+        _exit(f"`pagehand {command}` needs packages that are not installed. {_how_to_install(command)}", 2)
+
+
+def _how_to_install(extra: Extra) -> str:
+    """Returns how to install an extra from where Pagehand came from: no package of its name is published."""
+    import json  # noqa: PLC0415 - only where something is missing
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+
+    requirements = Path(__file__).parents[2] / "requirements.txt"
+    if requirements.is_file():
+        return _install("Install them", "-r", str(requirements))
+    try:
+        origin = json.loads(distribution("pagehand").read_text("direct_url.json") or "{}")  # PEP 610
+    except PackageNotFoundError:
+        origin = {}
+    url, version_control = origin.get("url", ""), origin.get("vcs_info")
+    if version_control:
+        url = f"{version_control['vcs']}+{url}@{version_control['commit_id']}"
+    file = unquote(urlsplit(url).path) if url.startswith("file:") else ""
+    if not url or (file and not Path(file).exists()):
+        return _install("Install Pagehand with them, from its wheel or a checkout", f"PATH[{extra}]")
+    return _install("Install Pagehand with them", f"{file}[{extra}]" if file else f"pagehand[{extra}] @ {url}")
+
+
+def _install(what: str, *arguments: str) -> str:
+    return f"{what}:\n  {shlex.join([sys.executable, '-m', 'pip', 'install', *arguments])}"
 
 
 HOW_TO_BEGIN = "To begin, run `pagehand setup`: it asks for each setting, checks it at once, and writes .env."

@@ -91,6 +91,33 @@ def test_a_command_with_a_missing_extra_says_what_to_install(command: Extra, mod
     assert (ROOT / "requirements.txt").is_file(), "no package of this name is published"
 
 
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [
+        ({"url": "file://{here}/pagehand-2.whl", "archive_info": {}}, "install '{here}/pagehand-2.whl[demo]'"),
+        ({"url": "file://{here}/gone.whl", "archive_info": {}}, "install 'PATH[demo]'"),
+        (
+            {"url": "https://example.org/pagehand", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+            "install 'pagehand[demo] @ git+https://example.org/pagehand@abc'",
+        ),
+        (None, "install 'PATH[demo]'"),
+    ],
+)
+def test_an_installed_package_names_where_it_came_from(
+    tmp_path: Path, origin: dict[str, object] | None, words: str
+) -> None:
+    (tmp_path / "bot").symlink_to(ROOT / "bot")
+    (tmp_path / "pagehand-2.whl").touch()
+    installed = tmp_path / "pagehand-2.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: pagehand\nVersion: 2\n")
+    if origin:
+        (installed / "direct_url.json").write_text(json.dumps(origin).replace("{here}", str(tmp_path)))
+    ended = python(f"sys.path.insert(0, {str(tmp_path)!r})\n{MISSING}", "acp", "demo")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[1].endswith(words.replace("{here}", str(tmp_path)))
+
+
 def test_metrics_are_imported_only_when_served() -> None:
     ended = python("sys.modules['prometheus_client'] = None\nimport bot.cli.run, bot.cli.demo, bot.cli.jobserver")
     assert (ended.returncode, ended.stderr) == (0, "")
