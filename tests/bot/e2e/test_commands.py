@@ -159,6 +159,8 @@ async def test_each_command_explains_its_failures(shell: Shell) -> None:
         ("forget", "--user", "UANA", "--yes"): (of_no_database, "Nothing can be deleted. Please set in the"),
         ("forget", "--user", "UANA"): (of_no_database, "Nothing can be deleted. Please set in the"),
         ("forget", "--user", "UBEN"): ({}, "Nothing can be deleted. Please set in the"),
+        ("forget", "--user", "@ana"): ({}, "Usage:"),
+        ("forget", "--channel", "docs"): ({}, "Usage:"),
         ("backup", "new.sqlite3"): (of_no_database, "Nothing can be copied. Please set in the environment:"),
         ("restored",): (of_no_database, "Nothing can be put in doubt. Please set in the environment:"),
         ("backup", "taken.sqlite3"): ({}, "Usage:"),
@@ -598,18 +600,21 @@ async def test_a_missing_optional_scope_is_a_warning_in_the_log_and_the_health(s
 
 
 @pytest.mark.parametrize(
-    ("served_at", "receiving"),
+    ("served_at", "receiving", "refuses"),
     [
-        ("PAGEHAND_HEALTH_PORT", {"SLACK_APP_TOKEN": APP_TOKEN}),
-        ("PORT", {"SLACK_SIGNING_SECRET": SIGNING_SECRET}),
+        ("PAGEHAND_HEALTH_PORT", {"SLACK_APP_TOKEN": APP_TOKEN}, True),
+        ("PORT", {"SLACK_SIGNING_SECRET": SIGNING_SECRET}, False),
     ],
 )
 async def test_the_bot_waits_for_slack_at_start_and_is_alive_from_the_first_moment(
-    shell: Shell, served_at: str, receiving: dict[str, str]
+    shell: Shell, served_at: str, receiving: dict[str, str], *, refuses: bool
 ) -> None:
-    """No request for its liveness is refused, not even at the moment when Slack's are received from then on."""
+    """It says so once, whether Slack is out of reach or answers 503, and is ready as soon as Slack is. No request for
+    its liveness is refused, not even at the moment when Slack's are received from then on.
+    """
     port = free_port()
     async with town(shell) as here, aiohttp.ClientSession() as asking:
+        workspace = here.workspace
 
         async def status(page: str) -> int:
             async with asking.get(f"http://127.0.0.1:{port}/health{page}") as answer:
@@ -619,18 +624,24 @@ async def test_the_bot_waits_for_slack_at_start_and_is_alive_from_the_first_mome
             while True:
                 assert await status("/live") == 200
 
-        await here.workspace.begin_outage()
+        refused = workspace.faults.server_error(method="auth.test", count=None)
+        if refuses:
+            await workspace.begin_outage()
         bot = await shell.start("run", **here.settings(), **receiving, **{served_at: str(port)})
         await bot.prints("Slack cannot be reached")
         alive = asyncio.create_task(always_alive())
         assert (await status("/ready"), await status("")) == (503, 503)
-        await here.workspace.end_outage()
+        if refuses:
+            await workspace.end_outage()
+        await workspace.changes.wait_for(lambda: refused.hits >= 2, PATIENCE)
+        workspace.faults.clear()
         await bot.prints("Pagehand is at work")
         while await status("/ready") != 200:
             assert not alive.done()
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
         with pytest.raises(aiohttp.ClientConnectionError):
             await alive
+    assert bot.output.count("Slack cannot be reached") == 1
 
 
 async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell) -> None:
