@@ -111,15 +111,31 @@ class App:
         self.service = Service(edges.store, on_commit=self._wake_senders, modes=self._projects.replies)
         self._slack = self._build_slack(config)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
-        self._check = self._build_check()
-        self._watch = self._build_watch(config)
+        self._check = DatabaseProbe(
+            edges.store,
+            self._recording_health,
+            watching_jobs=role.schedules,
+            happened=self._happened,
+            probe_every=self._timings.probe_every,
+            probe_retry=self._timings.probe_retry,
+        )
+        self._watch = SetupWatch(
+            checks_of(config, clients_of(config, edges.session)),
+            secrets=config.secrets,
+            missing_scopes=edges.missing_scopes,
+            token_refused=edges.token_refused,
+            monotonic=SteadyClock().monotonic,
+            timings=self._timings.watch,
+        )
         self.health = self._build_health(config)
         self._metrics = self._build_metrics(config)
         self._metrics_at_port = self._metrics if config.metrics_token is not None else ()
         """Anybody may reach PORT, so they need a token there."""
         socket_mode = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=socket_mode) else None
-        self._heartbeat = self._build_heartbeat()
+        self._heartbeat = (
+            Heartbeat(edges.store, self.owner, self.receiver.listening, on_gap=self.wake) if self.receiver else None
+        )
         self._page = self._build_page(config)
 
     async def start(self) -> None:
@@ -136,9 +152,8 @@ class App:
             self._supervisor.start(type(self._heartbeat).__name__, self._heartbeat.run)
         if self._scheduler is not None:
             self._scheduler.start(self._supervisor)
-        self._supervisor.start(type(self.health).__name__, self.health.run)
-        self._supervisor.start(type(self._check).__name__, self._check.run)
-        self._supervisor.start(type(self._watch).__name__, self._watch.run)
+        for part in (self.health, self._check, self._watch):
+            self._supervisor.start(type(part).__name__, part.run)
         if self._role is Role.WEB and self.receiver is None:
             logger.info("SLACK_APP_TOKEN is set: workers receive from Slack, this process only serves health checks")
         logger.info("Pagehand is at work as %s (%s)", self.owner, self._role.value)
@@ -222,38 +237,12 @@ class App:
             return self.receiver.health().up_seconds
         return SteadyClock().monotonic() - self._began
 
-    def _build_check(self) -> DatabaseProbe:
-        return DatabaseProbe(
-            self._edges.store,
-            self._recording_health,
-            watching_jobs=self._scheduler is not None,
-            happened=self._happened,
-            probe_every=self._timings.probe_every,
-            probe_retry=self._timings.probe_retry,
-        )
-
-    def _build_watch(self, config: Config) -> SetupWatch:
-        edges = self._edges
-        return SetupWatch(
-            checks_of(config, clients_of(config, edges.session)),
-            secrets=config.secrets,
-            missing_scopes=edges.missing_scopes,
-            token_refused=edges.token_refused,
-            monotonic=SteadyClock().monotonic,
-            timings=self._timings.watch,
-        )
-
     def _build_health(self, config: Config) -> Health:
         edges, recording = self._edges, self._recording_health
         warnings = [recording.warning, self._check.warning, edges.missing_scopes.warning, self._watch.warning]
         warnings += [secret.warning for secret in config.rotating_secrets]
         warnings += [self._scheduler.history_reader.warning] if self._scheduler is not None else []
         return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)
-
-    def _build_heartbeat(self) -> Heartbeat | None:
-        if self.receiver is None:
-            return None
-        return Heartbeat(self._edges.store, self.owner, self.receiver.listening, on_gap=self.wake)
 
     def _build_slack(self, config: Config) -> SlackApp:
         edges = self._edges

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import aiohttp
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.metrics.counts import Counts
 from bot.app.metrics.measured import MeasuredJobApi
@@ -134,66 +133,55 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
         check_scopes(identity.granted_scopes, missing, config.left_out)
-        job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
-        stack.push_async_callback(job_api.aclose)
+        job_apis = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
+        stack.push_async_callback(job_apis.aclose)
         aliases = await channel_aliases(store, config.known_projects.channel_ids | config.allowed_channels)
         projects = config.known_projects.with_channel_aliases(aliases)
-        edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
-        edges.history = SlackPastMessages(yielding_client, identity)
-        edges.channel_aliases, edges.counts, edges.job_api = aliases, counts, MeasuredJobApi(job_api, counts)
-        edges.missing_scopes, edges.timings, edges.token_refused = missing, timings, refused
-        edges.closing = stack.pop_all()
-        return edges
-
-
-def _slack_edges(
-    config: Config,
-    projects: Projects,
-    store: Store,
-    job_api: JobApi,
-    *,
-    client: AsyncWebClient,
-    identity: Identity,
-    session: aiohttp.ClientSession,
-) -> Edges:
-    names = projects.names
-    message_context = _message_context(config, projects, identity)
-    ephemeral_sender = EphemeralSender(client, KnownResponseUrls(session, api_url=config.slack_api_url))
-    directory, channels, permalinks = UserDirectory(client), SlackChannels(client), Permalinks(client)
-    people = SlackPeople(client, directory=directory, channels=channels)
-    reading = SlackReading(
-        SlackMembers(directory, identity),
-        SlackGroups(client),
-        channels,
-        SlackConversations(client, identity, people),
-        SlackCurrentMessages(client, identity, channels),
-        SlackFiles(client, session),
-    )
-    views = SlackViews(client, people, message_context, permalinks, projects=names)
-    notification = partial(_notification, projects)
-    chat = SlackChat(
-        client,
-        identity,
-        message_context,
-        ephemeral_sender,
-        people=people,
-        notification=notification,
-        permalinks=permalinks,
-    )
-    return Edges(
-        store,
-        job_api,
-        chat,
-        identity,
-        session,
-        ephemeral_sender,
-        message_context,
-        people,
-        reading,
-        ModalEdges(views, reading.conversations, people, names, SecretMasker(config.secrets)),
-        SlackPastMessages(client, identity),
-        SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
-    )
+        names = projects.names
+        message_context = MessageContext(
+            config.command, config.admin, identity.bot_user_id, len(names) > 1, identity.team
+        )
+        ephemeral_sender = EphemeralSender(client, KnownResponseUrls(session, api_url=config.slack_api_url))
+        directory, channels, permalinks = UserDirectory(client), SlackChannels(client), Permalinks(client)
+        people = SlackPeople(client, directory=directory, channels=channels)
+        reading = SlackReading(
+            SlackMembers(directory, identity),
+            SlackGroups(client),
+            channels,
+            SlackConversations(client, identity, people),
+            SlackCurrentMessages(client, identity, channels),
+            SlackFiles(client, session),
+        )
+        views = SlackViews(client, people, message_context, permalinks, projects=names)
+        chat = SlackChat(
+            client,
+            identity,
+            message_context,
+            ephemeral_sender,
+            people=people,
+            notification=partial(_notification, projects),
+            permalinks=permalinks,
+        )
+        return Edges(
+            store,
+            MeasuredJobApi(job_apis, counts),
+            chat,
+            identity,
+            session,
+            ephemeral_sender,
+            message_context,
+            people,
+            reading,
+            ModalEdges(views, reading.conversations, people, names, SecretMasker(config.secrets)),
+            SlackPastMessages(yielding_client, identity),
+            requesters=SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
+            closing=stack.pop_all(),
+            missing_scopes=missing,
+            timings=timings,
+            counts=counts,
+            token_refused=refused,
+            channel_aliases=aliases,
+        )
 
 
 async def _use_budget(store: Store, limits: SlackLimits, method: str, use: Callable[[Budget], Grant]) -> Grant:
@@ -204,11 +192,6 @@ def _counts(limits: SlackLimits) -> Counts:
     from bot.app.metrics.prometheus import PrometheusCounts  # noqa: PLC0415 - slow to import, and mostly not needed
 
     return PrometheusCounts(limits)
-
-
-def _message_context(config: Config, projects: Projects, identity: Identity) -> MessageContext:
-    several = len(projects.names) > 1
-    return MessageContext(config.command, config.admin, identity.bot_user_id, several, identity.team)
 
 
 def _notification(projects: Projects, channel_id: str) -> NotificationSettings:
