@@ -39,7 +39,7 @@ def read_projects(environ: Mapping[str, str]) -> ProjectsFile | None:
     if not named:
         return None
     path = Path(named)
-    data = _parsed(path)
+    data, found = _parsed(path), None
     try:
         found = ProjectsFile.model_validate(data, context=FileContext(path.parent, environ))
         faults = list(_conflicts(found, environ))
