@@ -20,10 +20,11 @@ from bot.store.store import open_store
 _DATED = re.compile(r"pagehand-[0-9]{8}T[0-9]{6}Z\.sqlite3")
 
 
-def back_up_database(environ: Mapping[str, str], target: Path, keep: int | None, *, now: datetime) -> None:
+def back_up_database(environ: Mapping[str, str], named: str, keep: int | None, *, now: datetime) -> None:
     """Copies the database to a new file or, in a directory, to one that is named by date. Then deletes all but the
     `keep` newest of such files. Raises click.UsageError; ConfigError, StoreError.
     """
+    target = Path(named)
     is_directory = target.is_dir()
     if keep is not None and not is_directory:
         raise click.UsageError(f"--keep needs a directory, and {target} is none.")

@@ -7,7 +7,6 @@ and a mistake in the options are therefore answered at once, and this module's o
 import re
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
 import click
@@ -34,13 +33,13 @@ PORT = click.IntRange(0, 65535)
     "--env-file",
     "env_files",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
     help="Read settings from this file: a line NAME=value for each. Can be given more than once.  [default: .env here, "
     "if there is one; `jobserver` reads jobserver.env, `doctor` both]",
 )
 @click.pass_context
-def main(context: click.Context, env_files: tuple[Path, ...]) -> None:
+def main(context: click.Context, env_files: tuple[str, ...]) -> None:
     """Hand documentation tasks from Slack to a background agent, and bring the pull request back.
 
     New here? `pagehand demo` shows the whole loop on this machine. It needs no account anywhere.
@@ -306,14 +305,14 @@ def export(since: str, until: str) -> None:
 
 
 @main.command()
-@click.argument("target", metavar="FILE|DIRECTORY", type=click.Path(path_type=Path))
+@click.argument("target", metavar="FILE|DIRECTORY", type=click.Path())
 @click.option(
     "--keep",
     type=click.IntRange(min=1),
     metavar="NUMBER",
     help="With a directory: delete all but so many backups there.",
 )
-def backup(target: Path, keep: int | None) -> None:
+def backup(target: str, keep: int | None) -> None:
     """Copy the SQLite database of DATABASE_URL. The bot can run meanwhile. For PostgreSQL, use pg_dump.
 
     \b

@@ -3,19 +3,17 @@ words. Like bot.cli.main, it is imported with each command, and has to stay ligh
 """
 
 import os
-import shlex
-import signal
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Literal, NoReturn
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
 
 from bot.errors import ConfigError, PagehandError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Extra = Literal["jobserver", "demo"]
 
@@ -26,14 +24,18 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "d
 
 def require_extra(command: Extra) -> None:
     """Exits with 2 and a message if packages of the command's extra are missing."""
+    from importlib.util import find_spec
+
     if any(find_spec(module) is None for module in MODULES[command]):
         _exit(f"`pagehand {command}` needs packages that are not installed. {_how_to_install(command)}", 2)
 
 
 def _how_to_install(extra: Extra) -> str:
     """Returns how to install an extra from where Pagehand came from: no package of its name is published."""
-    import json  # noqa: PLC0415 - only where something is missing
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import unquote, urlsplit
 
     requirements = Path(__file__).parents[2] / "requirements.txt"
     if requirements.is_file():
@@ -52,6 +54,8 @@ def _how_to_install(extra: Extra) -> str:
 
 
 def _install(what: str, *arguments: str) -> str:
+    import shlex
+
     return f"{what}:\n  {shlex.join([sys.executable, '-m', 'pip', 'install', *arguments])}"
 
 
@@ -63,7 +67,7 @@ def is_set_up(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("SLACK_BOT_TOKEN") or environ.get("SLACK_BOT_TOKEN_FILE"))
 
 
-_INTERRUPTED, _INTERRUPTED_CODE = "\nInterrupted.", 128 + signal.SIGINT
+_INTERRUPTED, _INTERRUPTED_CODE = "\nInterrupted.", 128 + 2
 
 
 @contextmanager
@@ -73,7 +77,9 @@ def exit_on_error(misconfigured: str, failed: str, *, needs_setup: bool = False)
     `misconfigured` introduces the list of wrong settings, and `failed` the message about any other error. With
     `needs_setup`, it says how to begin if nothing is set up.
     """
-    if find_spec("fcntl") is None:
+    try:
+        import fcntl  # noqa: F401 - only systems that have it will do
+    except ImportError:
         _exit("Pagehand needs Linux or macOS. On Windows, run it in WSL: https://aka.ms/wsl", 1)
     try:
         yield
@@ -95,6 +101,7 @@ def exit_on_interrupt() -> None:
     """Makes Ctrl-C end the process at once, before there is anything to clean up. A KeyboardInterrupt could be raised
     where it is dropped, such as in a callback of an import, or twice.
     """
+    import signal
 
     def exit_at_once(*_: object) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -113,15 +120,17 @@ BOT_FILE, JOB_SERVER_FILE = ".env", "jobserver.env"
 """The files with settings. The job server has one of its own, so that neither it nor its agents know Slack's tokens."""
 
 
-def env_files(*names: str) -> Sequence[Path]:
+def env_files(*names: str) -> "Sequence[Path]":
     """Returns the files of --env-file or, if there are none, those of these names in the current directory."""
-    given: tuple[Path, ...] = click.get_current_context().find_root().obj
-    return given or [file for file in map(Path, names) if file.is_file()]
+    from pathlib import Path
+
+    given: tuple[str, ...] = click.get_current_context().find_root().obj
+    return [*map(Path, given)] or [file for file in map(Path, names) if file.is_file()]
 
 
 def environment(*names: str) -> MutableMapping[str, str]:
     """Returns the process's environment, completed from the files of settings. Exits with 2 if one cannot be read."""
-    from bot.runtime.env_file import add_env_file  # noqa: PLC0415 - it imports a library
+    from bot.runtime.env_file import add_env_file
 
     for file in env_files(*names):
         try:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,12 +25,12 @@ from bot.errors import ConfigError
 @click.option("--app-id", metavar="A…", default="", help="Update this app instead of creating one.")
 @click.option(
     "--configuration-token-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
     help="A file with the configuration token that creates or updates the app. The token is never kept.",
 )
 @click.option(
-    "--channel", "channel_id", metavar="#NAME", default="", help="Send a message there (or to C…), and see it arrive."
+    "--channel", "channel_id", metavar="#NAME", default="", help="Post a message there (or in C…), to see that it can."
 )
 @click.option("--job-api-url", metavar="URL", default="", help="The job API's base URL.")
 @click.option("--job-api-project", metavar="ID", default="", help="The project's id at the job API.")
@@ -42,20 +41,19 @@ from bot.errors import ConfigError
 @click.option(
     "--write",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False),
     metavar="FILE",
     default=BOT_FILE,
     show_default=True,
     help="The file for the settings.",
 )
-@click.option("--print", "prints", is_flag=True, help="Print the settings for a platform, and write no file.")
 @click.option("--no-input", is_flag=True, help="Ask nothing: fail if an answer is missing.")
 def setup(
     address: str,
     command: str,
     without: tuple[str, ...],
-    configuration_token_file: Path | None,
-    file: Path,
+    configuration_token_file: str | None,
+    file: str,
     **given: Any,
 ) -> None:
     """Set Pagehand up: the Slack app, a first message, the job API, and the file .env with all settings.
@@ -73,10 +71,11 @@ def setup(
     \b
     pagehand setup                                          for Socket Mode
     pagehand setup --http https://pagehand.example.org      for signed HTTP requests
-    pagehand setup --print                                  prints the settings, secrets included, for a platform
     pagehand setup --app-id A0123 --configuration-token-file FILE    brings an app up to date
     """
     with exit_on_error("Setup cannot begin", "Setup stopped"):
+        from pathlib import Path
+
         from bot.app.settings.features import Feature
         from bot.app.setup.manifest_text import ManifestChoices
         from bot.cli.setup.command import SetupOptions, run_setup
@@ -85,6 +84,6 @@ def setup(
             choices = ManifestChoices(command or "/docs", address, frozenset(map(Feature, without)))
         except ConfigError as error:
             raise click.UsageError(f"{error}.") from None
-        token = configuration_token_file.read_text(encoding="utf-8").strip() if configuration_token_file else ""
-        options = SetupOptions(choices, file, keeps_command=not command, configuration_token=token, **given)
+        token = Path(configuration_token_file).read_text(encoding="utf-8").strip() if configuration_token_file else ""
+        options = SetupOptions(choices, Path(file), keeps_command=not command, configuration_token=token, **given)
         sys.exit(run_setup(options, os.environ))

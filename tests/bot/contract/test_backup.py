@@ -92,16 +92,16 @@ def test_of_backups_by_date_the_newest_are_kept(scratch: Path) -> None:
     link = kept / "pagehand-20200101T000000Z.sqlite3"
     link.symlink_to(others[0])
     for day in (1, 2, 3, 4):
-        back_up_database(environ, kept, 2 if day > 3 else None, now=datetime(2026, 11, day, 4, tzinfo=UTC))
+        back_up_database(environ, str(kept), 2 if day > 3 else None, now=datetime(2026, 11, day, 4, tzinfo=UTC))
     made = [kept / f"pagehand-2026110{day}T040000Z.sqlite3" for day in (3, 4)]
     assert sorted(kept.iterdir()) == sorted([*others, link, *made])
-    back_up_database(environ, kept, 1, now=datetime(2026, 11, 1, tzinfo=UTC))
+    back_up_database(environ, str(kept), 1, now=datetime(2026, 11, 1, tzinfo=UTC))
     assert sorted(kept.iterdir()) == sorted([*others, link, kept / "pagehand-20261101T000000Z.sqlite3"]), (
         "a wrong clock"
     )
     for wrong in (others[0], scratch / "new.sqlite3"):
         with pytest.raises(click.UsageError, match="needs a directory"):
-            back_up_database(environ, wrong, 7, now=datetime.now(UTC))
+            back_up_database(environ, str(wrong), 7, now=datetime.now(UTC))
 
 
 async def test_a_backup_can_be_made_before_migrating(scratch: Path) -> None:
