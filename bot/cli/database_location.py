@@ -1,7 +1,6 @@
 """Detects a database file that a restart would delete, or that other processes need but cannot reach."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import make_url
@@ -10,31 +9,18 @@ from sqlalchemy.exc import ArgumentError
 MOUNTS = Path("/proc/self/mounts")
 
 
-@dataclass(frozen=True)
-class Platform:
-    """A hosting platform with an ephemeral file system: a restart deletes the files of a process.
-
-    The platform always sets the environment variable `variable`. With `has_disks`, it offers persistent disks.
-    """
-
-    name: str
-    variable: str
-    has_disks: bool
-
-
-PLATFORMS = (
-    # devcenter.heroku.com/articles/dyno-startup-behavior, /articles/dynos ("Ephemeral filesystem")
-    Platform("Heroku", "DYNO", has_disks=False),
+PLATFORMS = {
+    "DYNO": ("Heroku", False),  # devcenter.heroku.com/articles/dyno-startup-behavior, /articles/dynos
     # cloud.google.com/run/docs/container-contract: files are in memory; volumes are network file systems or buckets,
     # on which SQLite's locks do not work
-    Platform("Google Cloud Run", "K_SERVICE", has_disks=False),
-    # render.com/docs/environment-variables, /docs/disks
-    Platform("Render", "RENDER", has_disks=True),
-    # fly.io/docs/reference/runtime-environment, /docs/volumes
-    Platform("Fly.io", "FLY_APP_NAME", has_disks=True),
-    # docs.railway.com/reference/variables, /reference/volumes
-    Platform("Railway", "RAILWAY_ENVIRONMENT_ID", has_disks=True),
-)
+    "K_SERVICE": ("Google Cloud Run", False),
+    "RENDER": ("Render", True),  # render.com/docs/environment-variables, /docs/disks
+    "FLY_APP_NAME": ("Fly.io", True),  # fly.io/docs/reference/runtime-environment, /docs/volumes
+    "RAILWAY_ENVIRONMENT_ID": ("Railway", True),  # docs.railway.com/reference/variables, /reference/volumes
+}
+"""Hosting platforms where a restart deletes the files of a process, by the variable that each always sets: the name,
+and whether there are persistent disks.
+"""
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "overlay"})
 _POSTGRES = "postgresql://USER:PASSWORD@HOST/NAME"
 
@@ -53,14 +39,14 @@ def unshared_file_fault(url: str, command: str) -> str | None:
 def lost_file_fault(url: str, environ: Mapping[str, str], mounts: str) -> str | None:
     """Returns why the platform would delete this database; None if it is kept. `mounts` is the content of MOUNTS."""
     file = _file(url)
-    platform = next((platform for platform in PLATFORMS if environ.get(platform.variable)), None)
-    if file is None or platform is None or (platform.has_disks and _on_disk(file, mounts)):
+    name, has_disks = next((platform for variable, platform in PLATFORMS.items() if environ.get(variable)), ("", False))
+    if file is None or not name or (has_disks and _on_disk(file, mounts)):
         return None
     disk = ", or put the file on a persistent disk of this service: sqlite:////PATH/OF/THE/DISK/pagehand.sqlite3"
     return (
-        f"DATABASE_URL names a file (the default), and {platform.name} deletes files when it restarts a process: all "
+        f"DATABASE_URL names a file (the default), and {name} deletes files when it restarts a process: all "
         "acknowledged requests would be lost. Set it to a PostgreSQL database, "
-        f"{_POSTGRES}{disk if platform.has_disks else ''}."
+        f"{_POSTGRES}{disk if has_disks else ''}."
     )
 
 

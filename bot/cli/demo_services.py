@@ -5,16 +5,15 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
 from pydantic import SecretStr
 
 from bot.app.application import App
 from bot.app.edges import Edges, open_edges
 from bot.app.settings.config import Config, load
+from bot.app.setup.manifest_text import ManifestChoices, manifest_for
 from bot.cli.demo_agent import reviewer_key, settings_with_agent
 from bot.errors import PagehandError
 from bot.jobserver.errors import JobServerError
@@ -74,9 +73,7 @@ class Demo:
 
 def manifest() -> AppConfig:
     """Returns the app of manifest.yml, so that the demo's workspace grants exactly what a real one would."""
-    packaged = files("bot") / "manifest.yml"
-    path = packaged if packaged.is_file() else Path(__file__).parents[2] / "manifest.yml"
-    return AppConfig.from_manifest(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return AppConfig.from_manifest(manifest_for(ManifestChoices()))
 
 
 @asynccontextmanager

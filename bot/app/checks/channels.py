@@ -1,4 +1,4 @@
-"""Checks what the settings name in Slack: channels, and whom people should ask."""
+"""Checks the channels that the settings name."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -7,10 +7,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ChatMissingScope, ChatRejected
-from bot.runtime.json_fields import object_at, text_at
+from bot.runtime.json_fields import object_at
 from bot.slack.sending.web_api import call
 
-CHANNELS, ADMIN = "channels", "admin"
+CHANNELS = "channels"
 MOST = 40
 """How many channels one check looks up: Slack allows about fifty look-ups a minute."""
 _AT_ONCE = 8
@@ -37,39 +37,8 @@ async def check_channels(client: AsyncWebClient, channel_ids: Collection[str]) -
     ]
 
 
-async def check_admin(client: AsyncWebClient, admin: str, address: str | None) -> Sequence[Finding]:
-    """Checks that PAGEHAND_ADMIN can be asked. `address` is the id of the person or channel that it names."""
-    if address is None:
-        named = "names nobody in Slack" if admin else "is not set"
-        return [Finding.ok(ADMIN, f"PAGEHAND_ADMIN {named}.")]
-    if address[0] in "CG":
-        fault = await _channel_fault(client, address, check=ADMIN)
-        return [fault or Finding.ok(ADMIN, f"People are sent to the channel {address}.")]
-    return [await _person(client, address)]
-
-
-async def _person(client: AsyncWebClient, person_id: str) -> Finding:
-    try:
-        user = object_at(await call(client.users_info(user=person_id)), "user")
-    except ChatRejected as error:
-        if isinstance(error, ChatMissingScope):
-            return Finding.not_checked(ADMIN, f"Slack does not say who {person_id} is ({error.reason}).")
-        return _nobody(f"Slack does not know {person_id} ({error.reason}).")
-    except ChatError as error:
-        return Finding.not_checked(ADMIN, f"Slack could not be asked ({error.reason}).")
-    if user.get("deleted") is True:
-        return _nobody(f"The account of {person_id} was deactivated.")
-    return Finding.ok(ADMIN, f"People are sent to {text_at(user, 'name') or person_id}.")
-
-
-def _nobody(found: str) -> Finding:
-    why = "People who need help are sent to somebody who is not there."
-    fix = "Set PAGEHAND_ADMIN to a person's id (U…: in their profile, under More, Copy member ID) or a channel's."
-    return Finding.warning(ADMIN, found, why=why, fix=fix)
-
-
-async def _channel_fault(client: AsyncWebClient, channel_id: str, *, check: str = CHANNELS) -> Finding | None:
-    name = f"{check}.{channel_id}" if check == CHANNELS else check
+async def _channel_fault(client: AsyncWebClient, channel_id: str) -> Finding | None:
+    name = f"{CHANNELS}.{channel_id}"
     try:
         answer = await call(client.conversations_info(channel=channel_id))
     except ChatMissingScope as error:

@@ -1,4 +1,4 @@
-"""Checks the database: its connection, schema, free space, clock, and last backup."""
+"""Checks the database: its connection, schema, free space, and last backup."""
 
 import asyncio
 import os
@@ -14,14 +14,12 @@ from bot.store.database.url import sqlite_path
 from bot.store.schema.migration import WORDS, SchemaState
 from bot.store.upkeep.condition import DatabaseCondition, database_condition
 
-DATABASE, ROOM, BACKUP, CLOCK = "database", "database.room", "database.backup", "database.clock"
+DATABASE, ROOM, BACKUP = "database", "database.room", "database.backup"
 _WHY = "Nothing that people ask for can be recorded, so nothing is acknowledged."
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 100 << 20
 """Bytes."""
 _OLD_BACKUP = 8 * 86_400.0
 """Seconds; a weekly backup is not old."""
-_CLOCK_TOLERANCE = 30.0
-"""Seconds."""
 
 
 async def check_database(url: str, *, command: str, by_socket: bool, now: float) -> Sequence[Finding]:
@@ -36,7 +34,7 @@ async def check_database(url: str, *, command: str, by_socket: bool, now: float)
         found = f"The database cannot be used: {str(error).rstrip('.')}."
         return [Finding.error(DATABASE, found, why=_WHY, fix=fix, passing=True)]
     findings = [_schema(condition.schema, is_file=file is not None)]
-    findings += [_room(file)] if file is not None else [_clock(condition, now)]
+    findings += [_room(file)] if file is not None else []
     if condition.schema.usable:
         time = now if condition.clock is None else condition.clock
         findings.append(_backup(condition, time, is_file=file is not None))
@@ -92,18 +90,6 @@ def room_finding(directory: Path, free: int) -> Finding:
     kind = Finding.error if free < _NO_ROOM else Finding.warning
     fix = "Free some room on that disk, or move the database and set DATABASE_URL."
     return kind(ROOM, words, why="When the disk is full, nothing can be recorded any more.", fix=fix)
-
-
-def _clock(condition: DatabaseCondition, now: float) -> Finding:
-    ahead = 0.0 if condition.clock is None else condition.clock - now
-    if abs(ahead) <= _CLOCK_TOLERANCE:
-        return Finding.ok(CLOCK, "The database's clock agrees with this machine's.")
-    return Finding.warning(
-        CLOCK,
-        f"The database's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's.",
-        why="Times that Pagehand records and shows are wrong.",
-        fix="Turn on time synchronization on both machines.",
-    )
 
 
 def _backup(condition: DatabaseCondition, now: float, *, is_file: bool) -> Finding:

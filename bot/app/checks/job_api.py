@@ -26,18 +26,18 @@ _GIVES = {
 
 async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
     """Checks a project's job API by reading a job that does not exist, with each key."""
-    name = f"job_api.{project.project.name}"
-    newest, *older = [_with_key(project, key) for key in project.job_api.api_key.values]
-    answered = await _answer(name, newest)
-    if answered.passing:
-        return [answered]
-    others = [await _answer(f"{name}.older_key", each) for each in older]
-    findings = [_while_the_older_works(answered, others), *(_older_key(each, answered) for each in others)]
-    for each, answer in zip([newest, *older], [answered, *others], strict=True):
-        if answer.status is not FindingStatus.ERROR:
-            async with JobApiProbe(each.job_api, each.id) as probe:
-                return [*findings, *ability_findings(name, each.project.abilities, await probe.abilities())]
-    return findings
+    name, working = f"job_api.{project.project.name}", None
+    answers: list[Finding] = []
+    for each in (_with_key(project, key) for key in project.job_api.api_key.values):
+        answers.append(await _answer(name, each))
+        working = each if working is None and answers[-1].status is not FindingStatus.ERROR else working
+        if answers[0].passing:
+            break
+    findings = _rotation(*answers) if len(answers) > 1 else answers
+    if working is None:
+        return findings
+    async with JobApiProbe(working.job_api, working.id) as probe:
+        return [*findings, *ability_findings(name, working.project.abilities, await probe.abilities())]
 
 
 def _with_key(project: ProjectSettings, key: str) -> ProjectSettings:
@@ -57,22 +57,17 @@ async def _answer(name: str, project: ProjectSettings) -> Finding:
     return Finding.ok(name, f"{project.job_api.base_url} answers.")
 
 
-def _while_the_older_works(newest: Finding, others: Sequence[Finding]) -> Finding:
-    if not newest.is_fault or all(each.is_fault for each in others):
-        return newest
-    found = f"{newest.found} This is about the newest key; Pagehand goes on with the older one."
-    return replace(newest, found=found, why="Without the older key, no job works.", passing=True)
-
-
-def _older_key(older: Finding, newest: Finding) -> Finding:
+def _rotation(newest: Finding, older: Finding) -> list[Finding]:
     """An older key may be refused: it is there for the time in which the job API does not know the newest."""
-    if not older.is_fault:
-        return Finding.ok(older.check, "The older key works.")
-    if older.passing:
-        return Finding.not_checked(older.check, f"Whether the older key works is not known. {older.found}")
+    check = f"{newest.check}.older_key"
+    if older.is_fault and (older.passing or newest.is_fault):
+        return [newest, Finding.not_checked(check, f"The older key does not work either. {older.found}")]
+    if older.is_fault:
+        return [newest, Finding.ok(check, f"The older key does not work, and can be removed. {older.found}")]
     if newest.is_fault:
-        return Finding.not_checked(older.check, f"The older key does not work either. {older.found}")
-    return Finding.ok(older.check, f"The older key does not work, and can be removed. {older.found}")
+        found = f"{newest.found} This is about the newest key; Pagehand goes on with the older one."
+        newest = replace(newest, found=found, why="Without the older key, no job works.", passing=True)
+    return [newest, Finding.ok(check, "The older key works.")]
 
 
 async def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:

@@ -5,13 +5,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.app.settings.features import Feature
 from bot.app.setup.manifest_merge import manifest_changes, merge_manifest
-from bot.app.setup.manifest_text import EVENTS_PATH, ManifestChoices, manifest_text
+from bot.app.setup.manifest_text import EVENTS_PATH, ManifestChoices, manifest_for
 from bot.app.setup.slack_apps import SlackAppRefused, SlackApps
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ConfigError
@@ -90,7 +89,7 @@ async def check_manifest(
 
 def manifest_faults(manifest: Mapping[str, Any], choices: ManifestChoices, app_id: str) -> Iterator[Finding]:
     """Yields what an app's manifest does not have."""
-    wanted = yaml.safe_load(manifest_text(choices))
+    wanted = manifest_for(choices)
     found = defaultdict[tuple[str, _Part], list[str]](list)
     for change in manifest_changes(manifest, merge_manifest(manifest, wanted)):
         for part in _PARTS:

@@ -49,18 +49,16 @@ def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> R
         findings = [*faults, *without_effect]
         unusable = frozenset(_name(sentence) for sentence in error.faults)
         return ReadSettings(_usable_settings(environ, unusable), findings, unusable)
-    return ReadSettings(config, [*_all_right(environ, config), *without_effect])
+    return ReadSettings(config, [*_all_right(config), *without_effect])
 
 
-def _all_right(environ: Mapping[str, str], config: Config) -> Sequence[Finding]:
-    names = {str(field.alias) for field in Config.model_fields.values()}
-    given = sum(bool(environ.get(name) or environ.get(f"{name}_FILE")) for name in names)
+def _all_right(config: Config) -> Sequence[Finding]:
     why = "What is written, and the secrets, can be read by others on the way."
     warnings = [
         Finding.warning(f"{SETTINGS}.{_name(words)}", words, why=why, fix="Give an address that begins with https://.")
         for words in config.warnings
     ]
-    return [Finding.ok(SETTINGS, f"{given} settings are given, and all can be read."), *warnings]
+    return [Finding.ok(SETTINGS, "All settings can be read."), *warnings]
 
 
 def _fault(sentence: str, fix: str) -> Finding:

@@ -1,5 +1,7 @@
 """Checks Slack's side: the tokens, the scopes, the clock, and which app receives."""
 
+import contextlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -10,6 +12,7 @@ from bot.app.settings.features import feature_that_needs
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
 from bot.runtime.json_fields import text_at
+from bot.slack.sending.identity import identify
 from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, Scope, granted_scopes
 from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.web_api import call, call_with_headers
@@ -19,6 +22,7 @@ CONNECTION = "slack.app_token"
 _UNREACHABLE = "Look at this machine's network, its proxy (HTTPS_PROXY) and SLACK_API_URL."
 _CLOCK_TOLERANCE = 60.0
 """Seconds. Slack's signatures are valid for 300, and leases and reports are wrong long before."""
+_APP_ID = re.compile("xapp-[0-9]+-(A[A-Z0-9]{6,})-")
 _NO_SOCKETS = frozenset({"socket_mode_not_enabled"})
 
 
@@ -36,17 +40,32 @@ async def check_bot(client: AsyncWebClient, *, now: float, left_out: Collection[
     return [Finding.ok(TOKEN, who), *scope_findings(granted_scopes(headers), left_out), clock_finding(headers, now)]
 
 
-async def check_app_token(client: AsyncWebClient) -> Sequence[Finding]:
-    """Checks the app-level token by asking for the address of a connection, which is never opened."""
+async def check_app_token(client: AsyncWebClient, bot: AsyncWebClient) -> Sequence[Finding]:
+    """Checks the app-level token by asking for the address of a connection, which is never opened, and that it is of
+    the bot token's app.
+    """
+    token = client.token or ""
     try:
-        await call(client.apps_connections_open(app_token=client.token or ""))
+        await call(client.apps_connections_open(app_token=token))
     except ChatRejected as error:
         if error.reason in _NO_SOCKETS:
             return [_socket_mode_off()]
         return [token_finding(CONNECTION, APP_TOKEN, error)]
     except ChatError as error:
         return [token_finding(CONNECTION, APP_TOKEN, error)]
+    named, app_id = _APP_ID.match(token), await _app_id(bot)
+    if named and app_id and named[1] != app_id:
+        found = f"SLACK_APP_TOKEN is of another app ({named[1]}) than SLACK_BOT_TOKEN ({app_id})."
+        fix = f"Take both from https://api.slack.com/apps/{app_id}: OAuth & Permissions, and Basic Information."
+        why = "What people write arrives at one app, and the other answers."
+        return [Finding.error(CONNECTION, found, why=why, fix=fix)]
     return [Finding.ok(CONNECTION, "Slack opens Socket Mode connections with SLACK_APP_TOKEN.")]
+
+
+async def _app_id(bot: AsyncWebClient) -> str:
+    with contextlib.suppress(ChatError):
+        return (await identify(bot)).app_id
+    return ""
 
 
 def token_finding(check: str, setting: TokenSetting, error: ChatError) -> Finding:

@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.checks.channels import check_admin, check_channels
+from bot.app.checks.channels import check_channels
 from bot.app.checks.database import check_database
 from bot.app.checks.files import file_findings
 from bot.app.checks.job_api import check_job_api
@@ -39,12 +39,11 @@ def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float]
     checks = [
         Check("slack", partial(_bot, clients.bot, now, config.left_out)),
         Check("channels", partial(check_channels, clients.bot, channel_ids)),
-        Check("admin", partial(check_admin, clients.bot, config.admin, config.admin_address)),
         Check("database", database),
         *(Check(f"job_api.{each.project.name}", partial(check_job_api, each)) for each in config.projects),
     ]
     if clients.app is not None:
-        checks.insert(1, Check("slack.app_token", partial(check_app_token, clients.app)))
+        checks.insert(1, Check("slack.app_token", partial(check_app_token, clients.app, clients.bot)))
     return checks
 
 
@@ -155,7 +154,6 @@ def _client(config: Config, session: aiohttp.ClientSession, token: RotatingSecre
 _NEEDS: Mapping[str, frozenset[str]] = {
     "slack": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL"}),
     "channels": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL", "PAGEHAND_ALLOWED_CHANNELS", "PAGEHAND_PROJECTS"}),
-    "admin": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL", "PAGEHAND_ADMIN"}),
     "manifest": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL"}),
     "slack.app_token": frozenset({"SLACK_APP_TOKEN", "SLACK_API_URL"}),
     "slack.signing_secret": frozenset({"SLACK_SIGNING_SECRET"}),

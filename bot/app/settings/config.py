@@ -23,7 +23,6 @@ from bot.app.settings.values import (
     MetricsToken,
     PersonIds,
     SigningSecret,
-    is_address,
 )
 from bot.errors import ConfigError
 from bot.jobapi.settings import BaseUrl, job_api_proxy
@@ -213,11 +212,6 @@ class Config(JobApiVariables):
     def left_out(self) -> frozenset[str]:
         """The scopes and events, by Slack's names, of the features that are left out."""
         return scopes_and_events(self.features_left_out)
-
-    @property
-    def admin_address(self) -> str | None:
-        """The id of the person or the channel that PAGEHAND_ADMIN names; None for words, and for nobody."""
-        return self.admin if is_address(self.admin) else None
 
     @property
     def serves_metrics(self) -> bool:

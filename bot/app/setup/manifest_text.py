@@ -1,11 +1,13 @@
-"""The Slack app's manifest as text: manifest.yml, changed for a mode, a command and fewer features."""
+"""The Slack app's manifest: manifest.yml, changed for a mode, a command and fewer features."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+
+import yaml
 
 from bot.app.settings.features import Feature, scopes_and_events
 from bot.errors import ConfigError
@@ -14,8 +16,6 @@ from bot.runtime.http.proxies import is_this_machine
 EVENTS_PATH = "/slack/events"
 _COMMAND = re.compile(r"/[\w.-]{1,31}")
 _URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+[A-Za-z0-9/._~-]*")
-_ENTRY = re.compile(r" +- ([\w.:]+)(?: #.*)?$")
-_OPTIONAL = "bot_optional:"
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,29 @@ class ManifestChoices:
 
 
 def manifest_text(choices: ManifestChoices) -> str:
-    """Returns the manifest with its comments, in YAML; by default manifest.yml to the letter."""
-    lines = _without(template().splitlines(keepends=True), choices.without)
-    text = "".join(lines).replace("- command: /docs\n", f"- command: {choices.command}\n")
+    """Returns the manifest in YAML; by default manifest.yml to the letter."""
+    if choices == ManifestChoices():
+        return template()
+    return yaml.safe_dump(manifest_for(choices), sort_keys=False, allow_unicode=True, width=1000)
+
+
+def manifest_for(choices: ManifestChoices) -> dict[str, Any]:
+    """Returns the manifest."""
+    manifest: dict[str, Any] = yaml.safe_load(template())
+    scopes, settings, features = manifest["oauth_config"]["scopes"], manifest["settings"], manifest["features"]
+    events, (command,), url = settings["event_subscriptions"], features["slash_commands"], choices.request_url
+    left_out = scopes_and_events(choices.without)
+    for names in (*scopes.values(), events["bot_events"]):
+        names[:] = [name for name in names if name not in left_out]
+    if not scopes["bot_optional"]:
+        del scopes["bot_optional"]
     if Feature.DIRECT_MESSAGES in choices.without:
-        text = text.replace("messages_tab_read_only_enabled: false", "messages_tab_read_only_enabled: true")
-    return _over_http(text, choices.request_url) if choices.address else text
+        features["app_home"]["messages_tab_read_only_enabled"] = True
+    command["command"] = choices.command
+    if url:
+        command["url"] = events["request_url"] = settings["interactivity"]["request_url"] = url
+        settings["socket_mode_enabled"] = False
+    return manifest
 
 
 def template() -> str:
@@ -58,28 +75,6 @@ def template() -> str:
     packaged = files("bot") / "manifest.yml"
     path = packaged if packaged.is_file() else Path(__file__).parents[3] / "manifest.yml"
     return path.read_text(encoding="utf-8")
-
-
-def _without(lines: list[str], without: Collection[Feature]) -> list[str]:
-    left_out = scopes_and_events(without)
-    kept = [line for line in lines if not ((entry := _ENTRY.match(line)) and entry[1] in left_out)]
-    start = next(number for number, line in enumerate(kept) if line.strip() == _OPTIONAL)
-    is_empty = not _ENTRY.match(kept[start + 1])
-    return kept[: start - 1] + kept[start + 1 :] if is_empty else kept  # the line above is its comment
-
-
-def _over_http(text: str, url: str) -> str:
-    """Returns the manifest for signed requests: a URL for the command, the events, and the interactions."""
-    for before, added in (
-        ("    - command: .*", f"      url: {url}"),
-        ("  event_subscriptions:", f"    request_url: {url}"),
-        ("    is_enabled: true.*", f"    request_url: {url}"),
-    ):
-        text = re.sub(rf"^({before}\n)", rf"\g<1>{added}\n", text, flags=re.MULTILINE)
-    text = text.replace("socket_mode_enabled: true", "socket_mode_enabled: false")
-    return text.replace(
-        "# The manifest of the Slack app, for Socket Mode.", "# The manifest of the Slack app, for HTTP."
-    )
 
 
 def _command_faults(command: str) -> list[str]:

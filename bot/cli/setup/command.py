@@ -12,7 +12,6 @@ import click
 
 from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.app.settings.features import Feature, features_in
-from bot.app.setup.first_message import PATIENCE
 from bot.app.setup.manifest_text import ManifestChoices
 from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.setup.job_steps import JobSteps
@@ -26,7 +25,7 @@ _WITHOUT = "PAGEHAND_WITHOUT"
 @dataclass(frozen=True)
 class SetupOptions:
     """The options of the command. Empty texts are asked for. `keeps_command`: the slash command is the one of
-    PAGEHAND_COMMAND, if that is set. `patience`: seconds to wait for the first message.
+    PAGEHAND_COMMAND, if that is set.
     """
 
     choices: ManifestChoices
@@ -39,8 +38,6 @@ class SetupOptions:
     repository: str = ""
     agent: str = ""
     configuration_token: str = field(default="", repr=False)
-    patience: float = PATIENCE
-    prints: bool = False
     no_input: bool = False
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
 
@@ -48,24 +45,24 @@ class SetupOptions:
 def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     """Sets Pagehand up, and returns the exit code. Raises ConfigError where a file of settings cannot be read."""
     logging.basicConfig(level=logging.CRITICAL)  # the fault is reported, once
-    dialogue = Dialogue(no_input=options.no_input, to_stderr=options.prints)
-    answers = Answers(environ, None if options.prints else options.file, dialogue.say)
-    server = Answers(environ, None if options.prints else options.file.with_name(JOB_SERVER_FILE), dialogue.say)
+    dialogue = Dialogue(no_input=options.no_input)
+    answers = Answers(environ, options.file, dialogue.say)
+    server = Answers(environ, options.file.with_name(JOB_SERVER_FILE), dialogue.say)
     command = answers.get("PAGEHAND_COMMAND") if options.keeps_command else ""
     choices = replace(options.choices, without=options.choices.without or _features_left_out(answers))
     choices = replace(choices, command=command) if command else choices
-    slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience)
+    slack = SlackSteps(dialogue, answers, choices, options.app_id)
     jobs = JobSteps(dialogue, answers, server, is_root=options.is_root)
     try:
         _take_steps(options, slack, jobs, options.configuration_token or read_variable(CONFIGURATION_TOKEN, environ))
-    except SetupStopped as stopped:
-        dialogue.say(f"\n{stopped}")
-        _say_how_to_go_on(options, slack, server)
-        return 1
-    except (click.Abort, KeyboardInterrupt):
-        dialogue.say("\nInterrupted.")
-        _say_how_to_go_on(options, slack, server)
-        return 128 + signal.SIGINT
+    except (SetupStopped, click.Abort, KeyboardInterrupt) as stopped:
+        is_stopped = isinstance(stopped, SetupStopped)
+        dialogue.say(f"\n{stopped if is_stopped else 'Interrupted.'}")
+        if kept := [str(each.file) for each in (answers, server) if each.has_new]:
+            dialogue.say(
+                f"All answers so far are in {' and '.join(kept)}: run `pagehand setup` again to go on from there."
+            )
+        return 1 if is_stopped else 128 + signal.SIGINT
     _finish(options, dialogue, answers, server)
     return 0
 
@@ -88,7 +85,7 @@ def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, config
         answers.keep("PAGEHAND_COMMAND", slack.choices.command)
     if slack.choices.without:
         answers.keep(_WITHOUT, ",".join(sorted(slack.choices.without)))
-    slack.try_channel(options.channel_id)
+    slack.post_in_channel(options.channel_id)
     if answers.get("PAGEHAND_PROJECTS"):
         slack.dialogue.say("PAGEHAND_PROJECTS names the job APIs: `pagehand doctor` checks them.")
     elif options.repository or jobs.server.get("PAGEHAND_JOBSERVER_REPOSITORY") or _wants_job_server(options, jobs):
@@ -106,35 +103,17 @@ def _wants_job_server(options: SetupOptions, jobs: JobSteps) -> bool:
     return not jobs.dialogue.confirm("Do you have a job API?", default=False, without_input=True)
 
 
-def _say_how_to_go_on(options: SetupOptions, slack: SlackSteps, server: Answers) -> None:
-    if not options.prints and (kept := [each.place for each in (slack.answers, server) if each.kept]):
-        where = " and ".join(kept)
-        slack.dialogue.say(f"All answers so far are in {where}: run `pagehand setup` again to go on from there.")
-    elif slack.app_id and not slack.answers.get("SLACK_BOT_TOKEN"):
-        slack.dialogue.say(
-            f"The app {slack.app_id} exists: give --app-id {slack.app_id}, so that no second one is created."
-        )
-
-
 def _finish(options: SetupOptions, dialogue: Dialogue, answers: Answers, server: Answers) -> None:
     dialogue.head("Done")
-    if options.prints:
-        click.echo(answers.lines())
-        if server.kept:
-            dialogue.say("The job server's own, which the bot does not need:")
-            click.echo(server.lines())
-        return
     dialogue.say(f"The settings are in {options.file}, which only you can read. Next:")
-    if server.kept:  # before doctor, which asks it
-        dialogue.say(f"  {_command(server.place, JOB_SERVER_FILE)} jobserver    (leave it running)")
-    pagehand = _command(answers.place, BOT_FILE)
+    if server.has_new:  # before doctor, which asks it
+        dialogue.say(f"  {_command(server.file, JOB_SERVER_FILE)} jobserver    (leave it running)")
+    pagehand = _command(answers.file, BOT_FILE)
     dialogue.say(f"  {pagehand} doctor\n  {pagehand} run")
+    dialogue.say("Once the bot runs, write in a channel that it is in: doctor shows what arrived from Slack.")
     if options.choices.address:
-        dialogue.say(
-            f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default). Once the "
-            "bot runs, doctor shows whether they arrive."
-        )
+        dialogue.say(f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default).")
 
 
-def _command(file: str, default: str) -> str:
-    return "pagehand" if file == default else f"pagehand --env-file {shlex.quote(file)}"
+def _command(file: Path, default: str) -> str:
+    return "pagehand" if str(file) == default else f"pagehand --env-file {shlex.quote(str(file))}"

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError, PagehandError
-from bot.runtime.env_file import env_line, read_env_file, write_env_file
+from bot.runtime.env_file import read_env_file, write_env_file
 from bot.runtime.settings import read_variable
 
+Answer = TypeVar("Answer")
 _SHORTEST_SECRET = 8
 _COLORS = {FindingStatus.OK: "green", FindingStatus.WARNING: "yellow", FindingStatus.ERROR: "red"}
 
@@ -24,21 +26,16 @@ class Answers:
 
     Args:
         environ: The environment, which wins.
-        file: The file; None if answers are only printed.
+        file: The file.
         say: Tells that a value in the file is replaced.
     """
 
-    def __init__(self, environ: Mapping[str, str], file: Path | None, say: Callable[[str], None]) -> None:
-        self._file = file
+    def __init__(self, environ: Mapping[str, str], file: Path, say: Callable[[str], None]) -> None:
+        self.file = file
         self._say = say
-        self._stored = read_env_file(file) if file is not None and file.exists() else {}
+        self._stored = read_env_file(file) if file.exists() else {}
         self.values = self._stored | {name: value for name, value in environ.items() if value}
-        self.kept: dict[str, str] = {}
-
-    @property
-    def place(self) -> str:
-        """Where the answers are."""
-        return "the settings that are printed" if self._file is None else str(self._file)
+        self.has_new = False
 
     def get(self, name: str) -> str:
         """Returns a variable's value, or what is in the file that `<name>_FILE` names; empty if it is not set."""
@@ -52,39 +49,26 @@ class Answers:
         source = f"{name}_FILE"
         if not self.values.get(name) and self.values.get(source) and value == self.get(name):
             name, value = source, self.values[source]
-        if self._file is not None and name in self._stored and self._stored[name] != value:
-            self._say(f"This replaces {name} in {self._file}.")
-        self.values[name] = self.kept[name] = value
-        if self._file is not None and self._stored.get(name) != value:
-            self._write({name: value})
-
-    def lines(self) -> str:
-        """Returns the answers as lines NAME=value."""
-        return "\n".join(env_line(name, value) for name, value in self.kept.items())
-
-    def _write(self, values: Mapping[str, str]) -> None:
-        assert self._file is not None  # noqa: S101 - its only caller asks
+        if name in self._stored and self._stored[name] != value:
+            self._say(f"This replaces {name} in {self.file}.")
+        self.values[name], self.has_new = value, True
+        if self._stored.get(name) == value:
+            return
         try:
-            write_env_file(self._file, values)
+            write_env_file(self.file, {name: value})
         except OSError as error:
             raise SetupStopped(
-                f"{self._file} cannot be written ({error.strerror}). Run this in a directory that you may write in, "
-                "name another file with --write, or print the settings with --print."
+                f"{self.file} cannot be written ({error.strerror}). Run this in a directory that you may write in, or "
+                "name another file with --write."
             ) from None
-        self._stored |= values
+        self._stored[name] = value
 
 
 class Dialogue:
-    """Talks to a person.
+    """Talks to a person. With `no_input`, it asks nothing: what is missing is an error."""
 
-    Args:
-        no_input: Ask nothing: what is missing is an error.
-        to_stderr: Leave standard output to the settings.
-    """
-
-    def __init__(self, *, no_input: bool, to_stderr: bool) -> None:
+    def __init__(self, *, no_input: bool) -> None:
         self.no_input = no_input
-        self._to_stderr = to_stderr
         self._secrets: set[str] = set()
 
     def hide(self, secret: str) -> None:
@@ -95,7 +79,7 @@ class Dialogue:
     def say(self, text: str = "") -> None:
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, "***")
-        click.echo(text, err=self._to_stderr)
+        click.echo(text)
 
     def head(self, title: str) -> None:
         """Begins a step."""
@@ -117,9 +101,7 @@ class Dialogue:
             if default is not None:
                 return default
             raise SetupStopped(f"An answer is missing, and nothing may be asked (--no-input): {instead}.")
-        answer = click.prompt(
-            question, default=default, hide_input=is_secret, err=self._to_stderr, show_default=bool(default)
-        )
+        answer = click.prompt(question, default=default, hide_input=is_secret, show_default=bool(default))
         answer = str(answer).strip()
         if is_secret:
             self.hide(answer)
@@ -128,18 +110,20 @@ class Dialogue:
     def confirm(self, question: str, *, default: bool = True, without_input: bool = False) -> bool:
         if self.no_input:
             return without_input
-        return click.confirm(question, default=default, err=self._to_stderr)
+        return click.confirm(question, default=default)
 
-    def until_right(self, ask: Callable[[], str], given: str, check: Callable[[str], Sequence[Finding]]) -> str:
-        """Returns the first answer that a check finds no error in. `given` is tried first, if there is one.
+    def until_right(
+        self, ask: Callable[[Answer | None], Answer], check: Callable[[Answer], Sequence[Finding]]
+    ) -> Answer:
+        """Returns the first answer that a check finds no error in. `ask` gets the one that was refused before, if any.
 
         Raises SetupStopped if there is an error, and nothing can be asked.
         """
-        answer = given or ask()
+        answer = ask(None)
         while self.has_errors(findings := check(answer)):
             is_passing = all(finding.passing for finding in findings if finding.status is FindingStatus.ERROR)
             if not (is_passing and self.confirm("Try the same again?")):
-                answer = ask()
+                answer = ask(answer)
         return answer
 
     def has_errors(self, findings: Sequence[Finding]) -> bool:

@@ -61,16 +61,26 @@ class JobSteps:
         given = {"JOB_API_URL": url, "JOB_API_KEY": "", "JOB_API_PROJECT": project}
         given = {name: value or self.answers.get(name) for name, value in given.items()}
         self.dialogue.hide(given["JOB_API_KEY"])
-        asks_again = False
-        while True:
-            given = {name: self._job_api_answer(name, value, asks_again) for name, value in given.items()}
-            findings = asyncio.run(examine_part(self.answers.values | given, "job_api"))
-            if not self.dialogue.has_errors([each for each in findings if not _ability(each)]):
-                break
-            asks_again = True
-        for name, value in given.items():
-            self.answers.keep(name, value)
-        self._keep_abilities(findings)
+        abilities: list[Finding] = []
+
+        def ask(refused: Mapping[str, str] | None) -> Mapping[str, str]:
+            known = refused or given
+            return {
+                name: value if value and refused is None else self._ask_about_job_api(name, value)
+                for name, value in known.items()
+            }
+
+        def check(values: Mapping[str, str]) -> Sequence[Finding]:
+            found = asyncio.run(examine_part({**self.answers.values, **values}, "job_api"))
+            abilities[:] = [each for each in found if _ability(each)]
+            return [each for each in found if not _ability(each)]
+
+        _keep(self.answers, self.dialogue.until_right(ask, check))
+        for finding in abilities:
+            if finding.is_fault:
+                name = f"JOB_API_{_ability(finding).upper()}"
+                self.answers.keep(name, "false" if self.answers.get(name) == "true" else "true")
+                self.dialogue.say(f"{name}={self.answers.get(name)}, as the job API has it. {finding.why}")
 
     def set_up_job_server(self, repository: str, agent: str) -> None:
         """Asks for a repository, an agent and reviewers, and checks each."""
@@ -82,46 +92,42 @@ class JobSteps:
         machine = self._choose_repository(repository)
         self._choose_agent(agent)
         self._offer_reviewers()
-        for name, value in (_OURS | {"JOB_API_KEY": key}).items():
-            self.answers.keep(name, value)
-        for ability in _ABILITIES:
-            self.answers.keep(f"JOB_API_{ability.upper()}", "true")
+        abilities = {f"JOB_API_{ability.upper()}": "true" for ability in _ABILITIES}
+        _keep(self.answers, _OURS | {"JOB_API_KEY": key} | abilities)
         if self.dialogue.has_errors(machine):
             raise SetupStopped("Fix this, and run `pagehand setup` again.")
 
-    def _job_api_answer(self, name: str, given: str, asks_again: bool) -> str:  # noqa: FBT001 - what the loop knows
-        if given and not asks_again:
-            return given
+    def _ask_about_job_api(self, name: str, known: str) -> str:
         question, instead = _JOB_API[name]
         is_secret = name == "JOB_API_KEY"
-        default = None if is_secret else given or None
-        return self.dialogue.ask(question, instead=instead, default=default, is_secret=is_secret)
-
-    def _keep_abilities(self, findings: Sequence[Finding]) -> None:
-        """Corrects what the settings say that the job API can do."""
-        for finding in findings:
-            if (ability := _ability(finding)) and finding.is_fault:
-                name = f"JOB_API_{ability.upper()}"
-                self.answers.keep(name, "false" if self.answers.get(name) == "true" else "true")
-                self.dialogue.say(f"{name}={self.answers.get(name)}, as the job API has it. {finding.why}")
+        return self.dialogue.ask(
+            question, instead=instead, default=None if is_secret else known or None, is_secret=is_secret
+        )
 
     def _choose_repository(self, given: str) -> Sequence[Finding]:
         """Asks for a repository, and for a token at GitHub, until jobs can work with them. Returns what was found about
         the machine, which no other answer changes.
         """
-        name, asks_again = f"{_PREFIX}REPOSITORY", False
-        repository = given or self.server.get(name)
-        while True:
-            if asks_again or not repository:
-                question = "Git repository (directory or URL)"
-                repository = self.dialogue.ask(question, instead="give --repository", default=repository or None)
-            values = {name: repository, **self._github_token(repository, asks_again=asks_again)}
-            findings = self._found(values | {f"{_PREFIX}AGENT": ""}, "machine")
-            if not self.dialogue.has_errors([each for each in findings if each.check not in _OF_MACHINE]):
-                break
-            asks_again = True
-        self._keep(values)
-        return [each for each in findings if each.check in _OF_MACHINE]
+        name = f"{_PREFIX}REPOSITORY"
+        given = given or self.server.get(name)
+        machine: list[Finding] = []
+
+        def ask(refused: Mapping[str, str] | None) -> Mapping[str, str]:
+            repository = given if refused is None else ""
+            if not repository:
+                default = (refused[name] if refused else given) or None
+                repository = self.dialogue.ask(
+                    "Git repository (directory or URL)", instead="give --repository", default=default
+                )
+            return {name: repository, **self._github_token(repository, asks_again=refused is not None)}
+
+        def check(values: Mapping[str, str]) -> Sequence[Finding]:
+            found = self._found({**values, f"{_PREFIX}AGENT": ""}, "machine")
+            machine[:] = [each for each in found if each.check in _OF_MACHINE]
+            return [each for each in found if each.check not in _OF_MACHINE]
+
+        _keep(self.server, self.dialogue.until_right(ask, check))
+        return machine
 
     def _github_token(self, repository: str, *, asks_again: bool) -> Mapping[str, str]:
         from bot.jobserver.settings.github import github_address  # noqa: PLC0415 - its packages may be missing
@@ -140,22 +146,23 @@ class JobSteps:
 
     def _choose_agent(self, given: str) -> None:
         """Asks for an agent and its key until it answers."""
-        name, asks_again = f"{_PREFIX}AGENT", False
-        agent = given or self.server.get(name)
-        while True:
-            agent = self._ask_agent(agent or "builtin") if asks_again or not agent else agent
-            values = (
-                {name: agent, **self._agent_key(agent, asks_again=asks_again)} if agent != "builtin" else {name: ""}
-            )
-            findings = self._found(values, "editor")
-            if self._is_refused_to_root(findings):
-                if not self._allow_root():
-                    break
-                findings = self._found(values, "editor")
-            if not self.dialogue.has_errors(findings):
-                break
-            asks_again = True
-        self._keep(values)
+        name = f"{_PREFIX}AGENT"
+        given = given or self.server.get(name)
+
+        def ask(refused: Mapping[str, str] | None) -> Mapping[str, str]:
+            agent = given if refused is None else ""
+            agent = agent or self._ask_agent((refused[name] if refused else given) or "builtin")
+            if agent == "builtin":
+                return {name: ""}
+            return {name: agent, **self._agent_key(agent, asks_again=refused is not None)}
+
+        def check(values: Mapping[str, str]) -> Sequence[Finding]:
+            found = self._found(values, "editor")
+            if not self._is_refused_to_root(found):
+                return found
+            return self._found(values, "editor") if self._allow_root() else []
+
+        _keep(self.server, self.dialogue.until_right(ask, check))
 
     def _is_refused_to_root(self, findings: Sequence[Finding]) -> bool:
         errors = {each.check for each in findings if each.status is FindingStatus.ERROR}
@@ -163,9 +170,9 @@ class JobSteps:
 
     def _allow_root(self) -> bool:
         """Says that root starts no agents; returns whether it may from now on."""
-        self.dialogue.say(_AS_ROOT.format(file=self.server.place))
+        self.dialogue.say(_AS_ROOT.format(file=self.server.file))
         if self.dialogue.confirm("Will the job server be root?", default=False):
-            self._keep({_ALLOW_ROOT: "true"})
+            self.server.keep(_ALLOW_ROOT, "true")
             return True
         self.dialogue.say("The agent was not started: run `pagehand jobserver --check` as that user.")
         return False
@@ -196,25 +203,20 @@ class JobSteps:
     def _offer_reviewers(self) -> None:
         """Makes keys for those who may merge where pull requests are the job server's own pages."""
         name = f"{_PREFIX}REVIEWERS"
-        is_at_github = self.server.get(f"{_PREFIX}GITHUB_TOKEN") or self.server.get(f"{_PREFIX}GITHUB_APP_ID")
-        if is_at_github or self.server.get(name):
+        if any(self.server.get(f"{_PREFIX}{each}") for each in ("GITHUB_TOKEN", "GITHUB_APP_ID", "REVIEWERS")):
             return
-        while True:
-            names = self.dialogue.ask(
-                "Who may merge on the job server's pages? Names, separated by commas (empty: nobody)",
-                instead=f"set {name}",
-                default="",
+
+        def ask(_: Mapping[str, str] | None) -> Mapping[str, str]:
+            question = "Who may merge on the job server's pages? Names, separated by commas (empty: nobody)"
+            names = self.dialogue.ask(question, instead=f"set {name}", default="").split(",")
+            return {name: ",".join(f"{each.strip()}:{secrets.token_urlsafe(24)}" for each in names if each.strip())}
+
+        reviewers = self.dialogue.until_right(ask, lambda values: self._found(values) if values[name] else [])
+        if reviewers[name]:
+            self.server.keep(name, reviewers[name])
+            self.dialogue.say(
+                f"Each has a key in {self.server.file}, for which their browser asks together with the name."
             )
-            people = [person.strip() for person in names.split(",") if person.strip()]
-            if not people:
-                return
-            entries = {name: ",".join(f"{person}:{secrets.token_urlsafe(24)}" for person in people)}
-            if not self.dialogue.has_errors(self._found(entries)):
-                break
-        self._keep(entries)
-        self.dialogue.say(
-            f"Each has a key in {self.server.place}, for which their browser asks together with the name."
-        )
 
     def _found(self, values: Mapping[str, str], *parts: Literal["machine", "editor"]) -> Sequence[Finding]:
         """Checks the job server's settings, some of them replaced, and parts of it; without the bot's secrets."""
@@ -232,10 +234,11 @@ class JobSteps:
         except ConfigError as error:
             return [Finding.error("job_server.settings", f"{fault}.", why="", fix="") for fault in error.faults]
 
-    def _keep(self, values: Mapping[str, str]) -> None:
-        for name, value in values.items():
-            if value or self.server.get(name):
-                self.server.keep(name, value)
+
+def _keep(answers: Answers, values: Mapping[str, str]) -> None:
+    for name, value in values.items():
+        if value or answers.get(name):
+            answers.keep(name, value)
 
 
 def _ability(finding: Finding) -> str:

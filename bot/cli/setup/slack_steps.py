@@ -4,27 +4,27 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import aiohttp
-import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import examine_part
-from bot.app.setup.first_message import PATIENCE, hear_first_message, post_first_message
 from bot.app.setup.manifest_merge import scopes_of
-from bot.app.setup.manifest_text import ManifestChoices, manifest_text
+from bot.app.setup.manifest_text import ManifestChoices, manifest_for, manifest_text
 from bot.app.setup.slack_apps import SlackAppRefused, SlackApps, configuration_token_fault
 from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
 from bot.domain.findings import Finding, FindingStatus
-from bot.errors import ChatError
+from bot.errors import ChatError, ChatNotInChannel, ChatRejected
 from bot.slack.sending.identity import identify
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import call, new_client, new_session
 
 T = TypeVar("T")
 _APPS = "https://api.slack.com/apps"
 _DEFAULT_API = "https://slack.com/api"
+_FIRST_MESSAGE = "Pagehand is being set up. This message checks that it can post here; you can delete it."
 APP_ID = "SLACK_APP_ID"
 """Only setup reads it, so that an app that it created is not created again."""
 
@@ -38,14 +38,12 @@ class SlackSteps:
         answers: The bot's variables.
         choices: What the manifest is for.
         app_id: The app's id, once it is known.
-        patience: How many seconds to wait for the first message.
     """
 
     dialogue: Dialogue
     answers: Answers
     choices: ManifestChoices
     app_id: str = ""
-    patience: float = PATIENCE
 
     def prepare_app(self, configuration_token: str) -> None:
         """Creates or updates the app with a configuration token, or says how to create it by hand."""
@@ -75,13 +73,9 @@ class SlackSteps:
 
     def install_app(self) -> None:
         """Asks for the bot token, and checks it and what was granted."""
-        self.dialogue.head("The bot token")
         where = f"{self._page}, Install App"
-        name = "SLACK_BOT_TOKEN"
-        if not self.answers.get(name):
-            self.dialogue.say(f"At {where}: click Install to Workspace and Allow, and copy the Bot User OAuth Token.")
-        token = self._secret(name, "Bot token (xoxb-…)", "slack")
-        self.answers.keep(name, token)
+        how = f"At {where}: click Install to Workspace and Allow, and copy the Bot User OAuth Token."
+        token = self._ask_secret("SLACK_BOT_TOKEN", "bot token", "xoxb-…", how, "slack")
         while missing := self._missing_scopes(token):
             self.dialogue.show(missing)
             self.dialogue.say(
@@ -95,31 +89,27 @@ class SlackSteps:
     def receive(self) -> None:
         """Asks for what Slack's requests come with: the app-level token, or the signing secret."""
         if self.choices.address:
-            self.dialogue.head("The signing secret")
-            name = "SLACK_SIGNING_SECRET"
             if self.answers.get("SLACK_APP_TOKEN"):
                 self.answers.keep("SLACK_APP_TOKEN", "")  # with it, Pagehand would use Socket Mode
-            if not self.answers.get(name):
-                self.dialogue.say(f"It is at {self._page}, Basic Information, App Credentials, Signing Secret.")
-            self.answers.keep(name, self._secret(name, "Signing secret", "slack.signing_secret"))
+            how = f"It is at {self._page}, Basic Information, App Credentials, Signing Secret."
+            self._ask_secret("SLACK_SIGNING_SECRET", "signing secret", "", how, "slack.signing_secret")
             return
-        self.dialogue.head("The app-level token")
-        name = "SLACK_APP_TOKEN"
-        if not self.answers.get(name):
-            self.dialogue.say(
-                f"At {self._page}, Basic Information, App-Level Tokens: click Generate Token and Scopes, add the scope "
-                "connections:write, click Generate, and copy the token."
-            )
-        self.answers.keep(name, self._secret(name, "App-level token (xapp-…)", "slack.app_token"))
+        how = (
+            f"At {self._page}, Basic Information, App-Level Tokens: click Generate Token and Scopes, add the scope "
+            "connections:write, click Generate, and copy the token."
+        )
+        self._ask_secret("SLACK_APP_TOKEN", "app-level token", "xapp-…", how, "slack.app_token")
 
-    def try_channel(self, channel_id: str) -> None:
-        """Posts in a channel and, with Socket Mode, watches the message arrive."""
+    def post_in_channel(self, channel_id: str) -> None:
+        """Posts in a channel, to see that it can."""
         self.dialogue.head("A first message")
-        if channel_id or self.dialogue.confirm("Send a message, and see it arrive?"):
+        if channel_id or self.dialogue.confirm("Post a message in a channel?"):
             self.dialogue.until_right(
-                lambda: self.dialogue.ask("Channel (#name, or its id)", instead="give --channel"),
-                channel_id,
-                self._message_findings,
+                lambda refused: (
+                    (channel_id if refused is None else "")
+                    or self.dialogue.ask("Channel (#name, or its id)", instead="give --channel")
+                ),
+                lambda channel: self._run(partial(self._post, channel)),
             )
         else:
             self.dialogue.say("No message was sent.")
@@ -164,7 +154,7 @@ class SlackSteps:
     def _with_token(self, token: str) -> None:
         if fault := configuration_token_fault(token):
             raise SlackAppRefused(fault, about_token=True)
-        wanted = yaml.safe_load(manifest_text(self.choices))
+        wanted = manifest_for(self.choices)
         if not self.app_id:
             created = self._run(lambda session: SlackApps(self._client(token, session)).create(wanted))
             self.app_id = created.app_id
@@ -189,37 +179,51 @@ class SlackSteps:
                 "Reinstall to Workspace."
             )
 
-    def _secret(self, name: str, question: str, check: str) -> str:
+    def _ask_secret(self, name: str, what: str, like: str, how: str, check: str) -> str:
+        """Asks for a secret until its check finds no error, and keeps it. `how` says where it is."""
+        given = self.answers.get(name)
+        self.dialogue.hide(given)
+        self.dialogue.head(f"The {what}")
+        if not given:
+            self.dialogue.say(how)
+
+        def ask(refused: str | None) -> str:
+            question = f"{what.capitalize()}{f' ({like})' if like else ''}"
+            return (given if refused is None else "") or self.dialogue.ask(
+                question, instead=f"set {name} or {name}_FILE", is_secret=True
+            )
+
         def checked(value: str) -> Sequence[Finding]:
             """Leaves missing scopes out: they are another step."""
             findings = asyncio.run(examine_part(self.answers.values | {name: value}, check))
             return [finding for finding in findings if not finding.check.startswith(f"{SCOPES}.")]
 
-        def ask() -> str:
-            return self.dialogue.ask(question, instead=f"set {name} or {name}_FILE", is_secret=True)
-
-        given = self.answers.get(name)
-        self.dialogue.hide(given)
-        return self.dialogue.until_right(ask, given, checked)
+        secret = self.dialogue.until_right(ask, checked)
+        self.answers.keep(name, secret)
+        return secret
 
     def _missing_scopes(self, token: str) -> list[Finding]:
         """Returns a finding for each scope that the manifest requests and Slack has not granted."""
-        wanted = scopes_of(yaml.safe_load(manifest_text(self.choices)))
+        wanted = scopes_of(manifest_for(self.choices))
         findings = asyncio.run(examine_part(self.answers.values | {"SLACK_BOT_TOKEN": token}, "slack"))
         return [finding for finding in findings if finding.check.removeprefix(f"{SCOPES}.") in wanted]
 
-    def _message_findings(self, channel: str) -> Sequence[Finding]:
+    async def _post(self, channel: str, session: aiohttp.ClientSession) -> Sequence[Finding]:
         """`channel`: its id, or its name, which is lower-case."""
         channel = f"#{channel}" if channel.islower() and not channel.startswith("#") else channel
-
-        async def heard(session: aiohttp.ClientSession) -> Sequence[Finding]:
-            bot = self._client(self.answers.get("SLACK_BOT_TOKEN"), session)
-            if self.choices.address:
-                return [(await post_first_message(bot, channel)).finding]
-            app = self._client(self.answers.get("SLACK_APP_TOKEN"), session)
-            return await hear_first_message(bot, app, session, channel, self.patience)
-
-        return self._run(heard)
+        bot = self._client(self.answers.get("SLACK_BOT_TOKEN"), session)
+        with contextlib.suppress(ChatRejected, ChatNotInChannel):  # private, or no scope: it may be a member already
+            await call(bot.conversations_join(channel=channel))
+        try:
+            await call(bot.chat_postMessage(channel=channel, text=_FIRST_MESSAGE))
+        except ChatError as error:
+            found = f"Nothing could be posted in {channel} ({error.reason})."
+            fix = (
+                "Slack shows a channel's id at the end of its details. If it is private, write `/invite @Pagehand` in "
+                "it, and run this again."
+            )
+            return [Finding.error("setup.post", found, why="Pagehand could not answer there.", fix=fix)]
+        return [Finding.ok("setup.post", f"A message was posted in {channel}.")]
 
     def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
         return new_client(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")

@@ -69,7 +69,6 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
         ({"JOB_API_KEY": "planted-key-of-nobody"}, "job_api.docs", "(401)"),
         ({"JOB_API_URL": "http://127.0.0.1:9"}, "job_api.docs", "cannot be reached"),
         ({"JOB_API_CANCEL": ""}, "job_api.docs.cancel", "more than JOB_API_CANCEL=false"),
-        ({"PAGEHAND_ADMIN": "U0NOBODY"}, "admin", "does not know U0NOBODY"),
         ({"PAGEHAND_ALLOWED_CHANNELS": "C0NOWHERE"}, "channels.C0NOWHERE", "does not show Pagehand the channel"),
         ({"PAGEHAND_COMMAND": "/write"}, "manifest.command", "slash_commands: + /write"),
     ],

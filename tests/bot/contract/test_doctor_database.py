@@ -78,17 +78,6 @@ async def test_an_older_schema_is_reported_with_the_command_to_run(
             assert "`pagehand migrate`" in found["database"].fix
 
 
-@pytest.mark.postgres
-@pytest.mark.parametrize(
-    ("skew", "words"), [(-40.0, "40 s ahead of this machine's"), (40.0, "40 s behind this machine's"), (0.0, "agrees")]
-)
-async def test_a_database_with_another_time_is_reported(postgres: PostgresServer, skew: float, words: str) -> None:
-    async with postgres.database() as url:
-        finding = (await found_in(url, skew))["database.clock"]
-    assert words in finding.found
-    assert finding.is_fault is bool(skew)
-
-
 @pytest.mark.parametrize("port", [mute_port, black_hole_port])
 async def test_a_database_that_never_answers_times_out(port: Port) -> None:
     with port() as number:

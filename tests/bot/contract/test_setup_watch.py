@@ -50,7 +50,7 @@ async def world() -> AsyncIterator[World]:
             return await check_bot(client, now=time.time())
 
         async def app_token() -> Sequence[Finding]:
-            return await check_app_token(app_client)
+            return await check_app_token(app_client, client)
 
         async def found() -> Sequence[Finding]:
             return more

@@ -66,7 +66,7 @@ FAULTS = {
         {"PAGEHAND_ALLOWED_CHANNELS": "C0NOWHERE"},
         is_error=False,
     ),
-    "another command": SetupFault(["has no command /write (it has: /docs)"], {"PAGEHAND_COMMAND": "/write"}),
+    "another command": SetupFault(["slash_commands: + /write"], {"PAGEHAND_COMMAND": "/write"}),
     "a scope that was declined": SetupFault(
         ["files:read", "names and links of files", "Reinstall to Workspace"],
         happens=lambda workspace: workspace.credentials.remove_scopes("files:read"),
@@ -79,7 +79,7 @@ FAULTS = {
         ["it was revoked", "OAuth & Permissions"], happens=lambda workspace: workspace.credentials.revoke()
     ),
     "no subscriptions": SetupFault(
-        ["not subscribed to the event message.channels", "Event Subscriptions", "reinstall the app"], happens=no_events
+        ["bot_events: + message.channels", "pagehand setup --app-id", "reinstall the app"], happens=no_events
     ),
     "a PostgreSQL that is not there": SetupFault(
         ["The database cannot be reached", "Check DATABASE_URL"],

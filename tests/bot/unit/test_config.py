@@ -224,14 +224,6 @@ def test_a_password_with_unencoded_characters_is_masked_as_a_whole() -> None:
     assert "a@b/c" in load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@b/c@db/pagehand"}).secrets
 
 
-@pytest.mark.parametrize(
-    ("admin", "address"),
-    [("U0123ABCD", "U0123ABCD"), ("C0123ABCD", "C0123ABCD"), ("the docs team", None), ("CEO", None), ("", None)],
-)
-def test_an_administrator_given_by_id_can_be_notified_in_slack(admin: str, address: str | None) -> None:
-    assert load({**COMPLETE, "PAGEHAND_ADMIN": admin}).admin_address == address
-
-
 def test_an_administrator_is_mentioned_and_a_channel_linked() -> None:
     shown = [MessageContext(admin=admin).ask for admin in ("U0123ABCD", "C0123ABCD", "the CEO")]
     assert shown == ["<@U0123ABCD>", "<#C0123ABCD>", "the CEO"]

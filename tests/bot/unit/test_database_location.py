@@ -21,17 +21,16 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)
-def test_a_file_on_ephemeral_storage_is_refused(platform: object, request: pytest.FixtureRequest) -> None:
-    (chosen,) = [state for state in PLATFORMS if state is platform]
-    given = {chosen.variable: "anything"}
+@pytest.mark.parametrize("variable", PLATFORMS)
+def test_a_file_on_ephemeral_storage_is_refused(variable: str) -> None:
+    (name, has_disks), given = PLATFORMS[variable], {variable: "anything"}
     for mounts in (ROOT, IN_MEMORY, ""):
         words = lost_file_fault(FILE, given, mounts)
         assert words is not None
         assert words.startswith("DATABASE_URL names a file")
-        assert f"{chosen.name} deletes files" in words
-        assert ("persistent disk" in words) is chosen.has_disks
-    assert bool(lost_file_fault(FILE, given, DISK)) is not chosen.has_disks
+        assert f"{name} deletes files" in words
+        assert ("persistent disk" in words) is has_disks
+    assert bool(lost_file_fault(FILE, given, DISK)) is not has_disks
     assert lost_file_fault(POSTGRES, given, ROOT) is None
 
 
