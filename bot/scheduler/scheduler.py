@@ -27,6 +27,7 @@ from bot.scheduler.preparing.rereading import HeardFor, Rereader
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import RetentionSweeper
+from bot.scheduler.settings import SchedulerVariables
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 from bot.service import Service
@@ -50,8 +51,7 @@ class SchedulerSettings:
         rules: Who may ask for what where.
         polling: How often jobs are polled.
         max_polls: Polls in progress at a time.
-        keep_days: How long finished jobs are kept, in days.
-        merge_seconds: The longest gap between replies that are sent as one message; 0: none are.
+        variables: What the environment says.
         recovery: How long calls have to succeed before an outage is over.
         outages: Those of Slack and the job APIs, by their names.
         masker: Masks secrets in the context of requests.
@@ -65,8 +65,7 @@ class SchedulerSettings:
     rules: PermissionRules
     polling: Polling
     max_polls: int
-    keep_days: float
-    merge_seconds: float = 0.0
+    variables: SchedulerVariables
     recovery: float = RECOVERY_SECONDS
     outages: dict[str, Outage] = field(default_factory=dict)
     masker: SecretMasker = field(default_factory=SecretMasker)
@@ -86,7 +85,9 @@ class SchedulerSettings:
 
     def for_preparing(self) -> PreparerSettings:
         """Returns the preparer's settings."""
-        return PreparerSettings(self.rules, self.projects, self.polling, self.merge_seconds, masker=self.masker)
+        return PreparerSettings(
+            self.rules, self.projects, self.polling, self.variables.merge_seconds, masker=self.masker
+        )
 
     def for_chat(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
         """Returns the settings of the workers that call Slack."""
@@ -149,7 +150,7 @@ class Scheduler:
             rereader,
             polling=polling,
             abilities=settings.projects.abilities,
-            merge_seconds=settings.merge_seconds,
+            merge_seconds=settings.variables.merge_seconds,
             people=edges.people,
             masker=settings.masker,
             requesters=edges.requesters,
@@ -183,7 +184,7 @@ class Scheduler:
         self._workers_for = dict(zip(DueWork, woken, strict=True))
         self._sender = sender
         self._projects = settings.projects
-        self._retention = RetentionSweeper(store, days=settings.keep_days)
+        self._retention = RetentionSweeper(store, days=settings.variables.keep_days)
 
     def _rereader(self, edges: SchedulerEdges, modes: ReplyModes, clock: Clock) -> Rereader:
         service = Service(edges.store, on_commit=self.wake, modes=modes)

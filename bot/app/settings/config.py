@@ -31,13 +31,14 @@ from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret
 from bot.runtime.setting_names import SettingNames
 from bot.runtime.settings import read_variable, variable_names
+from bot.scheduler.settings import SchedulerVariables
 from bot.slack.sending.slack_proxy import slack_proxy
 
 CONFIGURATION_TOKEN = "PAGEHAND_CONFIGURATION_TOKEN"  # noqa: S105 - the setting's name
 """Only `setup` and `doctor` read it; it is never kept."""
 
 
-class Config(JobApiVariables):
+class Config(JobApiVariables, SchedulerVariables):
     """Every setting of the bot. The alias is the environment variable."""
 
     slack_bot_token: BotToken = Field(
@@ -78,13 +79,6 @@ class Config(JobApiVariables):
         alias="PAGEHAND_WITHOUT",
         description="the features that the Slack app leaves out on purpose, of those of `pagehand manifest --without`",
     )
-    merge_seconds: float = Field(
-        default=3.0,
-        ge=0,
-        le=60,
-        alias="PAGEHAND_MERGE_SECONDS",
-        description="replies by one person within so many seconds of each other are sent as one; 0: each separately",
-    )
     allow_guests: bool = Field(
         default=False, alias="PAGEHAND_ALLOW_GUESTS", description="true if guests of the workspace may start jobs"
     )
@@ -114,28 +108,6 @@ class Config(JobApiVariables):
         le=100_000,
         alias="PAGEHAND_HOURLY_LIMIT",
         description="how many requests one person may make in an hour; 0: no limit",
-    )
-    poll_fastest: float = Field(
-        default=2.0,
-        ge=0.1,
-        le=60,
-        alias="PAGEHAND_POLL_FASTEST",
-        description="seconds between polls right after a change",
-    )
-    poll_slowest: float = Field(
-        default=30.0,
-        validate_default=True,
-        ge=0.1,
-        le=600,
-        alias="PAGEHAND_POLL_SLOWEST",
-        description="seconds between polls of a job that has not changed for a while",
-    )
-    keep_days: float = Field(
-        default=90.0,
-        gt=0,
-        le=36_500,
-        alias="PAGEHAND_KEEP_DAYS",
-        description="days until a finished job and its texts are deleted from the database",
     )
     port: int = Field(
         default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port on which Slack's requests arrive"
@@ -180,13 +152,6 @@ class Config(JobApiVariables):
     def _one_way_to_receive(cls, value: RotatingSecret | None, info: ValidationInfo) -> RotatingSecret | None:
         if value is None and info.data.get("slack_signing_secret", "malformed") is None:
             raise ValueError("is missing (for Socket Mode; or set SLACK_SIGNING_SECRET to receive over HTTP)")
-        return value
-
-    @field_validator("poll_slowest")
-    @classmethod
-    def _not_below_fastest(cls, value: float, info: ValidationInfo) -> float:
-        if value < info.data.get("poll_fastest", 0.0):
-            raise ValueError("must not be shorter than PAGEHAND_POLL_FASTEST")
         return value
 
     @property

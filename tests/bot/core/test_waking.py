@@ -12,13 +12,14 @@ from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
+from bot.scheduler.settings import SchedulerVariables
 from bot.scheduler.worker import ANYTHING, DueWork
 
 
 @pytest.fixture
 async def scheduler(world: CoreWorld) -> Scheduler:
     settings = SchedulerSettings(
-        "one", 20.0, Projects((Project("docs"),)), world.rules, Polling(), max_polls=5, keep_days=90.0
+        "one", 20.0, Projects((Project("docs"),)), world.rules, Polling(), max_polls=5, variables=SchedulerVariables()
     )
     nobody: Any = None  # Homes are not shown here, and no history is read
     reading, always = world.reading.ports, lambda: math.inf
