@@ -13,10 +13,9 @@ from typing import Any
 
 import click
 
-from bot.cli.demo_agent import REVIEWER, agent_offer
 from bot.cli.demo_guide import Tour, guide
 from bot.cli.demo_scenario import run_scenario
-from bot.cli.demo_services import Demo, DemoError, Ports, running_demo
+from bot.cli.demo_services import REVIEWER, Demo, DemoError, Ports, agent_offer, running_demo
 from bot.jobserver.errors import JobServerError
 from bot.runtime.logging import configure_logging
 from bot.runtime.process_signals import ending_signals

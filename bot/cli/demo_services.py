@@ -1,8 +1,9 @@
-"""Everything a demo runs: a workspace, a job server with a small documentation repository, and the bot."""
+"""Everything a demo runs: a workspace, a job server with a small repository and perhaps an agent, and the bot."""
 
 import asyncio
+import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,15 @@ from pydantic import SecretStr
 from bot.app.application import App
 from bot.app.edges import Edges, open_edges
 from bot.app.settings.config import Config, load
-from bot.app.setup.manifest_text import ManifestChoices, manifest_for
-from bot.cli.demo_agent import reviewer_key, settings_with_agent
-from bot.errors import PagehandError
+from bot.app.setup.manifest import ManifestChoices, manifest_for
+from bot.errors import CannotStart, PagehandError
+from bot.jobserver.agents.choice import agent_launch, installed, model_finding
+from bot.jobserver.agents.named import NAMED
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository
+from bot.jobserver.sandbox.own_process import close_to_others
 from bot.jobserver.server import JobServer
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.server import WorkspaceServer
@@ -28,6 +31,12 @@ CHANNEL = "docs"
 PROJECT = "docs"
 YOU = "you (demo)"
 """The name under which changes are merged and closed on the demo's pages when no login is needed."""
+REVIEWER = "You"
+_AGENT_SETTINGS = (
+    "MODEL", "EFFORT", "MODEL_API", "MODEL_URL", "MODEL_KEY", "MODEL_KEY_HEADER", "AGENT_ENVIRONMENT", "AGENT_HOME",
+    "SANDBOX_FOLDERS", "ALLOW_ROOT",
+)  # fmt: skip
+"""The job server's settings that also apply to a demo. The sandbox and its closed network always stay on."""
 HOST = "127.0.0.1"
 WORKSPACE_PORT, JOB_SERVER_PORT = 8420, 8421
 """Used if they are free."""
@@ -154,3 +163,35 @@ def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: 
             "PAGEHAND_POLL_SLOWEST": "5",
         }
     )
+
+
+def settings_with_agent(agent: str, **given: object) -> JobServerSettings:
+    """Returns the settings of a demo's job server with an agent, given by name or command, and a reviewer's key.
+
+    Raises ConfigError; CannotStart if the agent is not installed or has no key; JobServerError if it cannot be used.
+    """
+    reviewers = SecretStr(f"{REVIEWER}: {secrets.token_hex(12)}")
+    overrides = {"agent": agent, "reviewers": reviewers, "private_pages": False, **given}
+    settings = JobServerSettings.from_environment(_agent_variables(os.environ), (), **overrides)
+    launch = agent_launch(settings, os.environ)
+    findings = (installed(launch.agent.command, launch.agent.install), model_finding(launch, settings))
+    if missing := next((finding.message for finding in findings if not finding.is_ok), ""):
+        raise CannotStart(f"{missing}.")
+    close_to_others()
+    return settings
+
+
+def reviewer_key(settings: JobServerSettings) -> str:
+    """Returns the key to merge with on the demo's pages; empty if none is needed."""
+    return next((reviewer.key.get_secret_value() for reviewer in settings.reviewer_list), "")
+
+
+def agent_offer() -> str:
+    """Returns a hint that a demo can run with an agent."""
+    others = ", ".join(name for name in NAMED if name != "claude")
+    return f"With a coding agent that you have, and its key: pagehand demo --agent claude (or {others})"
+
+
+def _agent_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    names = [f"{PREFIX}{name}{ending}" for name in _AGENT_SETTINGS for ending in ("", "_FILE")]
+    return {name: environ[name] for name in names if name in environ}

@@ -216,7 +216,7 @@ def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
     """
     with exit_on_error("The manifest cannot be made", "The manifest was not made"):
         from bot.app.settings.features import Feature
-        from bot.app.setup.manifest_text import ManifestChoices, manifest_text
+        from bot.app.setup.manifest import ManifestChoices, manifest_text
 
         try:
             choices = ManifestChoices(command, address, frozenset(map(Feature, without)))

@@ -9,8 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.app.settings.features import Feature
-from bot.app.setup.manifest_merge import manifest_changes, merge_manifest
-from bot.app.setup.manifest_text import EVENTS_PATH, ManifestChoices, manifest_for
+from bot.app.setup.manifest import EVENTS_PATH, ManifestChoices, manifest_changes, manifest_for, merge_manifest
 from bot.app.setup.slack_apps import SlackAppRefused, SlackApps
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ConfigError

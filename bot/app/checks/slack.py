@@ -1,5 +1,6 @@
-"""Checks Slack's side: the tokens, the scopes, the clock, and which app receives."""
+"""Checks Slack's side: the tokens, the scopes, the clock, which app receives, and the channels of the settings."""
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.app.settings.features import feature_that_needs
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
-from bot.runtime.json_fields import text_at
+from bot.runtime.json_fields import object_at, text_at
 from bot.slack.sending.identity import identify
 from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, Scope, granted_scopes
 from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
@@ -19,6 +20,13 @@ from bot.slack.sending.web_api import call, call_with_headers
 
 TOKEN, SCOPES, CLOCK = "slack.bot_token", "slack.scopes", "slack.clock"
 CONNECTION = "slack.app_token"
+CHANNELS = "channels"
+MOST = 40
+"""How many channels one check looks up: Slack allows about fifty look-ups a minute."""
+_AT_ONCE = 8
+_NO_JOBS = "Nobody can ask for a job there."
+_WHERE = "Correct the channel's id in PAGEHAND_ALLOWED_CHANNELS or the file of PAGEHAND_PROJECTS"
+_ID = "Slack shows it at the end of a channel's details"
 _UNREACHABLE = "Look at this machine's network, its proxy (HTTPS_PROXY) and SLACK_API_URL."
 _CLOCK_TOLERANCE = 60.0
 """Seconds. Slack's signatures are valid for 300, and leases and reports are wrong long before."""
@@ -127,3 +135,46 @@ def _socket_mode_off() -> Finding:
         fix="At api.slack.com/apps, choose your app and then Socket Mode: turn on Enable Socket Mode. Or leave "
         "SLACK_APP_TOKEN out and set SLACK_SIGNING_SECRET, to receive over HTTP.",
     )
+
+
+async def check_channels(client: AsyncWebClient, channel_ids: Collection[str]) -> Sequence[Finding]:
+    """Checks that the channels of the settings exist and that the bot is in them, or can join."""
+    if not channel_ids:
+        return [Finding.ok(CHANNELS, "The settings name no channels.")]
+    looked_up, slots = sorted(channel_ids)[:MOST], asyncio.Semaphore(_AT_ONCE)
+
+    async def one(channel_id: str) -> Finding | None:
+        async with slots:
+            return await _channel_fault(client, channel_id)
+
+    found = [fault for fault in await asyncio.gather(*map(one, looked_up)) if fault is not None]
+    well = len(looked_up) - len(found)
+    return [
+        Finding.ok(CHANNELS, f"Pagehand can work in {well} of the {len(channel_ids)} channels of the settings."),
+        *found,
+    ]
+
+
+async def _channel_fault(client: AsyncWebClient, channel_id: str) -> Finding | None:
+    name = f"{CHANNELS}.{channel_id}"
+    try:
+        answer = await call(client.conversations_info(channel=channel_id))
+    except ChatMissingScope as error:
+        return Finding.not_checked(
+            name, f"Slack does not say what {channel_id} is: it needs {', '.join(error.scopes)}."
+        )
+    except ChatRejected as error:
+        found = f"Slack does not show Pagehand the channel {channel_id} ({error.reason})."
+        fix = f"{_WHERE} ({_ID}); if it is private, write `/invite @Pagehand` in it."
+        return Finding.warning(name, found, why=_NO_JOBS, fix=fix)
+    except ChatError as error:
+        return Finding.not_checked(name, f"Slack could not be asked about {channel_id} ({error.reason}).")
+    fields = object_at(answer, "channel")
+    if fields.get("is_archived") is True:
+        return Finding.warning(
+            name, f"The channel {channel_id} is archived.", why=_NO_JOBS, fix=f"{_WHERE}, or restore it."
+        )
+    if fields.get("is_private") is True and fields.get("is_member") is False:
+        found = f"Pagehand is not a member of the private channel {channel_id}."
+        return Finding.warning(name, found, why=_NO_JOBS, fix="Write `/invite @Pagehand` in that channel.")
+    return None

@@ -9,13 +9,11 @@ from pathlib import Path
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.checks.channels import check_channels
 from bot.app.checks.database import check_database
-from bot.app.checks.files import file_findings
 from bot.app.checks.job_api import check_job_api
 from bot.app.checks.running import Check, run_all
-from bot.app.checks.settings import SETTINGS, ReadSettings, check_settings
-from bot.app.checks.slack import check_app_token, check_bot
+from bot.app.checks.settings import SETTINGS, ReadSettings, check_settings, file_findings
+from bot.app.checks.slack import check_app_token, check_bot, check_channels
 from bot.app.settings.config import Config
 from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.rotating_secrets import RotatingSecret

@@ -8,7 +8,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.setup.manifest_merge import Manifest, manifest_changes, merge_manifest, scopes_of
+from bot.app.setup.manifest import Manifest, manifest_changes, merge_manifest, scopes_of
 from bot.errors import ChatError, PagehandError
 from bot.runtime.json_fields import object_at, objects_at, text_at
 from bot.runtime.text import printable_line

@@ -12,7 +12,7 @@ import click
 
 from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.app.settings.features import Feature, features_in
-from bot.app.setup.manifest_text import ManifestChoices
+from bot.app.setup.manifest import ManifestChoices
 from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.setup.job_steps import JobSteps
 from bot.cli.setup.slack_steps import SlackSteps

@@ -77,7 +77,7 @@ def setup(
         from pathlib import Path
 
         from bot.app.settings.features import Feature
-        from bot.app.setup.manifest_text import ManifestChoices
+        from bot.app.setup.manifest import ManifestChoices
         from bot.cli.setup.command import SetupOptions, run_setup
 
         try:

@@ -12,8 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import examine_part
-from bot.app.setup.manifest_merge import scopes_of
-from bot.app.setup.manifest_text import ManifestChoices, manifest_for, manifest_text
+from bot.app.setup.manifest import ManifestChoices, manifest_for, manifest_text, scopes_of
 from bot.app.setup.slack_apps import SlackAppRefused, SlackApps, configuration_token_fault
 from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
 from bot.domain.findings import Finding, FindingStatus

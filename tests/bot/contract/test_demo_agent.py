@@ -11,10 +11,9 @@ from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_world import git
 
 from bot.cli.demo import TOUR
-from bot.cli.demo_agent import agent_offer, settings_with_agent
 from bot.cli.demo_guide import TourStep, steps_done
 from bot.cli.demo_scenario import run_scenario
-from bot.cli.demo_services import CHANNEL, Ports, running_demo
+from bot.cli.demo_services import CHANNEL, Ports, agent_offer, running_demo, settings_with_agent
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED
 from bot.slack.rendering.blocks import SEND_EXAMPLES, STOP_JOB

@@ -26,7 +26,7 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.agent_world import PROGRAM
 from support.worlds.jobserver_world import make_bare
 
-from bot.app.setup.manifest_text import ManifestChoices
+from bot.app.setup.manifest import ManifestChoices
 from bot.app.setup.slack_apps import SlackAppRefused, SlackApps
 from bot.cli.demo_services import manifest
 from bot.cli.main import main

@@ -13,7 +13,7 @@ from referencing import Registry, Resource
 
 from bot.app.checks.manifest import manifest_faults
 from bot.app.settings.features import Feature
-from bot.app.setup.manifest_text import ManifestChoices, manifest_for, manifest_text
+from bot.app.setup.manifest import ManifestChoices, manifest_for, manifest_text
 from bot.cli.main import main
 from bot.cli.starting import FEATURES
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
