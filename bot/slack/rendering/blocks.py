@@ -158,7 +158,7 @@ def _sendable(value: str) -> str:
 
 def link_button(label: str, action_id: str, url: str) -> Block:
     """Returns a button that opens a URL; Slack also reports its click."""
-    return {"type": "button", "text": plain_text(label), "action_id": action_id, "url": url, "style": "primary"}
+    return {"type": "button", "text": plain_text(label), "action_id": action_id, "url": url}
 
 
 def confirmation(title: str, text: str, yes: str, no: str) -> Block:

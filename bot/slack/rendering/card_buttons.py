@@ -41,7 +41,7 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
     is_pending = thread.state.work.progress.pull_request is PullRequestState.PENDING
     url = safe_url(job.pr_link) if job and not is_pending else None
     if url is not None:
-        made.append(link_button(words.OPEN_PULL_REQUEST, OPEN_PULL_REQUEST, url))
+        made.append(link_button(words.OPEN_PULL_REQUEST, OPEN_PULL_REQUEST, url) | {"style": "primary"})
     if several_projects and is_undecided(thread):
         made.append(button(words.CHOOSE_PROJECT, ASK_FOR_PROJECT, thread.id))
     if can_be_stopped(thread):

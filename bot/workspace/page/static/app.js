@@ -21,7 +21,7 @@ class App {
   #stream = null;
   #marks = new ReadMarks();
   #newAfter = { view: null, mark: null };
-  #title = document.title;
+  #heading = h("h1", { class: "visually-hidden" }, document.title);
 
   constructor(root) {
     const store = this.#store;
@@ -50,8 +50,7 @@ class App {
       this.banner.element,
       this.sidebar.element,
       backdrop,
-      this.channel.element,
-      this.thread.element,
+      h("main", { class: "panes" }, this.#heading, this.channel.element, this.thread.element),
       this.modals.element,
       this.#toast.element,
     );
@@ -165,7 +164,9 @@ class App {
       (sum, c) => sum + this.#marks.unread(store.me.id, c, store.all(c.id)).calls,
       0,
     );
-    document.title = `${calls ? `(${calls}) ` : ""}${channel ? `${store.title(channel)} · ` : ""}${store.team.name || this.#title}`;
+    const name = `${channel ? `${store.title(channel)} · ` : ""}${store.team.name}`;
+    this.#heading.textContent = name;
+    document.title = `${calls ? `(${calls}) ` : ""}${name}`;
   }
 
   #drawer(open) {

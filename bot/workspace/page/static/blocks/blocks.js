@@ -1,8 +1,8 @@
 /**
  * Block Kit as DOM, for messages, modals and Home alike. A block or element that this page does not know becomes a note.
  *
- * `surface` says where the blocks are: `view` (the store), `form` (what was typed and chosen, see form.js), `heading` (the
- * tag of headings) and `act(element, block, value)`, which tells the app that an element was used and returns a promise.
+ * `surface` says where the blocks are: `view` (the store), `form` (what was typed and chosen, see form.js) and
+ * `act(element, block, value)`, which tells the app that an element was used and returns a promise.
  */
 
 import { freshId, h } from "../ui/dom.js";
@@ -46,8 +46,8 @@ function section(given, surface) {
   return h("div", { class: "block section" }, body, accessory && h("div", { class: "accessory" }, accessory));
 }
 
-function header({ text }, { view, heading = "h3" }) {
-  return h(heading, { class: "block header-block", dir: "auto" }, textObject(text, view));
+function header({ text }, { view }) {
+  return h("h3", { class: "block header-block", dir: "auto" }, textObject(text, view));
 }
 
 function context({ elements }, { view }) {

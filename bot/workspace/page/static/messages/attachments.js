@@ -41,7 +41,7 @@ function fileContent(file, view) {
 function snippet({ name, preview, lines }) {
   const more = lines - preview.split("\n").length;
   return [
-    h("pre", { class: "snippet", tabindex: "0", "aria-label": `The beginning of ${name}` }, preview),
+    h("pre", { class: "snippet", tabindex: "0", role: "group", "aria-label": `The beginning of ${name}` }, preview),
     more > 0 && h("span", { class: "file-size" }, more === 1 ? "1 more line" : `${more} more lines`),
   ];
 }

@@ -118,12 +118,10 @@ function reactions({ message, store, actions }) {
 function chip({ name, users }, message, store, actions) {
   const mine = users.includes(store.me.id);
   const names = users.map((id) => (id === store.me.id ? "you" : displayName(store.person(id))));
-  const title = `${names.join(", ")} reacted with :${name}:`;
   const props = {
     type: "button",
     class: "reaction",
-    title,
-    "aria-label": title,
+    title: `${names.join(", ")} reacted with :${name}:`,
     "aria-pressed": String(mine),
     "data-testid": "reaction",
     "data-name": name,

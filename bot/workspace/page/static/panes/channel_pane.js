@@ -12,7 +12,7 @@ import { HomeTab, Tabs } from "./home_tab.js";
 export class ChannelPane {
   #store;
   #actions;
-  #title = h("h1", { class: "channel-title", "data-testid": "channel-title" });
+  #title = h("h2", { class: "channel-title", "data-testid": "channel-title" });
   #topic = h("p", { class: "topic" });
   #hint = h("div", { class: "hint", hidden: true });
   #composer;
@@ -55,7 +55,7 @@ export class ChannelPane {
       h("div", { class: "pane-title" }, this.#title, this.#topic),
     );
     this.#messages.append(this.list.element, this.#hint, this.#composer.element);
-    this.element = h("main", { class: "channel-pane" }, header, this.#tabs.element, this.#home.element, this.#messages);
+    this.element = h("section", { class: "channel-pane" }, header, this.#tabs.element, this.#home.element, this.#messages);
     this.#composer.acceptDrops(this.element);
   }
 
@@ -180,7 +180,7 @@ function intro(channel, store) {
     const other = store.person(channel.user);
     return [
       avatar(other, "large"),
-      h("h2", {}, store.title(channel)),
+      h("h3", {}, store.title(channel)),
       h("p", {}, "This is the start of your direct messages."),
     ];
   }
@@ -189,7 +189,7 @@ function intro(channel, store) {
     : "Everyone in the workspace can see this channel.";
   return [
     h("span", { class: "intro-mark" }, icon(channel.is_private ? "lock" : "hash")),
-    h("h2", {}, h("bdi", {}, channel.name)),
+    h("h3", {}, h("bdi", {}, channel.name)),
     h("p", {}, `This is where #${channel.name} begins. ${kind}`),
   ];
 }

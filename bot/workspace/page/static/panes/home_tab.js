@@ -18,7 +18,7 @@ export class HomeTab {
     this.#store = store;
     this.#actions = actions;
     const act = (...used) => this.#act(...used);
-    this.#list = new BlockList({ view: store, form: this.#form, heading: "h2", act });
+    this.#list = new BlockList({ view: store, form: this.#form, act });
     this.element = h(
       "div",
       { class: "home-tab", role: "tabpanel", tabindex: "-1", "data-testid": "home", hidden: true, ...props },

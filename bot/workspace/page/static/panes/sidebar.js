@@ -103,7 +103,7 @@ export class Sidebar {
         h("span", { class: "shared", title: "Shared with another organisation" }, icon("shared")),
       other && badges(other),
       any && !calls && h("span", { class: "visually-hidden" }, " (unread)"),
-      calls > 0 && h("span", { class: "calls", "aria-label": `${calls} for you` }, calls),
+      calls > 0 && h("span", { class: "calls" }, calls, h("span", { class: "visually-hidden" }, " for you")),
     );
   }
 
@@ -120,7 +120,6 @@ export class Sidebar {
       ),
       icon("swap"),
     );
-    this.#actAs.setAttribute("aria-label", `Acting as ${displayName(me)}. Act as somebody else`);
     if (!this.#people.hidden) return;
     replace(
       this.#people,

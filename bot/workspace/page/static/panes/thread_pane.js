@@ -36,7 +36,7 @@ export class ThreadPane {
       button,
     );
     this.element = h(
-      "aside",
+      "section",
       { class: "thread-pane", "aria-label": "Thread", "data-testid": "thread", hidden: true },
       header,
       this.#gone,

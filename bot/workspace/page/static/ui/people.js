@@ -2,18 +2,14 @@
 
 import { h } from "./dom.js";
 
-const FALLBACK = ["#2f7f86", "#8a5aa8", "#b0582d", "#3c6fb4", "#7b7a22", "#a94468"];
-
 /** Initials on the person's colour. Decoration only: the name is always beside it. */
 export function avatar(person, size = "") {
   const node = h(
     "span",
-    { class: `avatar ${size} ${person?.is_bot ? "avatar-app" : ""}`, "aria-hidden": "true" },
+    { class: `avatar ${size}`, "aria-hidden": "true" },
     initials(displayName(person)),
   );
-  const color = colorOf(person);
-  node.style.setProperty("--avatar", color);
-  node.style.setProperty("--avatar-ink", isLight(color) ? "#16212b" : "#ffffff");
+  if (person?.color) node.style.setProperty("--avatar", `#${person.color}`);
   return node;
 }
 
@@ -45,16 +41,4 @@ function initials(name) {
     .slice(0, 2)
     .map((word) => [...word][0].toUpperCase())
     .join("");
-}
-
-function colorOf(person) {
-  const given = /^#?([0-9a-f]{6})$/i.exec(person?.color ?? "");
-  if (given) return `#${given[1]}`;
-  const sum = [...(person?.id ?? "?")].reduce((total, char) => total + char.codePointAt(0), 0);
-  return FALLBACK[sum % FALLBACK.length];
-}
-
-function isLight(hex) {
-  const [r, g, b] = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
-  return r * 0.299 + g * 0.587 + b * 0.114 > 165;
 }

@@ -1,0 +1,165 @@
+"""What people look at passes axe: the workspace's page and the pull requests' pages, on phones, too, in both modes."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+from support.worlds.browser_page import ANA, DOCS, messages, replies, write
+
+from bot.cli.demo_services import Demo, Ports, running_demo
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text()
+RULES = {"label-content-name-mismatch": {"enabled": True}}
+"""Rules that axe has but does not apply by itself."""
+CHECK = "async (rules) => (await axe.run({ resultTypes: ['violations'], rules })).violations"
+PATIENCE = 30.0
+"""Seconds; far more than anything here takes."""
+
+
+class Told(NamedTuple):
+    """A demo after a job with a follow-up: its page for Ana, the card's `ts`, and the pull request's address."""
+
+    address: str
+    thread: str
+    link: str
+
+    async def open(self, page: Page, place: str) -> None:
+        await page.goto(f"{self.address}&{place}")
+        await expect(page.locator(f"[data-ready={ANA}]")).to_be_attached()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
+    async with running_demo(tmp_path_factory.mktemp("demo"), Ports(0, 0)) as demo:
+        ana, ben = demo.workspace.people["ana"], demo.workspace.people["ben"]
+        await ana.command("docs", "/docs", 'Replace "colour" with "color"')
+        thread = await _said(demo, r"Done\. Here's the pull request:")
+        reply = await ben.say("docs", "Add a page called FAQ with the text: Ask.", thread_ts=thread, files=["faq.md"])
+        await _said(demo, r"Done\. The pull request was updated")
+        await ana.react("docs", reply.ts, "eyes")
+        await ben.say("docs", "It is like #general, see https://pages.example and `code`.", thread_ts=thread)
+        await ben.forward("docs", reply.ts, "docs", thread_ts=thread)
+        await ben.say("general", "@ana look")
+        (link,) = set(re.findall(r"http://[^\s|>]*/pulls/1\b", str(demo.workspace.channels.messages("docs"))))
+        yield Told(f"{demo.workspace.origin}/#as={ANA}", thread, link)
+
+
+async def _said(demo: Demo, words: str) -> str:
+    """Waits for a reply of Pagehand's; returns the `ts` of its thread."""
+
+    def found() -> str | None:
+        said = (message for message in demo.workspace.channels.messages("docs") if re.search(words, message.text))
+        return next((message.thread_ts for message in said), None)
+
+    thread = await demo.workspace.changes.wait_for(found, PATIENCE)
+    assert thread is not None
+    return thread
+
+
+async def channel(page: Page, told: Told) -> None:
+    await told.open(page, f"channel={DOCS}")
+    await expect(messages(page).last).to_contain_text("Finished with a pull request")
+
+
+async def thread(page: Page, told: Told) -> None:
+    await told.open(page, f"channel={DOCS}&thread={told.thread}")
+    await expect(replies(page).last).to_be_visible()
+
+
+async def toolbar(page: Page, told: Told) -> None:
+    await thread(page, told)
+    await replies(page).last.hover()
+    await page.get_by_role("button", name="Add a reaction").click()
+
+
+async def modal(page: Page, told: Told) -> None:
+    await channel(page, told)
+    await write(page, "/docs")
+    await expect(page.locator("dialog[open]")).to_be_visible()
+
+
+async def people(page: Page, told: Told) -> None:
+    await channel(page, told)
+    await _open_drawer(page)
+    await page.get_by_test_id("act-as").click()
+
+
+async def direct_message(page: Page, told: Told) -> None:
+    await channel(page, told)
+    await _open_drawer(page)
+    await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
+    await expect(page.get_by_role("tablist")).to_be_visible()
+
+
+async def home(page: Page, told: Told) -> None:
+    await direct_message(page, told)
+    await page.get_by_test_id("tab-home").click()
+    await expect(page.get_by_test_id("home")).to_contain_text("Finished with a pull request")
+
+
+async def _open_drawer(page: Page) -> None:
+    """Shows what narrow windows hide."""
+    drawer = page.get_by_role("button", name="Channels and people")
+    if await drawer.is_visible():
+        await drawer.click()
+        await expect(page.locator("#sidebar")).to_be_in_viewport(ratio=1)
+
+
+def page_at(suffix: str) -> Callable[[Page, Told], Awaitable[object]]:
+    return lambda page, told: page.goto(re.sub(r"/1$", "", told.link) + suffix)
+
+
+VIEWS: dict[str, Callable[[Page, Told], Awaitable[object]]] = {
+    "channel": channel,
+    "thread": thread,
+    "toolbar": toolbar,
+    "modal": modal,
+    "people": people,
+    "direct message": direct_message,
+    "home": home,
+    "pull requests": page_at(""),
+    "diff": page_at("/1"),
+    "rendered": page_at("/1/rendered"),
+    "missing pull request": page_at("/9"),
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "width"),
+    [
+        ("light", 1280),
+        ("dark", 390),
+        pytest.param("dark", 1280, marks=pytest.mark.full),
+        pytest.param("light", 390, marks=pytest.mark.full),
+    ],
+)
+async def test_every_view_passes_axe(told: Told, browser: Browser, mode: Any, width: int) -> None:
+    context = await browser.new_context(
+        color_scheme=mode, locale="en-US", reduced_motion="reduce", viewport={"width": width, "height": 800}
+    )
+    await context.add_init_script(AXE)
+    page = await context.new_page()
+    found: dict[str, list[str]] = {}
+    for name, show in VIEWS.items():
+        await show(page, told)
+        violations = await page.evaluate(CHECK, RULES)
+        if violations:
+            found[name] = [f"{each['id']}: {node['html'][:200]}" for each in violations for node in each["nodes"]]
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("Escape")  # closes the drawer, too
+        await expect(page.locator("dialog[open]")).to_have_count(0)
+    await context.close()
+    assert found == {}
+
+
+async def test_one_button_stands_out_in_a_thread(told: Told, browser: Browser) -> None:
+    """The card's."""
+    page = await browser.new_page()
+    await thread(page, told)
+    await expect(page.get_by_test_id("thread").locator(".button.primary")).to_have_text("Open the pull request")
+    await page.close()
