@@ -1,24 +1,13 @@
 """A real slack-bolt app over a real Socket Mode connection to the workspace."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from slack_sdk.web.async_client import AsyncWebClient
-from support.oracles.leaks import SecretWatch
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.bolt_apps import bolt_app, connected
+from support.worlds.workspace_world import bolt_app, connected
 
 from bot.workspace import SlackError
-
-
-@pytest.fixture
-async def workspace() -> AsyncIterator[FaultyWorkspace]:
-    server = FaultyWorkspace(ack_timeout=10.0, retry_delays=(0.01, 0.02, 0.03))
-    await server.start()
-    yield server
-    await server.stop()
 
 
 async def test_the_answer_to_a_command_is_ephemeral(workspace: FaultyWorkspace) -> None:
@@ -65,52 +54,6 @@ async def test_a_command_without_a_connection_fails_at_once(workspace: FaultyWor
     assert answer.error == "dispatch_failed"
 
 
-async def test_a_whole_conversation(workspace: FaultyWorkspace) -> None:
-    app = bolt_app(workspace)
-    replies: list[dict[str, Any]] = []
-    pressed: list[dict[str, Any]] = []
-
-    @app.command("/docs")
-    async def docs(ack: Any, command: dict[str, Any], client: AsyncWebClient) -> None:
-        await ack()
-        button = {"type": "button", "action_id": "stop", "text": {"type": "plain_text", "text": "Stop"}, "value": "1"}
-        blocks: list[dict[str, Any]] = [
-            {"type": "section", "text": {"type": "mrkdwn", "text": "the card"}},
-            {"type": "actions", "block_id": "b", "elements": [button]},
-        ]
-        await client.chat_postMessage(channel=command["channel_id"], text="the card", blocks=blocks)
-
-    @app.event("message")
-    async def on_message(event: dict[str, Any], client: AsyncWebClient) -> None:
-        replies.append(event)
-        await client.reactions_add(channel=event["channel"], timestamp=event["ts"], name="eyes")
-
-    @app.action("stop")
-    async def stop(ack: Any, body: dict[str, Any], respond: Any) -> None:
-        await ack()
-        pressed.append(body)
-        await respond(text="stopped", replace_original=False)
-
-    async with connected(workspace, app):
-        ana, ben = workspace.people["ana"], workspace.people["ben"]
-        assert (await ana.command("docs", "/docs", "go")).ok
-        card = (await workspace.changes.wait_for(lambda: workspace.channels.messages("docs")))[0]
-        reply = await ben.say("docs", "and also & this", thread_ts=card.ts)
-        await workspace.changes.wait_for(lambda: reply.reactions.get("eyes"))
-        assert (await ana.press("docs", card.ts, "stop")).ok
-        await workspace.changes.wait_for(lambda: ana.ephemerals("docs"))
-
-    assert replies[0]["text"] == "and also &amp; this"
-    assert replies[0]["thread_ts"] == card.ts
-    assert replies[0]["parent_user_id"] == workspace.app.bot_user_id
-    assert replies[0]["user"] == ben.id
-    assert replies[0]["blocks"][0]["type"] == "rich_text"
-    assert pressed[0]["container"]["message_ts"] == card.ts
-    assert pressed[0]["actions"][0]["value"] == "1"
-    assert [m.text for m in ana.ephemerals("docs")] == ["stopped"]
-    assert [m.text for m in workspace.channels.thread("docs", card.ts)] == ["the card", "and also &amp; this"]
-
-
 async def test_an_unacknowledged_event_is_sent_again_as_a_retry(workspace: FaultyWorkspace) -> None:
     workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)
@@ -134,25 +77,6 @@ async def test_an_unacknowledged_event_is_sent_again_as_a_retry(workspace: Fault
     assert attempts == [("0", ""), ("1", "timeout"), ("2", "timeout")]
 
 
-async def test_the_app_reconnects_after_a_disconnect(workspace: FaultyWorkspace) -> None:
-    app = bolt_app(workspace)
-
-    @app.command("/docs")
-    async def docs(ack: Any) -> None:
-        await ack("here")
-
-    async with connected(workspace, app):
-        opened = sum(call.method == "apps.connections.open" for call in workspace.web_api.calls)
-        assert await workspace.disconnect("refresh_requested") == 1
-        await workspace.changes.wait_for(
-            lambda: (
-                sum(c.method == "apps.connections.open" for c in workspace.web_api.calls) > opened
-                and workspace.connected
-            )
-        )
-        assert (await workspace.people["ana"].command("docs", "/docs", "x")).text == "here"
-
-
 async def test_each_payload_goes_to_one_connection(workspace: FaultyWorkspace) -> None:
     taken: dict[str, list[str]] = {"one": [], "two": []}
     apps = {name: bolt_app(workspace) for name in taken}
@@ -170,23 +94,6 @@ async def test_each_payload_goes_to_one_connection(workspace: FaultyWorkspace) -
         await workspace.deliveries.settled()
     assert sorted(taken["one"] + taken["two"]) == sorted(said)
     assert all(taken.values())
-
-
-async def test_a_client_whose_handshake_fails_keeps_its_used_ticket(
-    workspace: FaultyWorkspace, log_watch: SecretWatch
-) -> None:
-    """slack-sdk does not ask for a new URL by itself, with Slack either. It also logs the old one."""
-    app = bolt_app(workspace)
-    async with connected(workspace, app):
-        opened = sum(call.method == "apps.connections.open" for call in workspace.web_api.calls)
-        workspace.faults.refuse_handshake()
-        await workspace.disconnect("refresh_requested")
-        await workspace.changes.wait_for(lambda: workspace.handshakes_refused >= 2)
-        assert sum(call.method == "apps.connections.open" for call in workspace.web_api.calls) == opened + 1
-        assert not workspace.connected
-    logged, log_watch.found = log_watch.found, []
-    assert logged
-    assert all(line.startswith("slack_bolt.") for line in logged)
 
 
 async def test_stopping_ends_a_waiting_command(workspace: FaultyWorkspace) -> None:

@@ -1,34 +1,14 @@
 """Direct messages, forwarded messages, broadcasts and reactions, as the app receives them."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.payloads import payloads
+from support.worlds.workspace_world import payloads, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
-
-
-@pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer()
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
-async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    async with payloads(workspace) as taken:
-        yield taken
-
-
-@pytest.fixture
-def client(workspace: WorkspaceServer) -> AsyncWebClient:
-    return AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
 
 
 async def test_a_direct_message_and_its_thread(
@@ -63,17 +43,15 @@ async def test_a_direct_message_and_its_thread(
     ],
 )
 async def test_events_need_their_scope(scope: str, kinds: list[str]) -> None:
-    workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope}))
-    await workspace.start()
-    async with payloads(workspace) as taken:
-        ana = workspace.people["ana"]
-        await ana.say("pagehand", "hello")
-        said = await ana.say("docs", "@pagehand hello")
-        await ana.react("docs", said.ts, "x")
-        await ana.views.open_home()
-        await workspace.deliveries.settled()
-    assert sorted(body["event"]["type"] for body in taken) == kinds
-    await workspace.stop()
+    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope})) as workspace:
+        async with payloads(workspace) as taken:
+            ana = workspace.people["ana"]
+            await ana.say("pagehand", "hello")
+            said = await ana.say("docs", "@pagehand hello")
+            await ana.react("docs", said.ts, "x")
+            await ana.views.open_home()
+            await workspace.deliveries.settled()
+        assert sorted(body["event"]["type"] for body in taken) == kinds
 
 
 async def test_people_add_and_remove_reactions(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
@@ -115,15 +93,3 @@ async def test_people_cannot_forward_what_they_cannot_see(workspace: WorkspaceSe
     secret = await workspace.people["ana"].say("leads", "secret")
     with pytest.raises(SlackError, match="channel_not_found"):
         await workspace.people["gia"].forward("leads", secret.ts, "docs")
-
-
-async def test_a_reply_can_also_go_to_the_channel(
-    workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
-) -> None:
-    root = await workspace.people["ana"].say("docs", "root")
-    answer = await client.chat_postMessage(channel="C0DOCS001", thread_ts=root.ts, text="Done", reply_broadcast=True)
-    await workspace.deliveries.settled()
-    assert (answer["message"]["subtype"], answer["message"]["root"]["ts"]) == ("thread_broadcast", root.ts)
-    history = (await client.conversations_history(channel="C0DOCS001"))["messages"]
-    assert [m["ts"] for m in history] == [answer["ts"], root.ts]
-    assert bodies[-1]["event"]["subtype"] == "thread_broadcast"

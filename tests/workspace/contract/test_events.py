@@ -1,34 +1,17 @@
 """The events that the app receives, and their content."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.payloads import payloads
+from support.worlds.workspace_world import client_of, payloads, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import MessagesTab
 
 DOCS = "C0DOCS001"
-
-
-@pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer()
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
-async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    async with payloads(workspace) as taken:
-        yield taken
 
 
 def kinds(bodies: list[dict[str, Any]]) -> list[str]:
@@ -91,7 +74,7 @@ async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[di
 
 
 async def test_the_bot_receives_its_own_messages(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    client = client_of(workspace)
     posted = await client.chat_postMessage(channel=DOCS, text="<@U0PAGEHND> is me")
     await client.chat_update(channel=DOCS, ts=posted["ts"], text="changed")
     await client.reactions_add(channel=DOCS, timestamp=posted["ts"], name="eyes")
@@ -136,16 +119,10 @@ async def test_archiving_and_removal_are_events(workspace: WorkspaceServer, bodi
 
 async def test_only_subscribed_and_granted_events_are_sent() -> None:
     app = AppConfig(events=frozenset({"app_mention", "message.channels"}), scopes=frozenset({"app_mentions:read"}))
-    server = WorkspaceServer(app)
-    await server.start()
-    try:
-        async with ClientSession() as session, session.ws_connect(server.socket_mode.open_url()) as ws:
-            await ws.receive_json()
-            await server.people["ana"].say("docs", "hello @pagehand")
-            assert (await ws.receive_json())["payload"]["event"]["type"] == "app_mention"
-            assert len(server.deliveries.records) == 1
-    finally:
-        await server.stop()
+    async with running(app) as server, payloads(server) as taken:
+        await server.people["ana"].say("docs", "hello @pagehand")
+        await server.deliveries.settled()
+    assert [body["event"]["type"] for body in taken] == ["app_mention"]
 
 
 def test_the_products_manifest_makes_an_app() -> None:
@@ -159,38 +136,16 @@ def test_the_products_manifest_makes_an_app() -> None:
 
 @pytest.mark.parametrize("tab", [MessagesTab.READ_ONLY, MessagesTab.OFF])
 async def test_a_closed_messages_tab_takes_no_messages(tab: MessagesTab) -> None:
-    server = WorkspaceServer(AppConfig(messages_tab=tab))
-    await server.start()
-    try:
+    async with running(AppConfig(messages_tab=tab)) as server:
         ana = server.people["ana"]
         with pytest.raises(SlackError, match="messages_tab_not_open"):
             await ana.say("pagehand", "hello")
         with pytest.raises(SlackError, match="messages_tab_not_open"):
             await ana.command("pagehand", "/docs", "hello")
-        client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
+        client = client_of(server)
         if tab is MessagesTab.OFF:
             with pytest.raises(SlackApiError, match="messages_tab_disabled"):
                 await client.chat_postMessage(channel=ana.id, text="for you")
         else:
             await client.chat_postMessage(channel=ana.id, text="for you")
             assert server.channels.messages("ana")[-1].text == "for you"
-    finally:
-        await server.stop()
-
-
-async def test_an_app_made_from_a_manifest() -> None:
-    app = AppConfig.from_manifest(
-        {
-            "display_information": {"name": "Pagehand"},
-            "features": {
-                "bot_user": {"display_name": "Page Hand"},
-                "slash_commands": [{"command": "/write", "description": "d", "usage_hint": "u", "should_escape": True}],
-            },
-            "oauth_config": {"scopes": {"bot": ["commands", "chat:write"]}},
-            "settings": {"event_subscriptions": {"bot_events": ["app_mention"]}, "socket_mode_enabled": True},
-        }
-    )
-    assert (app.name, app.display_name, app.socket_mode) == ("pagehand", "Page Hand", True)
-    assert app.scopes == {"commands", "chat:write"}
-    assert app.events == {"app_mention"}
-    assert [c.command for c in app.commands] == ["/write"]

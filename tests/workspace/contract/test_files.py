@@ -1,14 +1,11 @@
 """Files: what the app learns about them, who may read them, and what is left after their deletion."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import ClientSession
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.payloads import payloads
+from support.worlds.workspace_world import client_of, error, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
@@ -18,34 +15,10 @@ NOTES = Upload("notes.md", b"# Notes\n\nfirst\nsecond\nthird\nfourth\n")
 PICTURE = Upload("a <b>.png", b"\x89PNG\r\n", "image/png")
 
 
-@pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer()
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
-async def bodies(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    async with payloads(workspace) as taken:
-        yield taken
-
-
-def client_of(workspace: WorkspaceServer) -> AsyncWebClient:
-    return AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
-
-
 async def fetched(url: str, token: str | None) -> tuple[int, str, bytes]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with ClientSession() as session, session.get(url, headers=headers) as answer:
         return answer.status, answer.content_type, await answer.read()
-
-
-async def refusal(call: Any) -> str:
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    return str(caught.value.response["error"])
 
 
 async def test_a_message_describes_its_files(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
@@ -60,15 +33,6 @@ async def test_a_message_describes_its_files(workspace: WorkspaceServer, bodies:
         assert file["url_private"].startswith(f"{workspace.origin}/files-pri/T0LOCAL01-{file['id']}/")
         assert "/download/" in file["url_private_download"]
         assert file["permalink"].startswith(f"{workspace.origin}/files/{file['user']}/{file['id']}/")
-
-
-async def test_a_mention_includes_its_files(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    await workspace.people["ana"].say("docs", "@pagehand take these", files=[NOTES])
-    await workspace.deliveries.settled()
-    message, mention = (body["event"] for body in bodies)
-    assert mention["type"] == "app_mention"
-    assert "subtype" not in mention
-    assert mention["files"] == message["files"]
 
 
 async def test_the_bot_token_reads_a_file_byte_for_byte(workspace: WorkspaceServer) -> None:
@@ -93,23 +57,21 @@ async def test_without_the_right_token_there_is_a_sign_in_page(workspace: Worksp
 
 async def test_files_cannot_be_read_without_the_scope() -> None:
     """As in Slack, the message still names the file."""
-    workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"files:read"}))
-    await workspace.start()
-    said = await workspace.people["ana"].say("docs", "", files=[NOTES])
-    client = client_of(workspace)
-    history = await client.conversations_history(channel="C0DOCS001")
-    (file,) = history["messages"][0]["files"]
-    assert await refusal(client.files_info(file=file["id"])) == "missing_scope"
-    status, kind, _ = await fetched(file["url_private_download"], workspace.credentials.bot_token)
-    assert (status, kind) == (200, "text/html")
-    assert said.ts == history["messages"][0]["ts"]
-    await workspace.stop()
+    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"files:read"})) as workspace:
+        said = await workspace.people["ana"].say("docs", "", files=[NOTES])
+        client = client_of(workspace)
+        history = await client.conversations_history(channel="C0DOCS001")
+        (file,) = history["messages"][0]["files"]
+        assert await error(client.files_info(file=file["id"])) == "missing_scope"
+        status, kind, _ = await fetched(file["url_private_download"], workspace.credentials.bot_token)
+        assert (status, kind) == (200, "text/html")
+        assert said.ts == history["messages"][0]["ts"]
 
 
 async def test_files_in_channels_without_the_bot_are_not_found(workspace: WorkspaceServer) -> None:
     said = await workspace.people["ana"].say("leads", "", files=[NOTES])
     assert said.files
-    assert await refusal(client_of(workspace).files_info(file=said.files[0].id)) == "file_not_found"
+    assert await error(client_of(workspace).files_info(file=said.files[0].id)) == "file_not_found"
     url = f"{workspace.origin}/files-pri/T0LOCAL01-{said.files[0].id}/notes.md"
     assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
 

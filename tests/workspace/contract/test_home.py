@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.bolt_apps import bolt_app, connected
+from support.worlds.workspace_world import bolt_app, client_of, connected, error, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import MessagesTab
@@ -28,7 +26,7 @@ class House:
     def __init__(self, workspace: WorkspaceServer) -> None:
         self.workspace = workspace
         self.app = bolt_app(workspace)
-        self.client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+        self.client = client_of(workspace)
         self.opened: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.pressed: list[dict[str, Any]] = []
 
@@ -43,19 +41,10 @@ class House:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    workspace = WorkspaceServer(ack_timeout=20, trigger_lifetime=60)
-    await workspace.start()
+async def house(workspace: WorkspaceServer) -> AsyncIterator[House]:
     made = House(workspace)
     async with connected(workspace, made.app):
         yield made
-    await workspace.stop()
-
-
-async def refusal(call: Any) -> str:
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    return str(caught.value.response["error"])
 
 
 async def test_the_event_for_opening_home_has_the_view(house: House) -> None:
@@ -72,22 +61,13 @@ async def test_the_event_for_opening_home_has_the_view(house: House) -> None:
     assert (second["view"]["type"], second["view"]["callback_id"]) == ("home", "home")
 
 
-async def test_each_person_has_their_own_home(house: House) -> None:
-    ana, ben = house.workspace.people["ana"], house.workspace.people["ben"]
-    await house.client.views_publish(user_id=ana.id, view=home("Ana's"))
-    seen = ana.views.home()
-    assert seen is not None
-    assert seen.blocks[0]["text"]["text"] == "Ana's"
-    assert ben.views.home() is None
-
-
 async def test_a_stale_home_does_not_replace_a_newer_one(house: House) -> None:
     ana = house.workspace.people["ana"]
     first = await house.client.views_publish(user_id=ana.id, view=home())
     stale = first["view"]["hash"]
     second = await house.client.views_publish(user_id=ana.id, view=home("Two"), hash=stale)
     assert second["view"]["id"] == first["view"]["id"]
-    assert await refusal(house.client.views_publish(user_id=ana.id, view=home("Three"), hash=stale)) == "hash_conflict"
+    assert await error(house.client.views_publish(user_id=ana.id, view=home("Three"), hash=stale)) == "hash_conflict"
 
 
 async def test_a_button_in_home_opens_a_modal(house: House) -> None:
@@ -107,34 +87,19 @@ async def test_a_button_in_home_opens_a_modal(house: House) -> None:
 async def test_what_cannot_be_published(house: House) -> None:
     ana, client = house.workspace.people["ana"], house.client
     many = {"type": "home", "blocks": [{"type": "divider"}] * 101}
-    assert await refusal(client.views_publish(user_id=ana.id, view=many)) == "invalid_arguments"
-    assert await refusal(client.views_publish(user_id="U0NOBODY", view=home())) == "invalid_arguments"
+    assert await error(client.views_publish(user_id=ana.id, view=many)) == "invalid_arguments"
+    assert await error(client.views_publish(user_id="U0NOBODY", view=home())) == "invalid_arguments"
     modal = {"type": "modal", "title": {"type": "plain_text", "text": "New"}, "blocks": []}
-    assert await refusal(client.views_publish(user_id=ana.id, view=modal)) == "invalid_arguments"
-
-
-async def test_the_event_for_the_messages_tab_has_no_view(house: House) -> None:
-    ana = house.workspace.people["ana"]
-    await house.client.views_publish(user_id=ana.id, view=home())
-    await ana.views.open_home("messages")
-    event = await house.opened.get()
-    assert (event["tab"], "view" in event) == ("messages", False)
+    assert await error(client.views_publish(user_id=ana.id, view=modal)) == "invalid_arguments"
 
 
 async def test_a_disabled_tab_cannot_be_opened() -> None:
     app = replace(AppConfig(), home_tab=False, messages_tab=MessagesTab.OFF)
-    workspace = WorkspaceServer(app)
-    await workspace.start()
-    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
-    ana = workspace.people["ana"]
-    with pytest.raises(SlackError, match="tab_disabled"):
-        await ana.views.open_home()
-    with pytest.raises(SlackError, match="tab_disabled"):
-        await ana.views.open_home("messages")
-    assert await refusal(client.views_publish(user_id=ana.id, view=home())) == "not_enabled"
-    await workspace.stop()
-
-
-async def test_people_of_another_organization_have_no_home(house: House) -> None:
-    with pytest.raises(SlackError, match="tab_disabled"):
-        await house.workspace.people["emil"].views.open_home()
+    async with running(app) as workspace:
+        client = client_of(workspace)
+        ana = workspace.people["ana"]
+        with pytest.raises(SlackError, match="tab_disabled"):
+            await ana.views.open_home()
+        with pytest.raises(SlackError, match="tab_disabled"):
+            await ana.views.open_home("messages")
+        assert await error(client.views_publish(user_id=ana.id, view=home())) == "not_enabled"

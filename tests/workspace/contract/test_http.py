@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.workspace_world import client_of, running
 
 from bot.workspace import AppConfig, Credentials, SlashCommand, WorkspaceServer
 
@@ -56,12 +56,10 @@ async def url(receiver: Receiver) -> AsyncIterator[str]:
 @pytest.fixture
 async def workspace(url: str, receiver: Receiver) -> AsyncIterator[WorkspaceServer]:
     app = replace(AppConfig(), request_url=url, commands=(SlashCommand("/docs", url=url),))
-    server = WorkspaceServer(app, credentials=Credentials(signing_secret=SECRET), retry_delays=(0.01, 0.01, 0.01))
-    await server.start()
-    client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
-    receiver.app = AsyncApp(client=client, signing_secret=SECRET)
-    yield server
-    await server.stop()
+    async with running(app, credentials=Credentials(signing_secret=SECRET), retry_delays=(0.01, 0.01, 0.01)) as server:
+        client = client_of(server)
+        receiver.app = AsyncApp(client=client, signing_secret=SECRET)
+        yield server
 
 
 async def test_the_request_url_is_verified_by_a_challenge(workspace: WorkspaceServer) -> None:
@@ -84,41 +82,10 @@ async def test_a_signed_command_is_answered(workspace: WorkspaceServer, receiver
     assert [m.text for m in workspace.people["ana"].ephemerals("docs")] == ["heard a&amp;b=c ✓"]
 
 
-async def test_a_modal_is_opened_and_answered(workspace: WorkspaceServer, receiver: Receiver) -> None:
-    """The answer to a submission is in the body of the response. Slack does not understand plain text there."""
-    words = {"type": "plain_text", "text": "Words"}
-    element = {"type": "plain_text_input", "action_id": "a"}
-    block = {"type": "input", "block_id": "b", "label": words, "element": element}
-    view = {"type": "modal", "callback_id": "v", "title": words, "submit": words, "blocks": [block]}
-    answers: list[dict[str, Any]] = [{"response_action": "errors", "errors": {"b": "More."}}, {"text": "words"}, {}]
-
-    @receiver.app.command("/docs")
-    async def docs(ack: Any, command: dict[str, Any], client: AsyncWebClient) -> None:
-        await ack()
-        await client.views_open(trigger_id=command["trigger_id"], view=view)
-
-    @receiver.app.view("v")
-    async def submitted(ack: Any) -> None:
-        await ack(**answers.pop(0))
-
-    ana = workspace.people["ana"]
-    assert (await ana.command("docs", "/docs")).ok
-    await workspace.changes.wait_for(lambda: ana.views.top)
-    await ana.views.enter("a", "typed")
-    assert (await ana.views.submit()).errors == {"b": "More."}
-    assert (await ana.views.submit()).error == "dispatch_unknown_error"
-    assert (await ana.views.submit()).ok
-    assert ana.views.top is None
-
-
 async def test_a_wrong_signature_is_refused_by_the_app(url: str, receiver: Receiver) -> None:
     app = replace(AppConfig(), request_url=url, commands=(SlashCommand("/docs", url=url),))
-    server = WorkspaceServer(app, credentials=Credentials(signing_secret="another"))
-    await server.start()
-    try:
+    async with running(app, credentials=Credentials(signing_secret="another")) as server:
         assert (await server.people["ana"].command("docs", "/docs", "x")).error == "dispatch_failed"
-    finally:
-        await server.stop()
 
 
 async def test_a_button_press_is_sent_as_a_form(workspace: WorkspaceServer, receiver: Receiver) -> None:
@@ -129,7 +96,7 @@ async def test_a_button_press_is_sent_as_a_form(workspace: WorkspaceServer, rece
         pressed.append(action)
         await ack()
 
-    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    client = client_of(workspace)
     posted = await client.chat_postMessage(channel="C0DOCS001", text="t", blocks=BLOCKS)
     assert (await workspace.people["ben"].press("docs", posted["ts"], "go")).ok
     assert pressed[0]["value"] == "v"

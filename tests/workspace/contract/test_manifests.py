@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.workspace_world import running
 
 from bot.workspace import WorkspaceServer
 
@@ -19,10 +20,8 @@ MANIFEST: dict[str, Any] = {
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[WorkspaceServer]:
-    workspace = WorkspaceServer(is_installed=False)
-    await workspace.start()
-    yield workspace
-    await workspace.stop()
+    async with running(is_installed=False) as workspace:
+        yield workspace
 
 
 def client(workspace: WorkspaceServer, token: str) -> AsyncWebClient:

@@ -1,38 +1,16 @@
 """How the app sees people (guests, admins, outsiders, groups) and channels, and the scopes for that."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from support.worlds.workspace_world import client_of, refused, running
 
-from bot.workspace import AppConfig, SlackError, User, WorkspaceServer
+from bot.workspace import AppConfig, User, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
 
 SUMMER = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
-
-
-@pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(now=lambda: SUMMER)
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
-def client(workspace: WorkspaceServer) -> AsyncWebClient:
-    return AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
-
-
-async def refused(call: Any) -> dict[str, Any]:
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    answer: dict[str, Any] = dict(caught.value.response.data)
-    return answer
 
 
 async def test_guests_admins_and_outsiders_can_be_distinguished(
@@ -100,32 +78,12 @@ async def test_kinds_of_channels(workspace: WorkspaceServer, client: AsyncWebCli
     ],
 )
 async def test_a_missing_scope_for_people_is_named(scope: str, method: str, arguments: dict[str, str]) -> None:
-    workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope}))
-    await workspace.start()
-    workspace.channels.add_bot("leads")
-    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
-    answer = await refused(client.api_call(method, params=arguments))
-    assert (answer["error"], answer["needed"], scope in answer["provided"].split(",")) == (
-        "missing_scope",
-        scope,
-        False,
-    )
-    await workspace.stop()
-
-
-async def test_views_need_no_scope() -> None:
-    workspace = WorkspaceServer(replace(AppConfig(), scopes=frozenset()))
-    await workspace.start()
-    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
-    ana = workspace.people["ana"]
-    assert (await client.views_publish(user_id=ana.id, view={"type": "home", "blocks": []}))["ok"]
-    await workspace.stop()
-
-
-async def test_people_of_another_organization_run_no_commands_and_have_no_direct_messages(
-    workspace: WorkspaceServer,
-) -> None:
-    emil = workspace.people["emil"]
-    assert (await emil.command("partners", "/docs", "x")).error == "invalid_command"
-    with pytest.raises(SlackError, match="channel_not_found"):
-        await emil.say("pagehand", "hello")
+    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope})) as workspace:
+        workspace.channels.add_bot("leads")
+        client = client_of(workspace)
+        answer = await refused(client.api_call(method, params=arguments))
+        assert (answer["error"], answer["needed"], scope in answer["provided"].split(",")) == (
+            "missing_scope",
+            scope,
+            False,
+        )

@@ -1,26 +1,15 @@
 """Message shortcuts and global shortcuts, with a real slack-bolt app."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.bolt_apps import bolt_app, connected
+from support.worlds.workspace_world import bolt_app, client_of, connected
 
-from bot.workspace import AppConfig, Message, SlackError, WorkspaceServer
-from bot.workspace.model.app_config import DEFAULT_SCOPES, Shortcut
+from bot.workspace import Message, SlackError, WorkspaceServer
 from bot.workspace.model.files import Upload
 
 ON_MESSAGE, ANYWHERE = "hand_to_pagehand", "new_task"
-
-
-@pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(ack_timeout=20, trigger_lifetime=60)
-    await server.start()
-    yield server
-    await server.stop()
 
 
 @pytest.fixture
@@ -70,7 +59,7 @@ async def test_a_message_shortcut_opens_a_modal(workspace: WorkspaceServer, take
     ana = workspace.people["ana"]
     said = await ana.say("general", "Somebody should write this down")
     assert (await ana.shortcut("general", said.ts, ON_MESSAGE)).ok
-    client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+    client = client_of(workspace)
     select = {"type": "conversations_select", "action_id": "place", "default_to_current_conversation": True}
     label = {"type": "plain_text", "text": "Where"}
     block = {"type": "input", "block_id": "place", "label": label, "element": select}
@@ -110,25 +99,3 @@ async def test_shortcuts_that_are_not_available(workspace: WorkspaceServer, take
         with pytest.raises(SlackError, match="shortcut_not_found"):
             await attempt
     assert taken == []
-
-
-async def test_commands_and_shortcuts_need_their_scope() -> None:
-    workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"commands"}))
-    await workspace.start()
-    ana = workspace.people["ana"]
-    with pytest.raises(SlackError, match="shortcut_not_found"):
-        await ana.global_shortcut(ANYWHERE)
-    assert (await ana.command("docs", "/docs")).error == "invalid_command"
-    await workspace.stop()
-
-
-def test_shortcuts_come_from_the_manifest() -> None:
-    entry = {"name": "Hand over", "type": "message", "callback_id": "it", "description": "Hands it over"}
-    manifest = {
-        "display_information": {"name": "App"},
-        "features": {"shortcuts": [entry], "app_home": {"home_tab_enabled": True}},
-        "oauth_config": {"scopes": {"bot": ["commands"]}},
-    }
-    app = AppConfig.from_manifest(manifest)
-    assert app.shortcuts == (Shortcut("Hand over", "message", "it", "Hands it over"),)
-    assert app.home_tab

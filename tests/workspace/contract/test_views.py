@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.bolt_apps import bolt_app, connected
+from support.worlds.workspace_world import bolt_app, client_of, connected, refused
 
 from bot.workspace import SlackError
 from bot.workspace.people import Actor
@@ -48,7 +46,7 @@ class ModalApp:
     def __init__(self, workspace: FaultyWorkspace) -> None:
         self.workspace = workspace
         self.ana: Actor = workspace.people["ana"]
-        self.client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
+        self.client = client_of(workspace)
         self.view = modal()
         self.answer: dict[str, Any] = {}
         self.submitted: list[dict[str, Any]] = []
@@ -92,21 +90,6 @@ class ModalApp:
         opened = await self.client.views_open(trigger_id=await self.trigger(), view=view or self.view)
         found: dict[str, Any] = opened["view"]
         return found
-
-
-async def refused(call: Any) -> dict[str, Any]:
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    answer: dict[str, Any] = dict(caught.value.response.data)
-    return answer
-
-
-@pytest.fixture
-async def workspace() -> AsyncIterator[FaultyWorkspace]:
-    server = FaultyWorkspace(ack_timeout=20, trigger_lifetime=60)
-    await server.start()
-    yield server
-    await server.stop()
 
 
 @pytest.fixture
@@ -162,15 +145,6 @@ async def test_errors_that_slack_finds_never_reach_the_app(modal_app: ModalApp) 
     assert (await modal_app.ana.views.submit()).ok
     (body,) = modal_app.submitted
     assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
-
-
-async def test_without_a_limit_a_text_can_be_as_long_as_a_message(modal_app: ModalApp) -> None:
-    await modal_app.open(modal(field("task", typed(multiline=True))))
-    await modal_app.ana.views.enter("text", "x" * 40_001)
-    assert (await modal_app.ana.views.submit()).errors == {"task": "Enter no more than 40000 characters."}
-    await modal_app.ana.views.enter("text", "x" * 40_000)
-    assert (await modal_app.ana.views.submit()).ok
-    assert len(modal_app.submitted[0]["view"]["state"]["values"]["task"]["text"]["value"]) == 40_000
 
 
 async def test_a_number_must_be_one(modal_app: ModalApp) -> None:
@@ -252,13 +226,6 @@ async def test_a_trigger_opens_one_view_before_it_expires(modal_app: ModalApp) -
     assert (await refused(modal_app.client.views_open(trigger_id="1.2.a", view=modal())))[
         "error"
     ] == "invalid_trigger_id"
-
-
-async def test_a_refused_view_does_not_use_the_trigger_up(modal_app: ModalApp) -> None:
-    trigger = await modal_app.trigger()
-    answer = await refused(modal_app.client.views_open(trigger_id=trigger, view=modal(title=text("T" * 25))))
-    assert answer["error"] == "invalid_arguments"
-    assert (await modal_app.client.views_open(trigger_id=trigger, view=modal()))["ok"]
 
 
 async def test_a_view_is_updated_by_its_id(modal_app: ModalApp) -> None:
@@ -367,19 +334,6 @@ async def test_a_view_may_have_250_kilobytes(modal_app: ModalApp) -> None:
     assert answer["error"] == "view_too_large"
 
 
-async def test_without_an_app_nothing_is_lost(workspace: FaultyWorkspace) -> None:
-    """An unacknowledged submission leaves the modal unchanged."""
-    modal_app = ModalApp(workspace)
-    async with connected(workspace, modal_app.app()):
-        await modal_app.open()
-    await workspace.changes.wait_for(lambda: not workspace.connected)
-    await modal_app.ana.views.enter("text", "kept")
-    assert (await modal_app.ana.views.submit()).error == "dispatch_failed"
-    top = modal_app.ana.views.top
-    assert top is not None
-    assert top.values["task"]["text"]["value"] == "kept"
-
-
 async def test_submissions_survive_faults(modal_app: ModalApp) -> None:
     """A lost one leaves the modal open for another try; a duplicated one closes it once."""
     await modal_app.open()
@@ -393,13 +347,3 @@ async def test_submissions_survive_faults(modal_app: ModalApp) -> None:
     assert modal_app.ana.views.top is None
     await modal_app.workspace.changes.wait_for(lambda: len(modal_app.submitted) == 2)
     assert {body["view"]["state"]["values"]["task"]["text"]["value"] for body in modal_app.submitted} == {"kept"}
-
-
-async def test_a_slow_call_finds_its_trigger_expired(modal_app: ModalApp) -> None:
-    """Slack refuses it, too."""
-    modal_app.workspace.triggers.lifetime = 0.05
-    modal_app.workspace.faults.delay(0.1, method="views.open")
-    trigger = await modal_app.trigger()
-    assert (await refused(modal_app.client.views_open(trigger_id=trigger, view=modal())))[
-        "error"
-    ] == "expired_trigger_id"

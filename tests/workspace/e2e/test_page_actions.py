@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, LEADS, PARTNERS, WorkspaceTabs, messages, replies, write
+from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, WorkspaceTabs, messages, replies
 from support.worlds.modal_samples import option, plain
 
 from bot.workspace import WorkspaceServer
@@ -23,33 +23,6 @@ async def run_shortcut(page: Page, name: str) -> None:
     await messages(page).last.hover()
     await page.get_by_test_id("more-actions").click()
     await page.get_by_role("menuitem", name=name).click()
-
-
-@pytest.mark.full
-async def test_a_message_shortcut(tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer) -> None:
-    """The app gets the message. The menu works with the keyboard alone."""
-    heard: asyncio.Queue[Json] = asyncio.Queue()
-
-    @app.shortcut("hand_to_pagehand")
-    async def handed(ack: Any, body: Json) -> None:
-        await ack()
-        heard.put_nowait(body)
-
-    said = await workspace.people["ben"].say("docs", "This page is wrong")
-    page = await tabs.open(ANA, DOCS)
-    await run_shortcut(page, "Hand to Pagehand")
-    body = await asyncio.wait_for(heard.get(), 10)
-    assert (body["message"]["ts"], body["message"]["text"]) == (said.ts, "This page is wrong")
-    await messages(page).last.hover()
-    await page.get_by_test_id("more-actions").focus()
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("menuitem")).to_be_focused()
-    await page.keyboard.press("Escape")
-    await expect(page.get_by_role("menuitem")).to_have_count(0)
-    await expect(page.get_by_test_id("more-actions")).to_be_focused()
-    await page.keyboard.press("Enter")
-    await page.keyboard.press("Enter")
-    assert (await asyncio.wait_for(heard.get(), 10))["message"]["ts"] == said.ts
 
 
 @pytest.mark.full
@@ -119,24 +92,6 @@ async def test_a_message_is_shared_into_a_thread(tabs: WorkspaceTabs, workspace:
     await expect(messages(gia).last.get_by_role("link", name="View message")).to_have_count(0)
 
 
-@pytest.mark.full
-async def test_failed_sharing_shows_an_error_and_keeps_the_text(
-    tabs: WorkspaceTabs, workspace: WorkspaceServer
-) -> None:
-    """The dialog stays open until sharing works or is cancelled."""
-    said = await workspace.people["ana"].say("docs", "Going")
-    page = await tabs.open(ANA, DOCS)
-    await messages(page).last.hover()
-    await page.get_by_role("button", name="Share message").click()
-    await page.get_by_label("Say something").fill("Keep me")
-    await workspace.people["ana"].delete("docs", said.ts)
-    await page.get_by_role("button", name="Share", exact=True).click()
-    await expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("no longer there")
-    await expect(page.get_by_label("Say something")).to_have_value("Keep me")
-    await page.keyboard.press("Escape")
-    await expect(page.get_by_role("dialog")).to_have_count(0)
-
-
 CONFIRM = {
     "title": plain("Mute it?"),
     "text": plain("Only failures are told."),
@@ -196,55 +151,3 @@ async def test_the_elements_of_a_card(tabs: WorkspaceTabs, app: AsyncApp, slack:
     await page.get_by_role("button", name="Yes, mute").click()
     action = await asyncio.wait_for(heard.get(), 10)
     assert (action["block_id"], action["selected_option"]["value"]) == ("choose", "guide")
-
-
-@pytest.mark.full
-async def test_times_are_shown_in_the_readers_time_zone(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
-    """The same time for somebody far away."""
-    await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
-    await tabs.open(ANA, DOCS)
-    browser = tabs.context.browser
-    assert browser is not None
-    context = await browser.new_context(locale="en-US", timezone_id="Asia/Tokyo")
-    page = await context.new_page()
-    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}")
-    await expect(messages(page).last.locator("time").last).to_have_text("Nov 15, 2023 7:13 AM")
-    await context.close()
-
-
-@pytest.mark.full
-async def test_a_reply_that_the_app_also_sends_to_the_channel(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
-    """It is in the channel with a link to its thread, and in the thread like any reply."""
-    posted = await slack.chat_postMessage(channel=DOCS, text="The card")
-    await slack.chat_postMessage(channel=DOCS, text="It is done", thread_ts=posted["ts"], reply_broadcast=True)
-    page = await tabs.open(ANA, DOCS)
-    await expect(messages(page)).to_have_count(2)
-    await expect(messages(page).last).to_contain_text("replied to a thread: The card")
-    await messages(page).last.get_by_role("link", name="The card").click()
-    await expect(replies(page).last).to_contain_text("It is done")
-    await expect(replies(page).last).not_to_contain_text("replied to a thread")
-
-
-@pytest.mark.full
-async def test_people_of_other_organisations_see_what_they_may_not_do(
-    tabs: WorkspaceTabs, workspace: WorkspaceServer
-) -> None:
-    """No commands and no shortcuts. The menu of people shows who is a guest, an admin or from outside."""
-    await workspace.people["ana"].say("partners", "Welcome")
-    page = await tabs.open(EMIL, PARTNERS)
-    await page.get_by_test_id("act-as").click()
-    people = page.get_by_test_id("person")
-    await expect(people).to_contain_text(["Admin", "Ben Okafor", "Guest", "External"])
-    await expect(people.last).to_contain_text("commands and shortcuts are not for them")
-    await page.keyboard.press("Escape")
-    await messages(page).last.hover()
-    await page.get_by_test_id("more-actions").click()
-    item = page.get_by_role("menuitem")
-    await expect(item).to_be_disabled()
-    await expect(item).to_contain_text("Not for people of other organisations")
-    await item.click(force=True)
-    await expect(page.get_by_test_id("toast")).to_be_hidden()
-    await page.keyboard.press("Escape")
-    await write(page, "/docs fix it")
-    await expect(page.get_by_test_id("composer-problem").first).to_contain_text("not for people of other organisations")
-    await expect(page.get_by_test_id("composer")).to_have_value("/docs fix it")

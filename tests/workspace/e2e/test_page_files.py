@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, WorkspaceTabs, messages, replies
+from support.worlds.browser_page import ANA, BEN, DOCS, WorkspaceTabs, messages, replies
 
 from bot.workspace.model.files import MAX_FILE_BYTES, Upload
 
@@ -101,17 +101,6 @@ async def test_a_file_that_misses_the_composer_does_not_replace_the_page(tabs: W
     await expect(page.get_by_test_id("attached").first).to_be_hidden()
 
 
-@pytest.mark.full
-async def test_files_stay_with_the_draft_of_their_channel(tabs: WorkspaceTabs) -> None:
-    """They are still there after a look at another channel."""
-    page = await tabs.open(ANA, DOCS)
-    await choose(page, payload("waits.txt"))
-    await page.locator(f'[data-channel="{LEADS}"]').click()
-    await expect(page.get_by_test_id("attached").first).to_be_hidden()
-    await page.locator(f'[data-channel="{DOCS}"]').click()
-    await expect(page.get_by_test_id("attached").first).to_contain_text("waits.txt")
-
-
 async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     """Too large, too many, or with a command: there is always a message, and the other files stay."""
     page = await tabs.open(ANA, DOCS)
@@ -127,22 +116,6 @@ async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, w
     await expect(problem).to_contain_text("A command cannot carry files")
     await expect(page.get_by_test_id("composer")).to_have_value("/docs fix it")
     assert workspace.channels.messages("docs") == []
-
-
-@pytest.mark.full
-async def test_files_that_were_not_sent_are_restored(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
-    """The text and the files come back when the server is unreachable."""
-    page = await tabs.open(ANA, DOCS)
-    await choose(page, payload("kept.txt"))
-    await page.get_by_test_id("composer").fill("Keep me")
-    await workspace.begin_outage()
-    await page.get_by_test_id("composer").press("Enter")
-    await expect(page.get_by_test_id("composer-problem").first).to_contain_text("cannot be reached")
-    await expect(page.get_by_test_id("composer")).to_have_value("Keep me")
-    await expect(page.get_by_test_id("attached").first).to_contain_text("kept.txt")
-    await workspace.end_outage()
-    await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
-    tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
 async def test_a_file_in_a_hidden_channel_cannot_be_downloaded(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:

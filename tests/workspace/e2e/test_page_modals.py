@@ -8,9 +8,8 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.browser_page import ANA, DOCS, LEADS, WorkspaceTabs, write
-from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_block, modal, option, plain
+from support.worlds.browser_page import ANA, DOCS, LEADS, WorkspaceTabs
+from support.worlds.modal_samples import PROMPT, TITLE, WHOLE, input_block, modal, option, plain
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -139,21 +138,6 @@ async def test_an_update_keeps_what_is_being_typed(tabs: WorkspaceTabs, app: Asy
 
 
 @pytest.mark.full
-async def test_a_view_that_loads_first_focuses_its_input_later(
-    tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient
-) -> None:
-    """An app opens a view at once and fills it later."""
-    loading = modal({"type": "section", "text": plain("One moment…")})
-    del loading["submit"]
-    heard = Heard(app, loading)
-    page = await tabs.open(ANA, DOCS)
-    shown = await open_modal(page)
-    await expect(shown.get_by_role("button", name="Cancel")).to_be_focused()
-    await slack.views_update(view_id=heard.view_id, view=modal(PROMPT))
-    await expect(shown.get_by_label("What to do")).to_be_focused()
-
-
-@pytest.mark.full
 async def test_typed_text_is_sent_before_the_modal_closes(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """An app can get the text while it is typed, so that it can keep a draft when Escape closes the modal."""
     element = {"type": "plain_text_input", "dispatch_action_config": {"trigger_actions_on": ["on_character_entered"]}}
@@ -171,22 +155,6 @@ async def test_typed_text_is_sent_before_the_modal_closes(tabs: WorkspaceTabs, a
     assert [body["actions"][0]["value"] for body in (paused, closing)] == ["A draft", "A draft and more"]
     assert (closed["type"], closed["is_cleared"]) == ("view_closed", False)
     assert heard.bodies.empty()
-
-
-@pytest.mark.full
-async def test_an_update_removes_the_errors(tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient) -> None:
-    """But it keeps what was typed."""
-    heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "errors", "errors": {"prompt": "No."}})
-    page = await tabs.open(ANA, DOCS)
-    shown = await open_modal(page)
-    prompt = shown.get_by_label("What to do")
-    await prompt.fill("something")
-    await shown.get_by_role("button", name="Start").click()
-    await expect(prompt).to_have_accessible_description("No.")
-    await slack.views_update(view_id=heard.view_id, view=modal(PROMPT, title="Once more"))
-    await expect(shown.get_by_role("heading")).to_have_text("Once more")
-    await expect(prompt).to_have_accessible_description("")
-    await expect(prompt).to_have_value("something")
 
 
 @pytest.mark.full
@@ -237,68 +205,3 @@ async def test_escape_and_the_cross_close_a_modal(tabs: WorkspaceTabs, app: Asyn
     await shown.get_by_role("button", name="Close", exact=True).click()
     await expect(shown).to_have_count(0)
     assert (await heard.next())["is_cleared"] is True
-
-
-@pytest.mark.full
-async def test_an_invalid_answer_is_reported_and_the_text_stays(
-    tabs: WorkspaceTabs, app: AsyncApp, workspace: FaultyWorkspace
-) -> None:
-    """The modal stays open and can be submitted again."""
-    heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "nonsense"})
-    page = await tabs.open(ANA, DOCS)
-    shown = await open_modal(page)
-    await shown.get_by_label("What to do").fill("Keep me")
-    await shown.get_by_role("button", name="Start").click()
-    await heard.next()
-    await expect(shown.get_by_test_id("modal-problem")).to_contain_text("does not understand")
-    await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
-
-
-@pytest.mark.full
-async def test_a_lost_server_loses_no_text(tabs: WorkspaceTabs, app: AsyncApp, workspace: FaultyWorkspace) -> None:
-    """The page reconnects by itself, and the modal is still there."""
-    Heard(app, modal(PROMPT))
-    page = await tabs.open(ANA, DOCS)
-    shown = await open_modal(page)
-    await shown.get_by_label("What to do").fill("Keep me")
-    await workspace.begin_outage()
-    await expect(page.get_by_test_id("banner")).to_contain_text("cannot be reached")
-    await workspace.end_outage()
-    await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
-    await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
-    tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("tabs", ["light", "dark"], indirect=True)
-async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(tabs: WorkspaceTabs, app: AsyncApp) -> None:
-    """Every field has a label, nothing overflows, and Tab never leaves the modal."""
-    Heard(app, WHOLE)
-    page = await tabs.open(ANA, DOCS, width=400, height=640)
-    shown = await open_modal(page)
-    box = await shown.bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 400
-    assert await shown.evaluate("(node) => node.scrollWidth <= node.clientWidth")
-    await expect(shown.get_by_role("button", name="Start")).to_be_in_viewport()
-    for _ in range(14):
-        await page.keyboard.press("Tab")
-        assert await page.evaluate("document.activeElement.closest('dialog, body:not(:has(:focus))') !== null")
-    unnamed = "(node) => [...node.querySelectorAll('input, select, textarea')].filter((f) => !f.labels.length).length"
-    assert await shown.evaluate(unnamed) == 0
-
-
-@pytest.mark.full
-async def test_a_command_opens_a_modal_with_its_channel_chosen(tabs: WorkspaceTabs, app: AsyncApp) -> None:
-    """As Pagehand does for `/docs` without text."""
-
-    @app.command("/docs")
-    async def docs(ack: Any, body: Json, client: AsyncWebClient) -> None:
-        await ack()
-        await client.views_open(trigger_id=body["trigger_id"], view=modal(PROMPT, CHANNEL))
-
-    page = await tabs.open(ANA, DOCS)
-    await write(page, "/docs")
-    where = page.locator("dialog[open]").get_by_label("Where")
-    assert await where.evaluate(CHOSEN) == "#docs"

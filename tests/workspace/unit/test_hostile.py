@@ -9,8 +9,8 @@ from aiohttp import ClientSession
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.hypothesis_settings import examples
+from support.worlds.workspace_world import running
 
-from bot.workspace import WorkspaceServer
 from bot.workspace.web_api.credentials import TokenKind
 from bot.workspace.web_api.methods import METHODS
 from bot.workspace.wire.envelopes import Ack
@@ -50,22 +50,10 @@ many = settings(
 )
 
 
-class Started:
-    """A workspace for one example's requests."""
-
-    async def __aenter__(self) -> WorkspaceServer:
-        self.server = WorkspaceServer()
-        await self.server.start()
-        return self.server
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.server.stop()
-
-
 @many
 @given(method=st.sampled_from(sorted(METHODS)), values=ARGUMENTS | PLAUSIBLE, as_form=st.booleans())
 async def test_web_api_arguments(method: str, values: dict[str, Any], as_form: bool) -> None:  # noqa: FBT001 - drawn
-    async with Started() as server, ClientSession() as session:
+    async with running() as server, ClientSession() as session:
         credentials = server.credentials
         token = {
             TokenKind.BOT: credentials.bot_token,
@@ -93,7 +81,7 @@ async def test_web_api_arguments(method: str, values: dict[str, Any], as_form: b
     ),
 )
 async def test_web_api_bodies(raw: bytes, kind: str) -> None:
-    async with Started() as server, ClientSession() as session:
+    async with running() as server, ClientSession() as session:
         headers = {"Content-Type": kind}
         async with session.post(f"{server.api_url}auth.test", data=raw, headers=headers) as answer:
             assert answer.status == 200
@@ -106,7 +94,7 @@ async def test_web_api_bodies(raw: bytes, kind: str) -> None:
     body=ARGUMENTS.map(lambda values: {"as": "U0ANA0001", "channel": "docs"} | values) | VALUES,
 )
 async def test_page_bodies(path: str, body: object) -> None:
-    async with Started() as server, ClientSession(headers={"Content-Type": "application/json"}) as session:
+    async with running() as server, ClientSession(headers={"Content-Type": "application/json"}) as session:
         async with session.post(f"{server.origin}/page/{path}", data=json.dumps(body)) as answer:
             assert answer.status == 200
             assert isinstance((await answer.json())["ok"], bool)
@@ -117,7 +105,7 @@ async def test_page_bodies(path: str, body: object) -> None:
 @many
 @given(body=ARGUMENTS | VALUES)
 async def test_response_url_bodies(body: object) -> None:
-    async with Started() as server, ClientSession() as session:
+    async with running() as server, ClientSession() as session:
         url = server.response_urls.issue("U0ANA0001", "C0DOCS001")
         async with session.post(url, data=json.dumps(body)) as answer:
             assert answer.status in {200, 400}
@@ -127,7 +115,7 @@ async def test_response_url_bodies(body: object) -> None:
 @given(frames=st.lists(VALUES.map(json.dumps) | st.text(max_size=50) | ARGUMENTS.map(json.dumps), max_size=4))
 async def test_socket_mode_frames(frames: list[str]) -> None:
     async with (
-        Started() as server,
+        running() as server,
         ClientSession() as session,
         session.ws_connect(server.socket_mode.open_url()) as socket,
     ):
@@ -143,7 +131,7 @@ async def test_socket_mode_frames(frames: list[str]) -> None:
 @many
 @given(payload=ARGUMENTS)
 async def test_acknowledgements(payload: dict[str, Any]) -> None:
-    async with Started() as server:
+    async with running() as server:
         answer = server.interactions.show_ack(
             server.people["ana"].user, server.channels["docs"], server.app.commands[0], Ack(payload)
         )
@@ -152,7 +140,7 @@ async def test_acknowledgements(payload: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("path", ["/api/chat.postMessage", "/page/send", "/commands/T/x"])
 async def test_a_body_that_is_too_large_is_refused(path: str) -> None:
-    async with Started() as server, ClientSession() as session:
+    async with running() as server, ClientSession() as session:
         headers = {"Content-Type": "application/json"}
         async with session.post(f"{server.origin}{path}", data=io.BytesIO(b"x" * (5 << 20)), headers=headers) as answer:
             refused = answer.status == 413 or (await answer.json())["ok"] is False

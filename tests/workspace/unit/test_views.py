@@ -9,7 +9,6 @@ from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.elements import Element, InputValue, elements, value_of
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.sample_data import HOME
-from bot.workspace.model.triggers import Trigger, Triggers
 from bot.workspace.model.views import OpenViews, View
 from bot.workspace.wire.views import checked_view, rendered_view
 
@@ -124,53 +123,8 @@ def test_every_element_holds_its_initial_value() -> None:
     }
 
 
-def test_an_update_keeps_what_was_entered_if_ids_and_type_are_the_same() -> None:
-    views, view = opened(FULL)
-    views.enter(view, view.element("a", "plain_text_input"), "typed")
-    views.enter(view, view.element("a", "static_select"), "one")
-    other_kind = field({"type": "radio_buttons", "options": [OPTION]}) | {"block_id": "static_select"}
-    views.update(view, FULL | {"blocks": [FULL["blocks"][0], other_kind]})
-    assert {block_id: value_of(each["a"]) for block_id, each in view.values.items()} == {
-        "plain_text_input": "typed",
-        "static_select": None,
-    }
-
-
 def test_the_current_conversation_beats_the_initial_one() -> None:
     select = {"type": "conversations_select", "initial_conversation": "C1", "default_to_current_conversation": True}
     for conversation, expected in (("C2", "C2"), (None, "C1")):
         _, view = opened(FULL | {"blocks": [field(select)]}, conversation)
         assert value_of(view.values["conversations_select"]["a"]) == expected
-
-
-def test_what_people_enter_does_not_change_the_apps_definition() -> None:
-    before = deepcopy(FULL)
-    views, view = opened(FULL)
-    views.enter(view, view.element("a", "plain_text_input"), "typed")
-    assert before == FULL
-
-
-def test_observers_hear_of_each_change() -> None:
-    views, told = OpenViews(), []
-    views.observers.append(lambda change: told.append((change.kind, change.user)))
-    view = views.open("U1", FULL)
-    views.publish("U2", {"type": "home", "blocks": []})
-    views.show_errors(view, {"a": "no"})
-    views.close(view)
-    views.close(view)
-    assert told == [("modal", "U1"), ("home", "U2"), ("modal", "U1"), ("modal", "U1")]
-
-
-def test_old_triggers_are_forgotten() -> None:
-    now = [1000.0]
-    triggers = Triggers(lambda: now[0])
-    trigger_id = triggers.issue(Trigger("U1", "C1"))
-    now[0] += 2.9
-    assert triggers.check(trigger_id) == Trigger("U1", "C1")
-    now[0] += 0.2
-    with pytest.raises(SlackError, match="expired_trigger_id"):
-        triggers.check(trigger_id)
-    for _ in range(10_000):
-        triggers.issue(Trigger("U1"))
-    with pytest.raises(SlackError, match="invalid_trigger_id"):
-        triggers.check(trigger_id)
