@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from bot.workspace.delivery.interactions import InteractionResult
-from bot.workspace.model.app_config import MessagesTab
+from bot.workspace.delivery.interactions import InteractionResult, deliver_interaction, failure_code
+from bot.workspace.delivery.transport import NotDeliveredError
+from bot.workspace.model.app_config import MessagesTab, Shortcut, SlashCommand
 from bot.workspace.model.entities import Channel, File, Message, User
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.files import MAX_FILES, Upload
-from bot.workspace.model.text import TEXT_LIMIT, emoji_name, stored_typed_text
+from bot.workspace.model.state import SLACKBOT
+from bot.workspace.model.text import TEXT_LIMIT, emoji_name, escape, stored_typed_text
 from bot.workspace.person_views import ActorContext, PersonViews
-from bot.workspace.wire.forwarding import forwarded
+from bot.workspace.wire.envelopes import Ack
 from bot.workspace.wire.interaction_payloads import find_action
 
 
@@ -30,8 +32,10 @@ class Actor:
         self.views = PersonViews(user, context, self.channel)
         self._state = context.state
         self._app = context.app
-        self._interactions = context.interactions
         self._renderer = context.renderer
+        self._payloads = context.payloads
+        self._deliveries = context.deliveries
+        self._response_urls = context.response_urls
 
     @property
     def id(self) -> str:
@@ -113,31 +117,80 @@ class Actor:
         """Shares a message into another conversation or thread, with optional text."""
         original = self._state.message(self.channel(channel), ts)
         message = self._message(self._writable(to), text, thread_ts)
-        message.attachments = [forwarded(original, self._state, self._renderer)]
+        message.attachments = [self._renderer.forwarded(original)]
         return self._state.post(message)
 
     async def command(self, channel: str, name: str, text: str = "") -> InteractionResult:
         """Runs a slash command such as ``/docs`` and waits for the app's acknowledgement."""
-        return await self._interactions.command(self.user, self._writable(channel), name, text)
+        place, command = self._writable(channel), self._app.command(name)
+        if command is None or not self._may_use_app():
+            return self._failed(place, f"{escape(name)} is not a valid command.", "invalid_command")
+        url = self._response_urls.issue(self.id, place.id)
+        payload = self._payloads.slash_command(self.user, place, command, text, url)
+        try:
+            ack = await self._deliveries.request("slash_commands", payload)
+        except NotDeliveredError as error:
+            return self._command_failed(place, command, failure_code(error))
+        return self.show_ack(place, command, ack)
+
+    def show_ack(self, place: Channel, command: SlashCommand, ack: Ack) -> InteractionResult:
+        """Shows the content of a command's acknowledgement. As in Slack, invalid content fails the command."""
+        try:
+            message = self._response_urls.show_ack(self.id, place.id, ack.payload)
+        except SlackError:
+            return self._command_failed(place, command, "dispatch_unknown_error")
+        return InteractionResult(ok=True, text=message.text if message else "", payload=ack.payload, message=message)
+
+    def _command_failed(self, place: Channel, command: SlashCommand, code: str) -> InteractionResult:
+        return self._failed(place, f'{command.command} failed with the error "{code}"', code)
+
+    def _failed(self, place: Channel, text: str, code: str) -> InteractionResult:
+        message = Message(place.id, "", SLACKBOT, text, ephemeral_to=self.id)
+        return InteractionResult(ok=False, text=text, error=code, message=self._state.show_ephemeral(message))
 
     async def press(
         self, channel: str, ts: str, action_id: str, *, block_id: str | None = None, value: str | None = None
     ) -> InteractionResult:
         """Presses a button of a message, or chooses from its menu by ``value``, and waits for the acknowledgement."""
-        place = self.channel(channel)
-        message = self._state.ephemeral(place, ts, self.user.id) or self._state.message(place, ts)
+        message = self._seen(channel, ts)
         action = find_action(message.blocks, action_id, block_id, value)
-        return await self._interactions.press(self.user, message, action)
+        url = self._response_urls.issue(self.id, message.channel)
+        return await deliver_interaction(
+            self._deliveries, self._payloads.block_actions(self.user, message, action, url)
+        )
 
     async def shortcut(self, channel: str, ts: str, callback_id: str) -> InteractionResult:
-        """Runs a message shortcut of the app and waits for the acknowledgement."""
-        place = self.channel(channel)
-        message = self._state.ephemeral(place, ts, self.user.id) or self._state.message(place, ts)
-        return await self._interactions.message_shortcut(self.user, message, callback_id)
+        """Runs a message shortcut of the app and waits for the acknowledgement.
+
+        Raises:
+            SlackError: ``shortcut_not_found`` if the app has no such shortcut for this person and message.
+        """
+        message, shortcut = self._seen(channel, ts), self._shortcut(callback_id, "message")
+        if message.ephemeral_to is not None:
+            raise SlackError("shortcut_not_found")
+        url = self._response_urls.issue(self.id, message.channel)
+        return await deliver_interaction(
+            self._deliveries, self._payloads.message_shortcut(self.user, message, shortcut, url)
+        )
 
     async def global_shortcut(self, callback_id: str) -> InteractionResult:
-        """Runs a global shortcut of the app and waits for the acknowledgement."""
-        return await self._interactions.global_shortcut(self.user, callback_id)
+        """Runs a global shortcut of the app; ``shortcut_not_found`` as above."""
+        shortcut = self._shortcut(callback_id, "global")
+        return await deliver_interaction(self._deliveries, self._payloads.global_shortcut(self.user, shortcut))
+
+    def _seen(self, channel: str, ts: str) -> Message:
+        place = self.channel(channel)
+        return self._state.ephemeral(place, ts, self.id) or self._state.message(place, ts)
+
+    def _shortcut(self, callback_id: str, kind: str) -> Shortcut:
+        shortcut = self._app.shortcut(callback_id)
+        if shortcut is None or shortcut.type != kind or not self._may_use_app():
+            raise SlackError("shortcut_not_found")
+        return shortcut
+
+    def _may_use_app(self) -> bool:
+        """Returns whether the person may use commands and shortcuts: people of another organization may not."""
+        return "commands" in self._app.scopes and not self.is_external
 
     async def edit(self, channel: str, ts: str, text: str) -> Message:
         message = self._own_message(channel, ts, "cant_update_message")

@@ -4,16 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.workspace.delivery.interactions import InteractionResult, Interactions
-from bot.workspace.delivery.view_interactions import ViewInteractions
+from bot.workspace.delivery.deliveries import Deliveries
+from bot.workspace.delivery.interactions import InteractionResult, deliver_interaction
+from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.model.app_config import AppConfig, MessagesTab
 from bot.workspace.model.elements import Element, InputValue
-from bot.workspace.model.entities import Channel, User
+from bot.workspace.model.entities import Channel, Json, User
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
+from bot.workspace.model.submissions import MALFORMED, errors_by_app, errors_in_inputs
 from bot.workspace.model.views import OpenViews, View
-from bot.workspace.wire.interaction_payloads import find_action
+from bot.workspace.wire.interaction_payloads import InteractionPayloads, find_action
 from bot.workspace.wire.rendering import Renderer
+from bot.workspace.wire.views import checked_view
 
 HomeTab = Literal["home", "messages"]
 
@@ -27,16 +30,18 @@ class ActorContext:
         app: The app; people can also write to it directly.
         renderer: Renders forwarded messages.
         views: The modals and Home tabs.
-        interactions: Delivers commands, shortcuts and button presses to the app.
-        view_interactions: Delivers what people do in views to the app.
+        payloads: Builds the payloads that tell the app what people did.
+        deliveries: Delivers them.
+        response_urls: Issues the URLs at which the app may answer later.
     """
 
     state: State
     app: AppConfig
     renderer: Renderer
     views: OpenViews
-    interactions: Interactions
-    view_interactions: ViewInteractions
+    payloads: InteractionPayloads
+    deliveries: Deliveries
+    response_urls: IssuedResponseUrls
 
 
 class PersonViews:
@@ -57,7 +62,8 @@ class PersonViews:
         self._state = context.state
         self._app = context.app
         self._views = context.views
-        self._interactions = context.view_interactions
+        self._payloads = context.payloads
+        self._deliveries = context.deliveries
         self._find_channel = find_channel
 
     # seeing
@@ -107,29 +113,75 @@ class PersonViews:
         element = view.element(action_id, block_id)
         if not element.has_value:
             raise SlackError("action_not_found")
-        given = self._named(element, value)
-        return await self._interactions.enter(self._user, view, element, given, dispatch=dispatch)
+        held = self._views.enter(view, element, self._named(element, value))
+        if not (dispatch and element.dispatches):
+            return InteractionResult(ok=True)
+        return await self._tell(view, held | {"block_id": element.block_id, "action_id": element.action_id})
 
     async def press(
         self, action_id: str, *, block_id: str | None = None, value: str | None = None, view_id: str | None = None
     ) -> InteractionResult:
         """Presses a button, or chooses from an overflow menu by ``value``, and waits for the app's acknowledgement."""
         view = self._usable(view_id)
-        return await self._interactions.press(self._user, view, find_action(view.blocks, action_id, block_id, value))
+        return await self._tell(view, find_action(view.blocks, action_id, block_id, value))
+
+    async def _tell(self, view: View, action: Json) -> InteractionResult:
+        """Tells the app that an element was used. ``action`` describes it in the payload."""
+        return await deliver_interaction(self._deliveries, self._payloads.view_actions(self._user, view, action))
 
     async def submit(self, view_id: str | None = None) -> InteractionResult:
-        """Submits a modal. Errors in inputs are in the ``errors`` of the result and of the view."""
+        """Submits a modal. Errors in inputs are in the ``errors`` of the result and of the view.
+
+        Those that Slack itself finds are shown at once, without asking the app.
+        """
         view = self._usable(view_id)
         if view.submit is None:
             raise SlackError("action_not_found")
-        return await self._interactions.submit(self._user, view)
+        if errors := errors_in_inputs(view):
+            self._views.show_errors(view, errors)
+            return InteractionResult(ok=False, error="invalid_input", errors=errors)
+        if view.errors:
+            self._views.show_errors(view, {})
+        result = await deliver_interaction(self._deliveries, self._payloads.view_submission(self._user, view))
+        if not result.ok:
+            return result
+        try:
+            return self._answer(view, result.payload or {})
+        except SlackError:
+            return InteractionResult(ok=False, error=MALFORMED, payload=result.payload)
+
+    def _answer(self, view: View, payload: Json) -> InteractionResult:
+        """Carries out the acknowledgement of a submission.
+
+        Raises:
+            SlackError: Slack does not understand it; the view stays as it is.
+        """
+        match payload.get("response_action"):
+            case None if not payload:
+                self._views.close(view)
+            case "errors":
+                errors = errors_by_app(view, payload.get("errors"))
+                self._views.show_errors(view, errors)
+                return InteractionResult(ok=True, payload=payload, errors=errors)
+            case "update":
+                self._views.update(view, checked_view(payload.get("view"), "modal"))
+            case _:
+                raise SlackError(MALFORMED)
+        return InteractionResult(ok=True, payload=payload)
 
     async def close(self, view_id: str | None = None, *, clear: bool = False) -> InteractionResult:
-        """Closes a modal, by the button at its bottom, or with ``clear`` by the cross at its top."""
+        """Closes a modal, by the button at its bottom, or with ``clear`` by the cross at its top.
+
+        The app hears of it with ``notify_on_close``.
+        """
         view = self._usable(view_id)
         if view.kind == "home":
             raise SlackError("not_found")
-        return await self._interactions.close(self._user, view, clear=clear)
+        self._views.close(view)
+        if not view.notifies_on_close:
+            return InteractionResult(ok=True)
+        closed = self._payloads.view_closed(self._user, view, is_cleared=clear)
+        return await deliver_interaction(self._deliveries, closed)
 
     def _usable(self, view_id: str | None) -> View:
         for view in (self.top, self.home()):

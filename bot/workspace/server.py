@@ -9,11 +9,9 @@ from aiohttp.typedefs import Middleware
 
 from bot.runtime.http.server import listening_socket
 from bot.workspace.delivery.deliveries import RETRY_DELAYS, Deliveries
-from bot.workspace.delivery.interactions import Interactions
 from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
-from bot.workspace.delivery.view_interactions import ViewInteractions
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.changes import ChangeSignal
 from bot.workspace.model.entities import Change, Channel, Message
@@ -141,18 +139,15 @@ class WorkspaceServer:
         self._transport = self.socket_mode if app.socket_mode else self.signed_http
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)
         self.response_urls = IssuedResponseUrls(state, app, now, self._origin)
-        payloads = InteractionPayloads(state, app, self._renderer, self.triggers)
-        self.interactions = Interactions(state, app, payloads, self.deliveries, self.response_urls)
-        self._view_interactions = ViewInteractions(self.views, payloads, self.deliveries)
+        self._payloads = InteractionPayloads(state, app, self._renderer, self.triggers)
         self._events = EventPayloads(state, app, self._renderer, self.views)
 
     def _build_endpoints(self) -> None:
         """Builds the parts that the app and the page call."""
         self.web_api = WebApi(self.state, self.manifests, self._new_call, self.credentials, self.changes.notify)
         self.files = FileDownloads(self.state, self.app, self.credentials)
-        self.people = WorkspacePeople(
-            ActorContext(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
-        )
+        reach = self._payloads, self.deliveries, self.response_urls
+        self.people = WorkspacePeople(ActorContext(self.state, self.app, self._renderer, self.views, *reach))
         self._page = Page(self.state, self.app, self.people, self._transport)
 
     def _new_call(self, arguments: Arguments) -> MethodCall:

@@ -6,39 +6,18 @@ from enum import Enum, auto
 from typing import Any, Literal, Self
 
 DEFAULT_SCOPES = frozenset(
-    {
-        "app_mentions:read",
-        "channels:history",
-        "channels:join",
-        "channels:read",
-        "chat:write",
-        "commands",
-        "files:read",
-        "groups:history",
-        "groups:read",
-        "im:history",
-        "im:read",
-        "im:write",
-        "reactions:read",
-        "reactions:write",
-        "usergroups:read",
-        "users:read",
-    }
+    (
+        *("app_mentions:read", "channels:history", "channels:join", "channels:read", "chat:write", "commands"),
+        *("files:read", "groups:history", "groups:read", "im:history", "im:read", "im:write"),
+        *("reactions:read", "reactions:write", "usergroups:read", "users:read"),
+    )
 )
 DEFAULT_EVENTS = frozenset(
-    {
-        "app_home_opened",
-        "app_mention",
-        "channel_archive",
-        "channel_left",
-        "group_left",
-        "member_joined_channel",
-        "message.channels",
-        "message.groups",
-        "message.im",
-        "reaction_added",
-        "reaction_removed",
-    }
+    (
+        *("app_home_opened", "app_mention", "channel_archive", "channel_left", "group_left"),
+        *("member_joined_channel", "message.channels", "message.groups", "message.im"),
+        *("reaction_added", "reaction_removed"),
+    )
 )
 
 
@@ -69,7 +48,7 @@ class Shortcut:
     """An entry in a message's menu (``message``) or in the composer's menu (``global``)."""
 
     name: str
-    kind: Literal["message", "global"]
+    type: Literal["message", "global"]
     callback_id: str
     description: str = ""
 
@@ -128,6 +107,7 @@ class AppConfig:
 
         Raises:
             KeyError: The manifest has no display information or scopes.
+            TypeError: A command or shortcut has an unknown field, or lacks its name.
         """
         features = manifest.get("features") or {}
         settings = manifest.get("settings") or {}
@@ -140,8 +120,8 @@ class AppConfig:
             name=bot_name.lower().replace(" ", ""),
             display_name=bot_name,
             scopes=frozenset(manifest["oauth_config"]["scopes"]["bot"]),
-            commands=tuple(_command(entry) for entry in features.get("slash_commands") or ()),
-            shortcuts=tuple(_shortcut(entry) for entry in features.get("shortcuts") or ()),
+            commands=tuple(SlashCommand(**entry) for entry in features.get("slash_commands") or ()),
+            shortcuts=tuple(Shortcut(**entry) for entry in features.get("shortcuts") or ()),
             events=frozenset(subscriptions.get("bot_events") or ()),
             request_url=subscriptions.get("request_url") if http else None,
             interactivity=bool(interactivity.get("is_enabled", False)),
@@ -162,7 +142,7 @@ class AppConfig:
                 },
                 "bot_user": {"display_name": self.display_name, "always_online": False},
                 "slash_commands": [_without_none(vars(command)) for command in self.commands],
-                "shortcuts": [_shortcut_entry(shortcut) for shortcut in self.shortcuts],
+                "shortcuts": [dict(vars(shortcut)) for shortcut in self.shortcuts],
             },
             "oauth_config": {"scopes": {"bot": sorted(self.scopes)}},
             "settings": {
@@ -183,30 +163,7 @@ def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _shortcut_entry(shortcut: Shortcut) -> dict[str, str]:
-    return {
-        "name": shortcut.name,
-        "type": shortcut.kind,
-        "callback_id": shortcut.callback_id,
-        "description": shortcut.description,
-    }
-
-
 def _messages_tab(app_home: Mapping[str, Any]) -> MessagesTab:
     if not app_home.get("messages_tab_enabled", False):
         return MessagesTab.OFF
     return MessagesTab.READ_ONLY if app_home.get("messages_tab_read_only_enabled", False) else MessagesTab.OPEN
-
-
-def _command(entry: Mapping[str, Any]) -> SlashCommand:
-    return SlashCommand(
-        command=entry["command"],
-        description=entry.get("description", ""),
-        usage_hint=entry.get("usage_hint", ""),
-        should_escape=bool(entry.get("should_escape", False)),
-        url=entry.get("url"),
-    )
-
-
-def _shortcut(entry: Mapping[str, Any]) -> Shortcut:
-    return Shortcut(entry["name"], entry["type"], entry["callback_id"], entry.get("description", ""))

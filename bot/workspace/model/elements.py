@@ -15,10 +15,10 @@ Values = dict[str, dict[str, Json]]
 
 @dataclass(frozen=True)
 class _ValueFields:
-    """The fields for an element's value: in Slack's payloads, and in the element itself for the initial value."""
+    """The fields for an element's value: in Slack's payloads, and in the element for an initial one, if it has such."""
 
     field: str
-    initial: str
+    initial: str = ""
     of_options: bool = False
     several: bool = False
 
@@ -28,8 +28,8 @@ _VALUE_FIELDS: Final[Mapping[str, _ValueFields]] = {
     "number_input": _ValueFields("value", "initial_value"),
     "static_select": _ValueFields("selected_option", "initial_option", of_options=True),
     "radio_buttons": _ValueFields("selected_option", "initial_option", of_options=True),
-    "checkboxes": _ValueFields("selected_options", "initial_options", of_options=True, several=True),
-    "multi_static_select": _ValueFields("selected_options", "initial_options", of_options=True, several=True),
+    "checkboxes": _ValueFields("selected_options", of_options=True, several=True),
+    "multi_static_select": _ValueFields("selected_options", of_options=True, several=True),
     "conversations_select": _ValueFields("selected_conversation", "initial_conversation"),
 }
 

@@ -96,8 +96,6 @@ class File:
         size: In bytes.
         user: Who uploaded it.
         created: When, in seconds since 1970.
-        preview: The first lines of a text; None for anything else.
-        lines: How many lines a text has.
     """
 
     id: str
@@ -106,8 +104,6 @@ class File:
     size: int
     user: str
     created: int
-    preview: str | None = None
-    lines: int = 0
 
 
 @dataclass

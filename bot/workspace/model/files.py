@@ -13,12 +13,7 @@ MAX_FILES = 10
 """In a message."""
 MAX_STORED_BYTES = 256 << 20
 MAX_NAME = 255
-MAX_SNIPPET_BYTES = 1 << 20
-"""Longer texts get no preview."""
-PREVIEW_LINES = 5
-PREVIEW_CHARACTERS = 500
 _UNKNOWN = "application/octet-stream"
-_TEXTS = frozenset({"application/json", "application/x-sh", "application/xml", "application/yaml"})
 
 
 @dataclass(frozen=True)
@@ -56,30 +51,14 @@ class FileStore:
         if sum(map(len, self._contents.values())) + len(upload.content) > MAX_STORED_BYTES:
             raise SlackError("storage_limit_reached")
         mimetype = upload.mimetype or mimetypes.guess_type(name)[0] or _UNKNOWN
-        text = _text_of(upload.content, mimetype)
-        file = File(
-            f"F{uuid4().hex[:10].upper()}", name, mimetype, len(upload.content), user, int(self._now()),
-            preview=None if text is None else _preview(text), lines=0 if text is None else text.count("\n") + 1,
-        )  # fmt: skip
+        new_id, size = f"F{uuid4().hex[:10].upper()}", len(upload.content)
+        file = File(new_id, name, mimetype, size, user, int(self._now()))
         self._files[file.id], self._contents[file.id] = file, upload.content
         return file
 
     def get(self, file_id: str) -> File | None:
         return self._files.get(file_id)
 
-    def content(self, file_id: str) -> bytes | None:
-        """Returns a file's content; None if there is no such file."""
-        return self._contents.get(file_id)
-
-
-def _text_of(content: bytes, mimetype: str) -> str | None:
-    if not (mimetype.startswith("text/") or mimetype in _TEXTS) or len(content) > MAX_SNIPPET_BYTES:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _preview(text: str) -> str:
-    return "\n".join(text.split("\n", PREVIEW_LINES)[:PREVIEW_LINES])[:PREVIEW_CHARACTERS]
+    def content(self, file_id: str) -> bytes:
+        """Returns the content of a stored file."""
+        return self._contents[file_id]

@@ -115,7 +115,6 @@ class MultiStaticSelect(Chooser):
     type: Literal["multi_static_select"]
     options: Annotated[list[Option], Field(min_length=1, max_length=100)]
     placeholder: PlaceholderText | None = None
-    initial_options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
 
 
 class RadioButtons(Chooser):
@@ -127,7 +126,6 @@ class RadioButtons(Chooser):
 class Checkboxes(Chooser):
     type: Literal["checkboxes"]
     options: Annotated[list[Option], Field(min_length=1, max_length=10)]
-    initial_options: Annotated[list[Option], Field(min_length=1, max_length=10)] | None = None
 
 
 class ConversationFilter(Strict):

@@ -56,10 +56,6 @@ class View:
         return _label(self.content.get("submit")) or None
 
     @property
-    def close(self) -> str:
-        return _label(self.content.get("close")) or "Cancel"
-
-    @property
     def callback_id(self) -> str:
         return str(self.content.get("callback_id") or "")
 

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from bot.workspace.delivery.transport import Transport
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import File, Message
+from bot.workspace.model.entities import Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
 from bot.workspace.page.operations import Operations
@@ -19,34 +19,6 @@ from bot.workspace.people import Actor, WorkspacePeople
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Types that the browser may show. Everything else is downloaded, so that it cannot run as a page of this origin."""
-
-
-class Downloads:
-    """Downloads of files by people who can see them.
-
-    Args:
-        state: The workspace.
-    """
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    def answer(self, file_id: str, viewer: Actor) -> web.StreamResponse:
-        """Returns a file's content.
-
-        Raises:
-            HTTPNotFound: There is no such file in a conversation that the person can see.
-        """
-        file, content = self._state.files.get(file_id), self._state.files.content(file_id)
-        if file is None or content is None or not self._is_seen(file, viewer):
-            raise web.HTTPNotFound
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"}
-        content_type = file.mimetype if file.mimetype in PICTURES else "application/octet-stream"
-        return web.Response(body=content, content_type=content_type, headers=headers)
-
-    def _is_seen(self, file: File, viewer: Actor) -> bool:
-        seen = (channel for channel in self._state.channels.values() if viewer.can_see(channel))
-        return any(file.id in _file_ids(m) for channel in seen for m in self._state.conversation(channel))
 
 
 def _file_ids(message: Message) -> set[str]:
@@ -72,10 +44,10 @@ class Page:
     def __init__(self, state: State, app: AppConfig, people: WorkspacePeople, transport: Transport) -> None:
         self._people = people
         self._transport = transport
+        self._state = state
         self._renderer = PageRenderer(state, app)
         self.streams = Streams(self._renderer)
         self._uploads = Uploads(people)
-        self._downloads = Downloads(state)
         self._operations = Operations(people, app, self._uploads)
 
     def routes(self) -> list[web.AbstractRouteDef]:
@@ -110,7 +82,14 @@ class Page:
         return web.json_response(self._renderer.snapshot(self._viewer(request)))
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        return self._downloads.answer(request.match_info["file"], self._viewer(request))
+        """Returns the content of a file in a conversation that the person can see, also if it was shared there."""
+        file, viewer = self._state.files.get(request.match_info["file"]), self._viewer(request)
+        seen = (channel for channel in self._state.channels.values() if viewer.can_see(channel))
+        if file is None or not any(file.id in _file_ids(m) for c in seen for m in self._state.conversation(c)):
+            raise web.HTTPNotFound
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"}
+        content_type = file.mimetype if file.mimetype in PICTURES else "application/octet-stream"
+        return web.Response(body=self._state.files.content(file.id), content_type=content_type, headers=headers)
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         return await self.streams.serve(request, self._viewer(request), connected=self._transport.connected)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.elements import Element, InputValue, elements, value_of
+from bot.workspace.model.elements import Element, InputValue, elements
 from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.views import View
@@ -168,9 +168,9 @@ async def _submit(actor: Actor, arguments: Arguments) -> Json:
 
 
 async def _close(actor: Actor, arguments: Arguments) -> Json:
-    """Closes a modal, or all of them. Closing a closed one is no error."""
+    """Closes a modal. Closing a closed one is no error."""
     try:
-        result = await actor.views.close(_view(actor, arguments).id, clear=arguments.flag("all"))
+        result = await actor.views.close(_view(actor, arguments).id, clear=arguments.flag("clear"))
     except SlackError as error:
         if error.code != "not_found":
             raise
@@ -182,7 +182,7 @@ def _view(actor: Actor, arguments: Arguments) -> View:
     """Returns the given view.
 
     Raises:
-        SlackError: ``not_found`` if it is closed or under another view.
+        SlackError: ``not_found`` if it is closed.
     """
     for view in (actor.views.top, actor.views.home()):
         if view is not None and view.id == arguments.text("view_id"):
@@ -191,33 +191,13 @@ def _view(actor: Actor, arguments: Arguments) -> View:
 
 
 async def _enter_all(actor: Actor, view: View, arguments: Arguments, *, but: Element | None = None) -> None:
-    """Enters the page's values where they differ from the view's."""
+    """Enters the page's values."""
     values = arguments.as_dict().get("values")
     for element in elements(view.blocks):
-        if not element.has_value or element == but:
-            continue
-        value = _value_at(values, element)
-        if value is not _ABSENT and value != _page_value(view, element):
-            entered, block_id = _input_value(value), element.block_id
-            await actor.views.enter(element.action_id, entered, block_id=block_id, view_id=view.id, dispatch=False)
-
-
-_ABSENT = object()
-
-
-def _value_at(values: object, element: Element) -> object:
-    block = values.get(element.block_id) if isinstance(values, Mapping) else None
-    return block.get(element.action_id, _ABSENT) if isinstance(block, Mapping) else _ABSENT
-
-
-def _page_value(view: View, element: Element) -> object:
-    """Returns what an element holds in the page's form: options as their values."""
-    held = value_of(view.values[element.block_id][element.action_id])
-    return [_option_value(each) for each in held] if isinstance(held, list) else _option_value(held)
-
-
-def _option_value(chosen: object) -> object:
-    return chosen["value"] if isinstance(chosen, dict) else chosen
+        block = values.get(element.block_id) if isinstance(values, Mapping) else None
+        if element != but and element.has_value and isinstance(block, Mapping) and element.action_id in block:
+            value, block_id = _input_value(block[element.action_id]), element.block_id
+            await actor.views.enter(element.action_id, value, block_id=block_id, view_id=view.id, dispatch=False)
 
 
 def _input_value(value: object) -> InputValue:

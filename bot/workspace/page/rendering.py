@@ -3,27 +3,24 @@
 from collections.abc import Iterator
 
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Change, Channel, File, Json, Message, User
+from bot.workspace.model.entities import Change, Channel, Json, Message, User
 from bot.workspace.model.files import MAX_FILE_BYTES, MAX_FILES
 from bot.workspace.model.state import State
 from bot.workspace.model.views import View, ViewChange
 from bot.workspace.people import Actor
 
 
-def _modals(viewer: Actor) -> list[Json]:
-    return [_view(viewer.views.top)] if viewer.views.top else []
-
-
 def _home(viewer: Actor, app: AppConfig) -> Json | None:
     """Returns the Home tab; None if there is none for this person."""
     if not app.home_tab or viewer.is_external:
         return None
-    view = viewer.views.home()
-    return {"view": _view(view) if view else None}
+    return {"view": _view(viewer.views.home())}
 
 
-def _view(view: View) -> Json:
+def _view(view: View | None) -> Json | None:
     """Returns a view without the app's private metadata and callback id."""
+    if view is None:
+        return None
     labels = {name: view.content.get(name) for name in ("title", "submit", "close")}
     body: Json = {"id": view.id, "hash": view.hash, **labels, "blocks": view.blocks}
     return body | {"values": view.values, "errors": view.errors}
@@ -48,29 +45,21 @@ class PageRenderer:
             "me": self._user(viewer.user),
             "people": [self._user(user) for user in self._state.users.values()],
             "channels": [self._channel(channel, viewer) for channel in seen],
-            "commands": self._commands(),
-            "shortcuts": self._shortcuts(),
+            "commands": [
+                {"command": c.command, "description": c.description, "usage_hint": c.usage_hint}
+                for c in self._app.commands
+            ],
+            "shortcuts": [vars(shortcut) for shortcut in self._app.shortcuts],
             "limits": {"files": MAX_FILES, "file_bytes": MAX_FILE_BYTES},
             "messages": {channel.id: self._messages(channel, viewer) for channel in seen},
-            "modals": _modals(viewer),
+            "modal": _view(viewer.views.top),
             "home": _home(viewer, self._app),
         }
-
-    def _commands(self) -> list[Json]:
-        return [
-            {"command": c.command, "description": c.description, "usage_hint": c.usage_hint} for c in self._app.commands
-        ]
-
-    def _shortcuts(self) -> list[Json]:
-        return [
-            {"type": s.kind, "name": s.name, "callback_id": s.callback_id, "description": s.description}
-            for s in self._app.shortcuts
-        ]
 
     def view_frame(self, change: ViewChange, viewer: Actor) -> Json:
         """Returns the frame for a change of the person's views."""
         if change.kind == "modal":
-            return {"type": "modals", "views": _modals(viewer)}
+            return {"type": "modal", "view": _view(viewer.views.top)}
         return {"type": "home", "home": _home(viewer, self._app)}
 
     def frames(self, change: Change, viewer: Actor) -> Iterator[Json]:
@@ -111,7 +100,6 @@ class PageRenderer:
             "id": user.id,
             "name": user.name,
             "real_name": user.real_name,
-            "team_id": user.team_id,
             "is_external": user.team_id != self._state.team.id,
             "is_admin": user.is_admin,
             "is_guest": user.is_guest,
@@ -152,10 +140,8 @@ class PageRenderer:
             "subtype": message.subtype,
             "bot_id": message.bot_id,
             "attachments": message.attachments,
-            "files": [_file(file) for file in message.files or ()],
+            "files": [
+                {"id": file.id, "name": file.name, "mimetype": file.mimetype, "size": file.size}
+                for file in message.files or ()
+            ],
         }
-
-
-def _file(file: File) -> Json:
-    body: Json = {"id": file.id, "name": file.name, "mimetype": file.mimetype, "size": file.size}
-    return body | {"preview": file.preview, "lines": file.lines}

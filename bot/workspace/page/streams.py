@@ -33,9 +33,9 @@ class Streams:
         await socket.prepare(request)
         frames: Frames = asyncio.Queue(MAX_QUEUED_FRAMES)
         self._viewers[frames] = viewer
-        frames.put_nowait(_link(connected=connected))
+        frames.put_nowait({"type": "link", "connected": connected})
         if self._tip:
-            frames.put_nowait(_tip(self._tip))
+            frames.put_nowait({"type": "tip", "text": self._tip})
         sending = asyncio.create_task(_send_all(socket, frames))
         try:
             async for _ in socket:
@@ -59,26 +59,19 @@ class Streams:
 
     def show_link(self, *, connected: bool) -> None:
         """Tells every page whether an app is connected."""
-        for frames in tuple(self._viewers):
-            _push(frames, _link(connected=connected))
+        self._push_to_all({"type": "link", "connected": connected})
 
     def show_tip(self, text: str) -> None:
         """Shows a line above every page, in Slack's format; none if it is empty."""
         self._tip = text
-        for frames in tuple(self._viewers):
-            _push(frames, _tip(text))
+        self._push_to_all({"type": "tip", "text": text})
 
     def close(self) -> None:
+        self._push_to_all(None)
+
+    def _push_to_all(self, frame: Json | None) -> None:
         for frames in tuple(self._viewers):
-            _push(frames, None)
-
-
-def _link(*, connected: bool) -> Json:
-    return {"type": "link", "connected": connected}
-
-
-def _tip(text: str) -> Json:
-    return {"type": "tip", "text": text}
+            _push(frames, frame)
 
 
 def _push(frames: Frames, frame: Json | None) -> None:

@@ -1,7 +1,6 @@
 """Uploads: the browser sends each file on its own and then a message with the ids of the uploads."""
 
 import re
-from dataclasses import dataclass
 from uuid import uuid4
 
 from aiohttp import web
@@ -16,12 +15,6 @@ MAX_WAITING = 40
 _MIMETYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,80}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class _Waiting:
-    user: str
-    upload: Upload
-
-
 class Uploads:
     """Uploaded files that have no message yet.
 
@@ -31,7 +24,8 @@ class Uploads:
 
     def __init__(self, people: WorkspacePeople) -> None:
         self._people = people
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, tuple[str, Upload]] = {}
+        """Who uploaded what, by id."""
 
     async def receive(self, request: web.Request) -> web.StreamResponse:
         """Receives a file: the content as the body, the name and type in the query."""
@@ -43,7 +37,7 @@ class Uploads:
         while len(self._waiting) >= MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
         upload_id = uuid4().hex
-        self._waiting[upload_id] = _Waiting(actor.id, upload)
+        self._waiting[upload_id] = actor.id, upload
         return web.json_response({"ok": True, "upload": upload_id})
 
     def take(self, actor: Actor, upload_ids: list[str]) -> list[Upload]:
@@ -52,12 +46,9 @@ class Uploads:
         Raises:
             SlackError: ``file_not_found`` if one of them is missing.
         """
-        found = [self._waiting.get(upload_id) for upload_id in upload_ids]
-        if any(each is None or each.user != actor.id for each in found):
+        if any(self._waiting.get(upload_id, ("",))[0] != actor.id for upload_id in upload_ids):
             raise SlackError("file_not_found")
-        for upload_id in upload_ids:
-            self._waiting.pop(upload_id, None)
-        return [each.upload for each in found if each]
+        return [self._waiting.pop(upload_id)[1] for upload_id in dict.fromkeys(upload_ids)]
 
 
 async def _content(request: web.Request) -> bytes:

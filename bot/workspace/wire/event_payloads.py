@@ -71,10 +71,11 @@ class EventPayloads:
                 yield _message_subscription(channel), self._rewritten(change, message, channel)
             case "reaction_added" | "reaction_removed" if message:
                 yield change.kind, _reaction(change, message)
-            case "member_joined" | "member_left":
-                yield f"{change.kind}_channel", self._membership(change, channel)
-            case "channel_archived" | "channel_unarchived":
-                yield _archiving(change, channel)
+            case "member_joined":
+                yield "member_joined_channel", self._joined(change, channel)
+            case "channel_archived":
+                name = "group_archive" if channel.is_private else "channel_archive"
+                yield name, {"type": name, "channel": channel.id, "user": change.actor, "event_ts": change.at}
             case "home_opened":
                 yield "app_home_opened", self._home(change)
 
@@ -111,10 +112,10 @@ class EventPayloads:
             event["deleted_ts"] = message.ts
         return event | self._place(channel, change.at)
 
-    def _membership(self, change: Change, channel: Channel) -> Json:
+    def _joined(self, change: Change, channel: Channel) -> Json:
         user = self._state.users[change.actor]
         event: Json = {
-            "type": f"{change.kind}_channel",
+            "type": "member_joined_channel",
             "user": user.id,
             "channel": channel.id,
             "channel_type": "G" if channel.is_private else "C",
@@ -164,9 +165,3 @@ def _reaction(change: Change, message: Message) -> Json:
         "item_user": message.user,
         "event_ts": change.at,
     }
-
-
-def _archiving(change: Change, channel: Channel) -> tuple[str, Json]:
-    verb = "archive" if change.kind == "channel_archived" else "unarchive"
-    name = f"{'group' if channel.is_private else 'channel'}_{verb}"
-    return name, {"type": name, "channel": channel.id, "user": change.actor, "event_ts": change.at}

@@ -9,8 +9,8 @@ from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, File, Json, Message, User
 from bot.workspace.model.state import State
 from bot.workspace.model.text import unescape
-from bot.workspace.wire.files import file_for_shared_channel, rendered_file
 
+FILES_PATH = "/files-pri"
 _REFERENCE = re.compile(r"<([^<>]+)>")
 
 
@@ -76,7 +76,7 @@ class Renderer:
             "deleted": False,
             "real_name": user.real_name,
             "tz": user.tz,
-            "profile": _profile(user),
+            "profile": {"real_name": user.real_name, "display_name": user.name},
             "is_admin": user.is_admin,
             "is_restricted": user.is_restricted,
             "is_ultra_restricted": user.is_ultra_restricted,
@@ -126,29 +126,63 @@ class Renderer:
 
     def file(self, file: File) -> Json:
         """Returns a file as in ``files.info`` and messages."""
-        return rendered_file(file, self._team_of(file.user), self._state.team.id, self._origin())
-
-    @property
-    def origin(self) -> str:
-        """The workspace's own address."""
-        return self._origin()
+        name = quote(file.name)
+        url = f"{self._origin()}{FILES_PATH}/{self._state.team.id}-{file.id}/download/{name}"
+        return {
+            "id": file.id,
+            "created": file.created,
+            "name": file.name,
+            "title": file.name,
+            "mimetype": file.mimetype,
+            "user": file.user,
+            "user_team": self._team_of(file.user),
+            "size": file.size,
+            "mode": "hosted",
+            "is_external": False,
+            "is_public": True,
+            "url_private": url,
+            "url_private_download": url,
+            "permalink": f"{self._origin()}/files/{file.user}/{file.id}/{name}",
+            "file_access": "visible",
+        }
 
     def permalink(self, message: Message) -> str:
         """Returns a message's permalink; a reply's opens its thread."""
-        link = f"{self.origin}/archives/{message.channel}/p{message.ts.replace('.', '')}"
+        link = f"{self._origin()}/archives/{message.channel}/p{message.ts.replace('.', '')}"
         if message.is_reply and message.thread_ts:
             link += f"?thread_ts={quote(message.thread_ts)}&cid={message.channel}"
         return link
 
+    def forwarded(self, message: Message) -> Json:
+        """Returns the attachment with a message that somebody shares: its text, blocks, files and origin."""
+        shown, author = self.message(message), self._state.users[message.user]
+        attachment: Json = {
+            "ts": message.ts,
+            "is_msg_unfurl": True,
+            "is_share": True,
+            "channel_id": message.channel,
+            "author_id": message.user,
+            "author_name": author.real_name,
+            "from_url": self.permalink(message),
+            "text": message.text,
+            "fallback": f"[{message.ts}] {author.name}: {message.text}",
+        }
+        if blocks := shown.get("blocks"):
+            place = {"team": self._state.team.id, "channel": message.channel, "ts": message.ts}
+            attachment["message_blocks"] = [{**place, "message": {"blocks": blocks}}]
+        return attachment | ({"files": shown["files"]} if "files" in shown else {})
+
     def _file_of(self, message: Message, file: File) -> Json:
+        """Returns a message's file. In a channel shared with another organization, only ``files.info`` has the rest."""
         channel = self._state.channels[message.channel]
         if channel.is_ext_shared:
-            return file_for_shared_channel(file)
+            hidden: Json = {"created": 0, "timestamp": 0, "user": ""}
+            return {"id": file.id, "mode": "file_access", "file_access": "check_file_info"} | hidden
         return self.file(file) | {"is_public": not (channel.is_private or channel.is_im)}
 
     def _thread_fields(self, message: Message) -> Json:
+        conversation = self._state.conversation(self._state.channels[message.channel])
         if message.is_reply and message.thread_ts:
-            conversation = self._state.conversation(self._state.channels[message.channel])
             root = conversation.get(message.thread_ts)
             fields: Json = {"thread_ts": message.thread_ts}
             if root:
@@ -156,15 +190,10 @@ class Renderer:
             if message.subtype == "thread_broadcast" and root:
                 fields["root"] = self.message(root)
             return fields
-        conversation = self._state.conversation(self._state.channels[message.channel])
         replies = conversation.replies(message.ts)
         if not replies:
             return {}
-        return {
-            "thread_ts": message.ts,
-            "reply_count": len(replies),
-            "latest_reply": replies[-1].ts,
-        }
+        return {"thread_ts": message.ts, "reply_count": len(replies), "latest_reply": replies[-1].ts}
 
     def bot_profile(self) -> Json:
         return {
@@ -184,13 +213,6 @@ class Renderer:
         if message.blocks is not None or message.bot_id or message.subtype in {"channel_join", "channel_leave"}:
             return message.blocks
         return rich_text_of(message.text) if message.text and message.subtype != "tombstone" else None
-
-
-def _profile(user: User) -> Json:
-    return {
-        "real_name": user.real_name,
-        "display_name": user.name,
-    }
 
 
 def _reactions(message: Message) -> list[Json]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Playwright, Request, async_playwright, expect
 
 ANA, BEN, GIA, EMIL = "U0ANA0001", "U0BEN0001", "U0GIA0001", "U0EMIL001"
-DOCS, GENERAL, LEADS, PARTNERS = "C0DOCS001", "C0GENERAL", "C0LEADS01", "C0PARTNER"
+DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",

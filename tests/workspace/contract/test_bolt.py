@@ -3,11 +3,8 @@
 import asyncio
 from typing import Any
 
-import pytest
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.workspace_world import bolt_app, connected
-
-from bot.workspace import SlackError
 
 
 async def test_the_answer_to_a_command_is_ephemeral(workspace: FaultyWorkspace) -> None:
@@ -110,40 +107,6 @@ async def test_stopping_ends_a_waiting_command(workspace: FaultyWorkspace) -> No
         await started.wait()
         await workspace.stop()
         assert (await waiting).error == "dispatch_failed"
-
-
-async def test_menus_and_the_buttons_of_ephemerals(workspace: FaultyWorkspace) -> None:
-    app = bolt_app(workspace)
-    options = [{"text": {"type": "plain_text", "text": name}, "value": name} for name in ("stop", "again")]
-    menu: list[dict[str, Any]] = [
-        {
-            "type": "section",
-            "text": {"type": "mrkdwn", "text": "x"},
-            "accessory": {"type": "overflow", "options": options},
-        }
-    ]
-    menu[0]["accessory"]["action_id"] = "menu"
-
-    @app.command("/docs")
-    async def docs(ack: Any) -> None:
-        await ack(text="choose", blocks=menu)
-
-    @app.action("menu")
-    async def chosen(ack: Any, action: dict[str, Any], respond: Any) -> None:
-        await ack()
-        await respond(text=f"chose {action['selected_option']['value']}")
-
-    async with connected(workspace, app):
-        ana, ben = workspace.people["ana"], workspace.people["ben"]
-        shown = (await ana.command("general", "/docs")).message
-        assert shown is not None
-        with pytest.raises(SlackError, match="message_not_found"):
-            await ben.press("general", shown.ts, "menu", value="stop")
-        with pytest.raises(SlackError, match="action_not_found"):
-            await ana.press("general", shown.ts, "menu", value="neither")
-        assert (await ana.press("general", shown.ts, "menu", value="again")).ok
-        await workspace.changes.wait_for(lambda: ana.ephemerals("general")[-1].text == "chose again")
-    assert workspace.channels.messages("general") == []
 
 
 async def test_a_menu_in_a_message_sends_the_choice(workspace: FaultyWorkspace) -> None:

@@ -4,33 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.workspace_world import payloads, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
-
-
-async def test_a_direct_message_and_its_thread(
-    workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
-) -> None:
-    """There is one event of the type im and no mention. The app answers and reads there."""
-    ana = workspace.people["ana"]
-    said = await ana.say("pagehand", "@pagehand fix the typo")
-    channel = said.channel
-    assert channel.startswith("D")
-    answer = await client.chat_postMessage(channel=ana.id, text="On it", thread_ts=said.ts)
-    assert (answer["channel"], answer["message"]["thread_ts"]) == (channel, said.ts)
-    reply = await ana.say("pagehand", "and the other one", thread_ts=said.ts)
-    await workspace.deliveries.settled()
-    events = [body["event"] for body in bodies]
-    assert [event["type"] for event in events] == ["message"] * 3
-    assert {(event["channel"], event["channel_type"]) for event in events} == {(channel, "im")}
-    assert events[2]["thread_ts"] == said.ts
-    replies = (await client.conversations_replies(channel=channel, ts=said.ts))["messages"]
-    assert [m["ts"] for m in replies] == [said.ts, answer["ts"], reply.ts]
-    history = (await client.conversations_history(channel=channel))["messages"]
-    assert [m["ts"] for m in history] == [said.ts]
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,6 @@ async def test_the_request_url_is_verified_by_a_challenge(workspace: WorkspaceSe
     assert await workspace.signed_http.verify_request_url()
 
 
-async def test_a_request_url_without_an_answer_is_not_verified(workspace: WorkspaceServer) -> None:
-    deaf = WorkspaceServer(replace(workspace.app, request_url="http://127.0.0.1:9/"))
-    assert not await deaf.signed_http.verify_request_url()
-    await deaf.stop()
-
-
 async def test_a_signed_command_is_answered(workspace: WorkspaceServer, receiver: Receiver) -> None:
     @receiver.app.command("/docs")
     async def docs(ack: Any, command: dict[str, Any]) -> None:

@@ -52,9 +52,7 @@ async def test_a_snapshot_has_only_what_the_person_may_see(workspace: WorkspaceS
     assert "a secret" not in json.dumps(await snapshot(browser, GIA))
     ana = await snapshot(browser, ANA)
     assert ana["me"]["name"] == "ana"
-    assert ana["commands"] == [
-        {"command": "/docs", "description": "Hand over a documentation task", "usage_hint": "what to do"}
-    ]
+    assert [command["command"] for command in ana["commands"]] == ["/docs"]
     assert [(c["user"], c["is_read_only"]) for c in ana["channels"] if c["is_im"]] == [
         (workspace.app.bot_user_id, False)
     ]
@@ -225,13 +223,13 @@ async def test_views_are_shown_only_to_their_person_and_without_private_metadata
         await client.views_publish(user_id=ANA, view=HOME)
         view = workspace.views.open(ANA, MODAL)
         await workspace.people["ben"].say("general", "for ben as well")
-        home, modals = await ana.receive_json(), await ana.receive_json()
+        home, modal = await ana.receive_json(), await ana.receive_json()
         assert (home["type"], home["home"]["view"]["blocks"][0]["block_id"]) == ("home", "b")
-        assert (modals["type"], [each["id"] for each in modals["views"]]) == ("modals", [view.id])
-        assert "the app's own" not in str(modals)
+        assert (modal["type"], modal["view"]["id"]) == ("modal", view.id)
+        assert "the app's own" not in str(modal)
         assert (await ben.receive_json())["type"] == "message"
     seen = await snapshot(browser, ANA)
-    assert seen["modals"] == modals["views"]
+    assert seen["modal"] == modal["view"]
     assert seen["home"] == home["home"]
     assert (await snapshot(browser, BEN))["home"] == {"view": None}
     assert (await snapshot(browser, EMIL))["home"] is None

@@ -1,7 +1,6 @@
 """How the app sees people (guests, admins, outsiders, groups) and channels, and the scopes for that."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
@@ -9,8 +8,6 @@ from support.worlds.workspace_world import client_of, refused, running
 
 from bot.workspace import AppConfig, User, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
-
-SUMMER = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 
 
 async def test_guests_admins_and_outsiders_can_be_distinguished(

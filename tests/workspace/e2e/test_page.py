@@ -94,32 +94,6 @@ async def test_messages_written_quickly_keep_their_order(tabs: WorkspaceTabs, wo
 
 
 @pytest.mark.full
-async def test_editing_deleting_and_reacting(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
-    page = await tabs.open(ANA, DOCS)
-    await write(page, "Frist & @ben")
-    row = messages(page).last
-    await row.hover()
-    await row.get_by_role("button", name="Edit message").click()
-    await expect(page.get_by_label("Edit message")).to_have_value("Frist & @ben")
-    await page.get_by_label("Edit message").fill("First & @ben")
-    await page.keyboard.press("Enter")
-    await expect(row.locator(".body")).to_have_text("First & @ben (edited)")
-    assert workspace.channels.messages("docs")[-1].text == f"First &amp; <@{BEN}>"
-
-    await row.hover()
-    await row.get_by_role("button", name="React with :eyes:").click()
-    chip = row.get_by_test_id("reaction")
-    await expect(chip).to_have_accessible_name(":eyes: 1")
-    await chip.click()
-    await expect(chip).to_have_count(0)
-
-    await row.hover()
-    await row.get_by_role("button", name="Delete message").click()
-    await page.get_by_role("button", name="Delete", exact=True).click()
-    await expect(messages(page)).to_have_count(0)
-
-
-@pytest.mark.full
 async def test_joining_and_inviting(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     gia = await tabs.open(GIA)
     await expect(gia.get_by_test_id("channel").locator(".conversation-name")).to_have_text(["docs", "Pagehand"])

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, WorkspaceTabs, messages, replies
@@ -16,22 +16,6 @@ from bot.workspace import WorkspaceServer
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 Json = dict[str, Any]
-
-
-async def run_shortcut(page: Page, name: str) -> None:
-    """Runs a shortcut on the channel's last message."""
-    await messages(page).last.hover()
-    await page.get_by_test_id("more-actions").click()
-    await page.get_by_role("menuitem", name=name).click()
-
-
-@pytest.mark.full
-async def test_an_unanswered_shortcut_is_reported(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
-    """Without an app, the person does not wait in vain."""
-    await workspace.people["ben"].say("docs", "Anybody?")
-    page = await tabs.open(ANA, DOCS)
-    await run_shortcut(page, "Hand to Pagehand")
-    await expect(page.get_by_test_id("toast")).to_contain_text("No app is connected")
 
 
 @pytest.mark.full

@@ -43,7 +43,7 @@ async def choose(page: Page, *files: Any) -> None:
 async def test_files_are_sent_shown_and_downloaded(
     tabs: WorkspaceTabs, workspace: FaultyWorkspace, tmp_path: Path
 ) -> None:
-    """Pictures as they are, other files with name, size and content. Hostile names stay text."""
+    """Pictures as they are, other files with name and size. Hostile names stay text."""
     page = await tabs.open(ANA, DOCS)
     hostile = '<img src=x onerror=alert(1)> "a".html'
     await choose(page, payload(hostile, b"<script>alert(1)</script>", "text/html"), payload("taken out.txt"))
@@ -55,7 +55,6 @@ async def test_files_are_sent_shown_and_downloaded(
     row = messages(page).last
     await expect(row).to_contain_text("Have a look")
     await expect(row.locator(".file-words")).to_have_text([f"{hostile}25 bytes", "point.png69 bytes"])
-    await expect(row.get_by_label(f"The beginning of {hostile}")).to_have_text("<script>alert(1)</script>")
     await expect(row.locator("img.thumbnail")).to_have_js_property("naturalWidth", 1)
     await expect(row.locator("[onerror], script")).to_have_count(0)
     await expect(page.get_by_test_id("attached").first).to_be_hidden()

@@ -149,26 +149,3 @@ async def test_hostile_messages_stay_messages(
     hrefs = await row.locator("a").evaluate_all("(all) => all.map((a) => a.href)")
     assert hrefs == ["https://a.test/"]
     await expect(messages(page).last.get_by_role("button", name="Show the whole message")).to_be_visible()
-
-
-@pytest.mark.full
-async def test_unknown_blocks_do_no_harm(tabs: WorkspaceTabs) -> None:
-    page = await tabs.open(ANA)
-    render = """async (list) => {
-      const { blocks } = await import("/page/static/blocks/blocks.js");
-      const view = { me: { id: "U1" }, person: () => undefined, channel: () => undefined, href: () => "#" };
-      const box = document.createElement("div");
-      box.append(...blocks(list, { view, form: null, act: async () => {} }));
-      return box.textContent;
-    }"""
-    odd: list[Any] = [
-        None,
-        {"type": "image", "image_url": "https://tracker.test/pixel.png", "alt_text": "a pixel"},
-        {"type": "constructor"},
-        {"type": "section", "fields": 7},
-        {"type": "context", "elements": 7},
-        {"type": "section", "text": {"type": "mrkdwn", "text": "still *here*"}},
-    ]
-    shown = await page.evaluate(render, odd)
-    assert shown.endswith("still here")
-    assert shown.count("is not shown here") == 5

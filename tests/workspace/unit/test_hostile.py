@@ -132,9 +132,7 @@ async def test_socket_mode_frames(frames: list[str]) -> None:
 @given(payload=ARGUMENTS)
 async def test_acknowledgements(payload: dict[str, Any]) -> None:
     async with running() as server:
-        answer = server.interactions.show_ack(
-            server.people["ana"].user, server.channels["docs"], server.app.commands[0], Ack(payload)
-        )
+        answer = server.people["ana"].show_ack(server.channels["docs"], server.app.commands[0], Ack(payload))
         assert isinstance(answer.ok, bool)
 
 

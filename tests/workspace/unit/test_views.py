@@ -34,7 +34,7 @@ FULL: dict[str, Any] = {
     "blocks": [
         field({"type": "plain_text_input", "multiline": True, "initial_value": "x"}),
         field({"type": "static_select", "options": [OPTION]}),
-        field({"type": "multi_static_select", "options": [OPTION], "initial_options": [OPTION]}),
+        field({"type": "multi_static_select", "options": [OPTION]}),
         field({"type": "checkboxes", "options": [OPTION]}, optional=True),
         field({"type": "radio_buttons", "options": [OPTION]}),
         field({"type": "number_input", "is_decimal_allowed": True}),
@@ -106,21 +106,6 @@ def test_a_malformed_view_is_refused_or_can_be_used(place: str) -> None:
             codes |= {code} if view is None else everything_used(view)
     assert "invalid_arguments" in codes
     assert codes <= {"", "invalid_arguments", "invalid_option"}
-
-
-def test_every_element_holds_its_initial_value() -> None:
-    _, view = opened(FULL)
-    held = {block_id: value_of(one) for block_id, each in view.values.items() for one in each.values()}
-    assert held.pop(view.blocks[8]["block_id"]) is None
-    assert held == {
-        "plain_text_input": "x",
-        "static_select": None,
-        "multi_static_select": [OPTION],
-        "checkboxes": [],
-        "radio_buttons": None,
-        "number_input": None,
-        "conversations_select": None,
-    }
 
 
 def test_the_current_conversation_beats_the_initial_one() -> None:

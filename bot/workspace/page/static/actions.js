@@ -34,7 +34,7 @@ export function makeActions(store, showError) {
     openHome: (tab) => reported(post("home", { as: as(), tab })),
     use: ({ id }, body) => post("use", { as: as(), view_id: id, ...body }),
     submit: ({ id }, values) => post("submit", { as: as(), view_id: id, values }),
-    close: ({ id }, { all }) => post("close", { as: as(), view_id: id, all }),
+    close: ({ id }, { clear }) => post("close", { as: as(), view_id: id, clear }),
     remove: async ({ channel, ts }) => {
       if (await confirmDialog(DELETION)) await reported(post("delete", { as: as(), channel, ts }));
     },

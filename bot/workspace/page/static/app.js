@@ -5,7 +5,7 @@ import { ChannelPane } from "./panes/channel_pane.js";
 import { h } from "./ui/dom.js";
 import { Banner, Toast } from "./ui/alerts.js";
 import { lastPerson, makeHref, readRoute, rememberPerson } from "./data/route.js";
-import { ModalStack } from "./panes/modals.js";
+import { ModalLayer } from "./panes/modal.js";
 import { inline } from "./text/inline.js";
 import { parseInline } from "./text/mrkdwn.js";
 import { Sidebar } from "./panes/sidebar.js";
@@ -37,7 +37,7 @@ class App {
       unread: (channel) => this.#marks.unread(store.me.id, channel, store.all(channel.id)),
     });
     this.channel = new ChannelPane({ store, actions, openSidebar: () => this.#drawer(true) });
-    this.modals = new ModalStack({ store, actions });
+    this.modal = new ModalLayer({ store, actions });
     this.thread = new ThreadPane({ store, actions, close: () => this.#closeThread() });
     const skip = h(
       "button",
@@ -51,7 +51,7 @@ class App {
       this.sidebar.element,
       backdrop,
       h("main", { class: "panes" }, this.#heading, this.channel.element, this.thread.element),
-      this.modals.element,
+      this.modal.element,
       this.#toast.element,
     );
     store.subscribe(() => this.#render());
@@ -137,7 +137,7 @@ class App {
     this.sidebar.render();
     this.channel.render({ newAfter: this.#newLine() });
     this.thread.render();
-    this.modals.render();
+    this.modal.render();
     this.#markRead();
     this.root.classList.toggle("thread-open", !this.thread.element.hidden);
     this.root.dataset.ready = store.me.id;

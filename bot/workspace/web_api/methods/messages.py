@@ -43,7 +43,10 @@ def post_ephemeral(call: MethodCall) -> Json:
 
 def update(call: MethodCall) -> Json:
     """Changes one of the app's own messages. Text alone removes the blocks; metadata stays."""
-    message = _own_message(call)
+    channel = call.channel()
+    message = call.state.message(channel, call.arguments.required("ts"))
+    if message.user != call.bot_user_id or message.subtype in {"channel_join", "channel_leave", "tombstone"}:
+        raise SlackError("cant_update_message")
     if len(call.arguments.text("text")) > UPDATE_LIMIT:
         raise SlackError("msg_too_long")
     text, blocks = _content(call)
@@ -52,17 +55,6 @@ def update(call: MethodCall) -> Json:
         fields["text"] = text
     if fields.get("text", message.text) != message.text:
         fields |= {"edited_by": call.bot_user_id, "edited_ts": call.state.timestamps.next()}
-    return _edited(call, message, fields)
-
-
-def delete(call: MethodCall) -> Json:
-    """Deletes one of the app's own messages."""
-    message = _own_message(call, "cant_delete_message")
-    call.state.delete(message, call.bot_user_id)
-    return {"channel": message.channel, "ts": message.ts}
-
-
-def _edited(call: MethodCall, message: Message, fields: dict[str, Any]) -> Json:
     call.state.edit(message, call.bot_user_id, **fields)
     rendered = call.renderer.message(message)
     return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": rendered}
@@ -79,9 +71,7 @@ def _target(call: MethodCall) -> Channel:
     name = call.arguments.required("channel")
     if (user := call.state.users.get(name)) and not user.is_bot:
         return _open(call, call.state.direct_channel(call.bot_user_id, name))
-    channel = call.require_visible(call.state.find_channel(name))
-    may_post_anyway = "chat:write.public" in call.app.scopes and not channel.is_private and not channel.is_im
-    return _open(call, channel) if may_post_anyway else _writable(call, channel)
+    return _writable(call, call.require_visible(call.state.find_channel(name)))
 
 
 def _writable(call: MethodCall, channel: Channel) -> Channel:
@@ -94,15 +84,6 @@ def _open(call: MethodCall, channel: Channel) -> Channel:
     if channel.is_im and call.app.messages_tab is MessagesTab.OFF:
         raise SlackError("messages_tab_disabled")
     return channel
-
-
-def _own_message(call: MethodCall, otherwise: str = "cant_update_message") -> Message:
-    channel = call.channel()
-    ts = call.arguments.required("ts")
-    message = call.state.message(channel, ts)
-    if message.user != call.bot_user_id or message.subtype in {"channel_join", "channel_leave", "tombstone"}:
-        raise SlackError(otherwise)
-    return message
 
 
 def _content(call: MethodCall) -> tuple[str, list[Json] | None]:
@@ -162,20 +143,19 @@ def _reaction_target(call: MethodCall) -> Message:
 
 def file_info(call: MethodCall) -> Json:
     """Returns a file with the conversations where it was shared."""
-    file_id = call.arguments.required("file")
-    found = readable_file(call.state, call.app, file_id)
-    return {
-        "file": call.renderer.file(found.file) | found.places(),
-        "comments": [],
-        "response_metadata": {"next_cursor": ""},
+    file, channels = readable_file(call.state, call.app, call.arguments.required("file"))
+    places = {
+        name: [channel.id for channel in channels if channel.scope_family == family]
+        for name, family in (("channels", "channels"), ("groups", "groups"), ("ims", "im"))
     }
+    shown = call.renderer.file(file) | places | {"is_public": bool(places["channels"])}
+    return {"file": shown, "comments": [], "response_metadata": {"next_cursor": ""}}
 
 
 METHODS = {
     "chat.postMessage": Method(post_message, "chat:write"),
     "chat.postEphemeral": Method(post_ephemeral, "chat:write"),
     "chat.update": Method(update, "chat:write"),
-    "chat.delete": Method(delete, "chat:write"),
     "chat.getPermalink": Method(get_permalink),
     "files.info": Method(file_info, "files:read"),
     "reactions.add": Method(add_reaction, "reactions:write"),

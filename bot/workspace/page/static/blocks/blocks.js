@@ -1,5 +1,5 @@
 /**
- * Block Kit as DOM, for messages, modals and Home alike. A block or element that this page does not know becomes a note.
+ * Block Kit as DOM, for messages, modals and Home alike. The server accepts no other blocks and elements.
  *
  * `surface` says where the blocks are: `view` (the store), `form` (what was typed and chosen, see form.js) and
  * `act(element, block, value)`, which tells the app that an element was used and returns a promise.
@@ -25,16 +25,7 @@ export function blocks(list, surface) {
 }
 
 export function block(given, surface) {
-  try {
-    const render = Object.hasOwn(RENDERERS, given?.type) ? RENDERERS[given.type] : unknown;
-    return render(given, surface);
-  } catch {
-    return unknown(given); // one malformed block must not hide the others
-  }
-}
-
-function unknown(given) {
-  return h("p", { class: "quiet" }, `(A “${given?.type ?? "nameless"}” block is not shown here)`);
+  return RENDERERS[given.type](given, surface);
 }
 
 function section(given, surface) {
@@ -52,7 +43,7 @@ function header({ text }, { view }) {
 
 function context({ elements }, { view }) {
   const words = (part) => h("span", { class: "text", dir: "auto" }, textObject(part, view));
-  return h("div", { class: "block context" }, (elements ?? []).map(words));
+  return h("div", { class: "block context" }, elements.map(words));
 }
 
 function divider() {
@@ -60,7 +51,7 @@ function divider() {
 }
 
 function actions(given, surface) {
-  const elements = (given.elements ?? []).map((part) => element(part, given, surface));
+  const elements = given.elements.map((part) => element(part, given, surface));
   return h("div", { class: "block actions" }, elements);
 }
 

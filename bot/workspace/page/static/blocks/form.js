@@ -1,14 +1,14 @@
 /** The values in the inputs of a modal, Home or a message. Pure. */
 
-/** By element: the field for its value in Slack's `state.values`, the field for its initial value, and the empty value. */
+/** By element: the field for its value in Slack's `state.values`, and the empty value. */
 const FIELDS = {
-  plain_text_input: ["value", "initial_value", null],
-  number_input: ["value", "initial_value", null],
-  static_select: ["selected_option", "initial_option", null],
-  radio_buttons: ["selected_option", "initial_option", null],
-  checkboxes: ["selected_options", "initial_options", []],
-  multi_static_select: ["selected_options", "initial_options", []],
-  conversations_select: ["selected_conversation", "initial_conversation", null],
+  plain_text_input: ["value", null],
+  number_input: ["value", null],
+  static_select: ["selected_option", null],
+  radio_buttons: ["selected_option", null],
+  checkboxes: ["selected_options", []],
+  multi_static_select: ["selected_options", []],
+  conversations_select: ["selected_conversation", null],
 };
 
 const keyOf = (block, element) => `${block.block_id} ${element.action_id}`;
@@ -33,10 +33,10 @@ export class Form {
   get(block, element) {
     const entered = this.#entered.get(keyOf(block, element));
     if (entered?.type === element.type) return entered.value;
-    const [field, initial, nothing] = FIELDS[element.type];
+    const [field, nothing] = FIELDS[element.type];
     const held = this.#fromServer[block.block_id]?.[element.action_id];
     const current = element.default_to_current_conversation ? this.#conversation : null;
-    return (held?.type === element.type ? held[field] : element[initial]) ?? current ?? nothing;
+    return held?.[field] ?? current ?? nothing;
   }
 
   set(block, element, value) {

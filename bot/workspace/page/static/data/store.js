@@ -10,7 +10,7 @@ export class Store {
   commands = [];
   shortcuts = [];
   limits = { files: 0, file_bytes: 0 };
-  modals = []; // the open modals; the last one is on top
+  modal = null; // the open one
   home = null; // the app's Home tab; null if there is none
   route = { as: null, channel: null, thread: null, tab: null };
   tip = ""; // what to try next, in Slack's format; empty for none
@@ -46,16 +46,16 @@ export class Store {
   replace(snapshot) {
     this.team = snapshot.team;
     this.me = snapshot.me;
-    this.commands = snapshot.commands ?? [];
-    this.shortcuts = snapshot.shortcuts ?? [];
+    this.commands = snapshot.commands;
+    this.shortcuts = snapshot.shortcuts;
     this.limits = snapshot.limits;
-    this.modals = snapshot.modals ?? [];
+    this.modal = snapshot.modal;
     this.home = snapshot.home;
     this.#people = new Map(snapshot.people.map((person) => [person.id, person]));
     this.#channels = new Map(snapshot.channels.map((channel) => [channel.id, channel]));
     this.#messages = new Map();
     this.#sorted.clear();
-    for (const list of Object.values(snapshot.messages ?? {})) list.forEach((message) => this.#keep(message));
+    for (const list of Object.values(snapshot.messages)) list.forEach((message) => this.#keep(message));
     this.loaded = true;
     this.changed();
   }
@@ -64,7 +64,7 @@ export class Store {
     if (event.type === "message") this.#keep(event.message);
     else if (event.type === "deleted") this.#drop(event.channel, event.ts);
     else if (event.type === "channel") this.#keepChannel(event.channel);
-    else if (event.type === "modals") this.modals = event.views;
+    else if (event.type === "modal") this.modal = event.view;
     else if (event.type === "home") this.home = event.home;
     else if (event.type === "link") this.bot = event.connected;
     else if (event.type === "tip") this.tip = event.text;

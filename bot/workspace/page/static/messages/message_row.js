@@ -12,7 +12,7 @@ import { Form } from "../blocks/form.js";
 import { attachments, files } from "./attachments.js";
 
 const LONG_TEXT = 3000; // characters; a longer one is folded
-const SYSTEM = /^(?:channel|group)_|^(?:bot_add|bot_remove|pinned_item)$/;
+const SYSTEM = /^channel_/;
 
 /** @param {object} row `message`, `grouped`, `inThread`, `unfolded` (a Set of ts), `store`, `actions` */
 export function messageRow(row) {
@@ -56,14 +56,8 @@ const clock = (message) =>
 const iso = (message) => new Date(Number.parseFloat(message.ts) * 1000).toISOString();
 
 function byline(message, author) {
-  const name = author ? displayName(author) : message.bot_id ? "App" : "Unknown person";
-  return h(
-    "div",
-    { class: "byline" },
-    h("bdi", { class: "author" }, name),
-    badges(author ?? { is_bot: message.bot_id }),
-    clock(message),
-  );
+  const name = h("bdi", { class: "author" }, displayName(author));
+  return h("div", { class: "byline" }, name, badges(author), clock(message));
 }
 
 function body({ message, store, actions, unfolded }) {

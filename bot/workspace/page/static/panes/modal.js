@@ -1,4 +1,4 @@
-/** The modals that the app has open for this person. The top one is visible; those below keep what was typed. */
+/** The modal that the app has open for this person. */
 
 import { freshId, h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
@@ -10,13 +10,12 @@ import { Form } from "../blocks/form.js";
 const FIELDS = "input, textarea, select";
 const PAUSE_MS = 400;
 
-export class ModalStack {
+export class ModalLayer {
   element = h("div", { class: "modals" });
   #store;
   #actions;
-  #modals = [];
-  #person = null;
-  #returnTo = null; // the focused node before the first modal opened
+  #modal = null;
+  #returnTo = null; // the focused node before the modal opened
 
   constructor({ store, actions }) {
     this.#store = store;
@@ -24,43 +23,28 @@ export class ModalStack {
   }
 
   render() {
-    const { modals: views, me } = this.#store;
-    if (me.id !== this.#person) this.#leave(this.#modals);
-    this.#person = me.id;
-    if (views.length && !this.#modals.length) this.#returnTo = document.activeElement;
-    const known = new Map(this.#modals.map((modal) => [modal.id, modal]));
-    this.#leave(this.#modals.filter((modal) => !views.some((view) => view.id === modal.id)));
-    this.#modals = views.map((view) => this.#modal(view, known.get(view.id)));
-    this.#modals.slice(0, -1).forEach((modal) => modal.hide());
-    if (this.#modals.length) this.#modals.at(-1).open();
-    else this.#giveFocusBack();
-  }
-
-  #modal(view, known) {
-    if (known) {
-      known.show(view);
-      return known;
+    const { modal: view } = this.#store;
+    if (this.#modal && this.#modal.id !== view?.id) this.#leave();
+    if (!view) return;
+    if (this.#modal) {
+      this.#modal.show(view);
+      return;
     }
-    const modal = new Modal(view, { store: this.#store, actions: this.#actions });
-    this.element.append(modal.element);
-    return modal;
+    this.#returnTo = document.activeElement;
+    this.#modal = new Modal(view, { store: this.#store, actions: this.#actions });
+    this.element.append(this.#modal.element);
+    this.#modal.open();
   }
 
-  #leave(modals) {
-    for (const modal of modals) {
-      modal.hide();
-      modal.element.remove();
-    }
-    this.#modals = this.#modals.filter((modal) => !modals.includes(modal));
-  }
-
-  #giveFocusBack() {
+  #leave() {
+    this.#modal.element.close();
+    this.#modal.element.remove();
+    this.#modal = null;
     if (this.#returnTo?.isConnected) this.#returnTo.focus({ preventScroll: true });
-    this.#returnTo = null;
   }
 }
 
-/** One view of a modal. It keeps what was typed through errors, updates and the views that are pushed on top of it. */
+/** It keeps what was typed through errors and updates. */
 class Modal {
   #view;
   #actions;
@@ -73,7 +57,6 @@ class Modal {
   #submitButton = h("button", { type: "submit", class: "button primary" });
   #problem = h("p", { class: "problem", role: "alert", "data-testid": "modal-problem", hidden: true });
   #problems = {}; // errors of the last submission, by block_id
-  #focused = null; // the focused node when another view came on top
 
   /** `actions`: `submit`, `close` and `use`, which return `{ok, error}`. */
   constructor(view, { store, actions }) {
@@ -94,7 +77,7 @@ class Modal {
   #dialog() {
     const x = h(
       "button",
-      { type: "button", class: "tool", "aria-label": "Close", on: { click: () => this.close({ all: true }) } },
+      { type: "button", class: "tool", "aria-label": "Close", on: { click: () => this.close({ clear: true }) } },
       icon("close"),
     );
     const form = h(
@@ -139,17 +122,8 @@ class Modal {
   }
 
   open() {
-    if (this.element.open) return;
     this.element.showModal();
-    if (this.#focused?.isConnected) this.#focused.focus();
-    else this.#focusFirst();
-  }
-
-  /** Closes the dialog, because another view is on top or for good. */
-  hide() {
-    if (!this.element.open) return;
-    this.#focused = document.activeElement;
-    this.element.close();
+    this.#focusFirst();
   }
 
   #focusFirst() {
@@ -159,9 +133,9 @@ class Modal {
     (field ?? this.#closeButton).focus();
   }
 
-  async close({ all = false } = {}) {
+  async close({ clear = false } = {}) {
     await this.#typing.flush();
-    this.#report(await this.#actions.close(this.#view, { all }));
+    this.#report(await this.#actions.close(this.#view, { clear }));
   }
 
   /** Tells the app, with all values of the view. */
