@@ -28,7 +28,7 @@ _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
 JOB_SERVER = "job_server"
 _SEEN_LATER = frozenset({"port", "checks"})
 """Remarks that something can be seen only while jobs run, or while no other server does."""
-_FIX = "bot/jobserver/README.md has what it needs."
+_FIX = "bot/docs/start.md and bot/docs/security.md have what it needs."
 
 
 def run_job_server(environ: MutableMapping[str, str]) -> None:

@@ -51,7 +51,7 @@ def main(context: click.Context, env_files: tuple[str, ...]) -> None:
 
 @main.command()
 def run() -> None:
-    """Run the bot. Its settings come from the environment or from .env; bot/README.md lists them.
+    """Run the bot. Its settings come from the environment or from .env; bot/docs/settings.md lists them.
 
     \b
     Needed: SLACK_BOT_TOKEN, SLACK_APP_TOKEN (or SLACK_SIGNING_SECRET),

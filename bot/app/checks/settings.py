@@ -22,7 +22,7 @@ _STAND_INS = {
 }
 _JOB_API = frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "PAGEHAND_PROJECTS"})
 _WHY = "Pagehand does not start."
-_UNKNOWN = "bot/README.md lists the settings."
+_UNKNOWN = "bot/docs/settings.md lists the settings."
 _FIX = "Set it in the environment, or in a file that its name with _FILE at the end names."
 
 

@@ -47,13 +47,13 @@ class Config(JobApiVariables, SchedulerVariables):
     slack_signing_secret: SigningSecret | None = Field(
         default=None,
         alias="SLACK_SIGNING_SECRET",
-        description="on your app's page, under Basic Information, App Credentials",
+        description="for HTTP: on your app's page, under Basic Information, App Credentials",
     )
     slack_app_token: AppToken | None = Field(
         default=None,
         validate_default=True,
         alias="SLACK_APP_TOKEN",
-        description="on your app's page, under Basic Information, App-Level Tokens, with the scope connections:write",
+        description="for Socket Mode: on your app's page, Basic Information, App-Level Tokens, with connections:write",
     )
     slack_api_url: BaseUrl = Field(
         default="https://slack.com/api",
@@ -110,12 +110,12 @@ class Config(JobApiVariables, SchedulerVariables):
         description="how many requests one person may make in an hour; 0: no limit",
     )
     port: int = Field(
-        default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port on which Slack's requests arrive"
+        default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port for Slack's requests and /health"
     )
     host: Host = Field(
         default="0.0.0.0",  # noqa: S104 - Slack calls from outside
         alias="PAGEHAND_HOST",
-        description="with HTTP: the address to listen on; 127.0.0.1 behind a proxy on this machine",
+        description="the address to listen on at PORT; 127.0.0.1 behind a proxy on this machine, :: for IPv6",
     )
     health_host: Host = Field(
         default="127.0.0.1",

@@ -179,7 +179,7 @@ class JobSteps:
 
     def _ask_agent(self, default: str) -> str:
         self.dialogue.say(
-            "An agent edits the pages: claude, codex, or the command of another (bot/jobserver/README.md). builtin is "
+            "An agent edits the pages: claude, codex, or the command of another (bot/docs/agents.md). builtin is "
             "the demo's editor, and needs no key."
         )
         return self.dialogue.ask("Agent", instead="give --agent", default=default)
@@ -187,7 +187,7 @@ class JobSteps:
     def _agent_key(self, agent: str, *, asks_again: bool) -> Mapping[str, str]:
         """Returns the agent's key, and nothing in the place of another that it might use instead."""
         if agent not in _KEYS:
-            self.dialogue.say("bot/jobserver/README.md says how to log this agent in.")
+            self.dialogue.say("bot/docs/agents.md says how to log this agent in.")
             return {}
         question, names = _KEYS[agent]
         known = {name: key for name in names if (key := self.server.get(name))}

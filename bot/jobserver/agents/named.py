@@ -1,6 +1,6 @@
 """The agents known by name: how to start each, how to make it safe, and how it differs from the others.
 
-Each was tested in the version that the job server's README names.
+Each was tested in the version that bot/docs/agents.md names.
 """
 
 import json

@@ -108,8 +108,8 @@ async def _run_trial(sandbox: Bubblewrap) -> None:
         words = output.getvalue().decode(errors="replace").strip().rpartition("\n")[2]
         raise JobServerError(
             f"bubblewrap, in which programs and agents run, does not work here: {words or 'it gives no reason'}. "
-            "It needs version 0.8 or newer, and a kernel and a container that allow user namespaces: the job server's "
-            f"README says more. {_OTHERWISE}"
+            "It needs version 0.8 or newer, and a kernel and a container that allow user namespaces: "
+            f"bot/docs/security.md has the remedies. {_OTHERWISE}"
         )
 
 

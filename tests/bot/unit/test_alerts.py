@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 from support.oracles.promtool import run_promtool
+from support.worlds.documented_commands import ROOT, blocks
 
-ROOT = Path(__file__).parents[3]
 RULES = ROOT / ".deploy" / "alerts.yml"
-GUIDE = ROOT / "bot" / "OPERATING.md"
+GUIDE = ROOT / "bot" / "docs" / "operate.md"
 Series = Mapping[str, str]
 WELL: Series = {
     'up{job="pagehand"}': "1x60",
@@ -18,6 +18,13 @@ WELL: Series = {
     'pagehand_queue_overdue_seconds{queue="send"}': "3x60",
     'pagehand_part_failing_seconds{part="job API of docs"}': "0x60",
     'pagehand_part_failing_seconds{part="recording"}': "0x60",
+    'pagehand_part_failing_seconds{part="Outbox"}': "0x60",
+    'pagehand_acknowledgement_seconds_bucket{status="200",le="2.5"}': "0+10x60",
+    'pagehand_acknowledgement_seconds_count{status="200"}': "0+10x60",
+    'pagehand_acknowledgement_seconds_count{status="503"}': "0x60",
+    "pagehand_socket_reconnects_total": "0+1x60",
+    'pagehand_notices_total{kind="card",outcome="ok"}': "0+20x60",
+    'pagehand_notices_total{kind="reaction",outcome="rejected"}': "0+1x60",
     'pagehand_slack_call_seconds_count{method="chat.postMessage",outcome="ok"}': "0+100x60",
     'pagehand_slack_call_seconds_count{method="chat.postMessage",outcome="unreachable"}': "0+1x60",
     'pagehand_setup_faults{status="warning"}': "0x60",
@@ -31,6 +38,7 @@ WELL: Series = {
     'pagehand_jobserver_runs_total{agent="claude",outcome="done"}': "0+1x60",
     'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0x60",
     "pagehand_jobserver_egress_refusals_total": "3x60",
+    "pagehand_jobserver_queued_seconds": "60x60",
 }
 """Prometheus's data of a healthy bot, one sample a minute."""
 FAULTS: Mapping[str, Series] = {
@@ -38,9 +46,13 @@ FAULTS: Mapping[str, Series] = {
     "PagehandNotReady": {"pagehand_ready": "0x60"},
     "PagehandQueueOverdue": {'pagehand_queue_overdue_seconds{queue="send"}': "0+60x60"},
     "PagehandJobApiFailing": {'pagehand_part_failing_seconds{part="job API of docs"}': "0+60x60"},
+    "PagehandPartFailing": {'pagehand_part_failing_seconds{part="Outbox"}': "0+60x60"},
+    "PagehandAcknowledgingLate": {'pagehand_acknowledgement_seconds_count{status="503"}': "0+1x60"},
+    "PagehandSocketUnstable": {"pagehand_socket_reconnects_total": "0+2x60"},
     "PagehandSlackFailing": {
         'pagehand_slack_call_seconds_count{method="chat.postMessage",outcome="unreachable"}': "0+50x60"
     },
+    "PagehandNoticesRefused": {'pagehand_notices_total{kind="reaction",outcome="rejected"}': "0+10x60"},
     "PagehandTokenRevoked": {'pagehand_slack_call_seconds_count{method="auth.test",outcome="not_allowed"}': "0+1x60"},
     "PagehandSetupBroken": {'pagehand_setup_faults{status="warning"}': "1x60"},
     "PagehandDatabaseFailing": {"pagehand_database_readable": "0x60"},
@@ -50,9 +62,20 @@ FAULTS: Mapping[str, Series] = {
     "PagehandLeaseTakeovers": {"pagehand_lease_takeovers_total": "0+2x60"},
     "PagehandJobServerDown": {'up{job="pagehand-jobserver"}': "0x60"},
     "PagehandJobServerFailing": {'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0+3x60"},
+    "PagehandJobServerQueue": {"pagehand_jobserver_queued_seconds": "0+120x60"},
     "PagehandEgressRefused": {"pagehand_jobserver_egress_refusals_total": "0+5x60"},
 }
 """The data that differ when each alert should fire."""
+
+
+NO_FAULTS = {
+    "pagehand_requests_total",
+    "pagehand_job_api_call_seconds",  # a job API that fails is a part that fails
+    "pagehand_queue_rows",  # those that are late count
+    "pagehand_socket_connections",  # none means not ready
+    "pagehand_jobserver_instructions",
+    "pagehand_jobserver_tokens_total",  # BUDGET limits them
+}
 
 
 def alerts() -> Sequence[str]:
@@ -80,6 +103,25 @@ def test_each_alert_has_a_tested_fault_and_a_paragraph_in_the_guide() -> None:
     guide = re.findall(r"^- \*\*(Pagehand\w+)\*\*", GUIDE.read_text(), re.MULTILINE)
     assert guide == alerts()
     assert set(FAULTS) == set(alerts())
+
+
+def test_each_metric_has_a_row_in_the_guide_and_an_alert_but_for_those_that_tell_no_fault() -> None:
+    told = set(re.findall(r"^\| `(pagehand_\w+)`", GUIDE.read_text(), re.MULTILINE))
+    watched = set(re.findall(r"\bpagehand_\w+?(?=_(?:bucket|count)\b|\W)", RULES.read_text()))
+    assert told - watched == NO_FAULTS
+    assert watched <= told
+
+
+def test_prometheus_reads_the_configuration_in_the_guide(tmp_path: Path) -> None:
+    (written,) = blocks("bot/docs/operate.md", "yaml")
+    config = yaml.safe_load(written)
+    assert [Path(ROOT, *Path(file).parts[3:]) for file in config["rule_files"]] == [RULES]
+    jobs = {job["job_name"] for job in config["scrape_configs"]}
+    assert jobs == set(re.findall(r'job="([\w-]+)"', RULES.read_text()))
+    file = tmp_path / "prometheus.yml"
+    file.write_text(written)
+    done = run_promtool("check", "config", "--syntax-only", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_each_alert_fires_only_at_its_fault(tmp_path: Path) -> None:

@@ -1,46 +1,36 @@
-"""The documentation names existing things, and its links resolve."""
+"""The documentation names existing things, its links resolve, and what Pagehand names is there."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
+from hatchling.builders.wheel import WheelBuilder
+from support.settings_page import PAGE, with_tables
+from support.worlds.documented_commands import DOCUMENTS, ROOT
 
-from bot.app.settings.config import Config
 from bot.cli.main import main
-from bot.jobserver.settings import JobServerSettings
 
-ROOT = Path(__file__).parents[3]
-PAGES = {
-    str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
-    for folder in (".", ".deploy", ".github", "bot", "bot/jobserver", "bot/workspace", "tests")
-    for page in sorted((ROOT / folder).glob("*.md"))
-}
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS}
 LINKS = [
     (name, link) for name, page in PAGES.items() for link in re.findall(r"\]\(([^)\s]+)\)", page) if "://" not in link
 ]
+NAMED = re.compile(
+    r"(?<![\w/])(?:bot/docs/\w+|(?:bot|tests|\.deploy|\.github)/(?:\w+/)*[A-Z]+|\.deploy/[\w.]+)\.(?:md|yml)\b"
+)
+"""A document or a file for deployment, as messages, help, units, alerts and comments name it: from the top."""
 
 
 def headings(page: str) -> set[str]:
-    """Returns the fragments of a page's headings, as GitHub makes them, and of its own anchors."""
+    """Returns the fragments of a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
-    anchors = re.findall(r'<a id="([\w-]+)"></a>', page)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles} | set(anchors)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_there_is_a_page_for_each_part() -> None:
-    assert set(PAGES) == {
-        "README.md",
-        ".deploy/README.md",
-        ".github/CHANGELOG.md",
-        ".github/CONTRIBUTING.md",
-        ".github/SECURITY.md",
-        "bot/OPERATING.md",
-        "bot/README.md",
-        "bot/jobserver/README.md",
-        "bot/workspace/README.md",
-        "tests/README.md",
-    }
+def test_there_is_a_page_for_each_reader() -> None:
+    of_readers = ("agents", "develop", "jobserver", "operate", "security", "settings", "slack", "start")
+    beside = (".deploy/README.md", "README.md", "tests/README.md")
+    of_github = (f".github/{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))
+    assert set(PAGES) == {*(f"bot/docs/{name}.md" for name in of_readers), *beside, *of_github}
 
 
 @pytest.mark.parametrize(("page", "link"), LINKS, ids=[f"{page}: {link}" for page, link in LINKS])
@@ -53,30 +43,39 @@ def test_every_link_resolves(page: str, link: str) -> None:
 
 
 def test_every_file_named_in_the_pages_exists() -> None:
-    """By its path from the page's folder, or from the top, `bot/` or `tests/`."""
+    """By its path from the page's folder, or from the top or one of its rooms."""
     named = [
         (page, path)
         for page, text in PAGES.items()
-        if "CHANGELOG" not in page
-        for path in re.findall(r"`((?:[\w-]+/)+\w+\.py)`", text)
+        for path in re.findall(r"`((?:[\w.-]+/)+\w+\.(?:py|yml|js|txt|csv))`", text)
     ]
-    places = ("", "bot", "tests")
-    assert len(named) > 100
+    places = ("", "bot", "bot/jobserver", "bot/workspace", "bot/workspace/page/static", "tests")
+    assert len(named) > 50
+    assert [each for each in named if not any((ROOT / place / each[1]).exists() for place in places)] == []
+
+
+def test_every_document_that_the_repository_names_exists_and_is_in_the_wheel_if_pagehand_names_it() -> None:
+    files = [path for folder in ("bot", "tests", ".deploy", ".github") for path in (ROOT / folder).rglob("*.*")]
+    files += [*(ROOT / ".ci").iterdir(), *ROOT.glob("*.*"), ROOT / "Procfile"]
+    endings = {"", ".css", ".html", ".js", ".json", ".md", ".py", ".service", ".timer", ".toml", ".yml"}
+    named = {
+        (path.relative_to(ROOT), name)
+        for path in files
+        if path.is_file() and path.suffix in endings
+        for name in NAMED.findall(path.read_text(encoding="utf-8"))
+    }
+    shipped = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    assert len(named) > 20
+    assert [each for each in named if not (ROOT / each[1]).exists()] == []
     assert [
-        (page, path)
-        for page, path in named
-        if not any((ROOT / place / path).exists() for place in (*places, Path(page).parent))
+        each for each in named if each[0].parts[0] == "bot" and each[0].suffix == ".py" and each[1] not in shipped
     ] == []
 
 
-@pytest.mark.parametrize("name", [str(field.alias) for field in Config.model_fields.values()])
-def test_every_setting_is_in_the_table(name: str) -> None:
-    assert re.search(rf"^\|[^|]*`{name}`", PAGES["bot/README.md"], re.MULTILINE)
-
-
-@pytest.mark.parametrize("name", list(JobServerSettings.model_fields))
-def test_every_setting_of_the_job_server_is_in_its_table(name: str) -> None:
-    assert re.search(rf"^\|[^|]*`{name.upper()}`", PAGES["bot/jobserver/README.md"], re.MULTILINE)
+def test_the_page_of_the_settings_is_current() -> None:
+    """Run `.venv/bin/python tests/support/settings_page.py`."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_tables(page) == page
 
 
 @pytest.mark.parametrize("name", list(main.commands))
@@ -88,7 +87,7 @@ def test_every_scope_and_event_is_explained() -> None:
     manifest = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
     scopes = manifest["oauth_config"]["scopes"]["bot"]
     events = manifest["settings"]["event_subscriptions"]["bot_events"]
-    assert [name for name in (*scopes, *events) if f"`{name}`" not in PAGES["bot/README.md"]] == []
+    assert [name for name in (*scopes, *events) if f"`{name}`" not in PAGES["bot/docs/slack.md"]] == []
 
 
 def test_tests_use_the_deployed_versions() -> None:

@@ -7,7 +7,7 @@ from support.agents.packages import NotInstalled, Package, package_of, program_f
 
 from bot.jobserver.agents.named import NAMED
 
-README = Path(__file__).parents[3] / "bot" / "jobserver" / "README.md"
+PAGE = Path(__file__).parents[3] / "bot" / "docs" / "agents.md"
 PACKAGE = Package("@some/agent", "1.2.3", "agent")
 INSTALLS = """#!/bin/sh
 eval folder=\\${$(($# - 1))}
@@ -22,9 +22,9 @@ exit 1
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))
-def test_the_readme_names_the_version_of(name: str) -> None:
+def test_the_documentation_names_the_version_of(name: str) -> None:
     package = package_of(NAMED[name])
-    assert f"| `{name}` | `{package.name}` | {package.version} |" in README.read_text(encoding="utf-8")
+    assert f"| `{name}` | `{package.name}` | {package.version} |" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.fixture

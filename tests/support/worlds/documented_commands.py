@@ -10,6 +10,11 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
+DOCUMENTS = sorted(
+    str(page.relative_to(ROOT))
+    for pages in ("*.md", ".deploy/*.md", ".github/*.md", "bot/**/*.md", "tests/**/*.md")
+    for page in ROOT.glob(pages)
+)
 LIMIT = 300.0
 READY = {
     "run": "Pagehand is at work",
