@@ -16,7 +16,7 @@ from support.chaos.rounds import DOWN, Round, new_sqlite, one_instance, play_rou
 from support.chaos.run import RoundResult
 from support.servers.postgres import PostgresServer
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.promise("done or explained", "posted once", "nothing missed", "one owner")]
 """A round ends when nothing moves any more, so a busy machine only takes longer."""
 AT_POINTS = 4
 """The minimum number of kills at a named point in each round."""

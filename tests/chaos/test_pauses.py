@@ -11,7 +11,7 @@ from support.chaos.process_group import ProcessGroup
 from support.chaos.rounds import Round, paused_instances, play_round
 from support.servers.postgres import PostgresServer
 
-pytestmark = [pytest.mark.chaos, pytest.mark.full, pytest.mark.postgres]
+pytestmark = [pytest.mark.promise("paused"), pytest.mark.chaos, pytest.mark.full, pytest.mark.postgres]
 PAUSES = 3
 SECONDS = 90.0
 """Seconds after which a machine that is too slow for all the pauses gives up."""

@@ -26,6 +26,8 @@ from bot.domain.last_times import LastTime
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
 
+pytestmark = pytest.mark.promise("doctor")
+
 
 @pytest.fixture
 async def setup(used: str) -> AsyncIterator[Setup]:

@@ -18,6 +18,8 @@ from bot.cli.demo_services import manifest
 from bot.domain.findings import Finding, FindingStatus
 from bot.store.schema.migration import known_versions
 
+pytestmark = pytest.mark.promise("doctor")
+
 MB = 1 << 20
 Port = Callable[[], AbstractContextManager[int]]
 

@@ -27,7 +27,7 @@ from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.transaction import Store, Transaction
 
-pytestmark = pytest.mark.either_database
+pytestmark = [pytest.mark.either_database, pytest.mark.promise("forget")]
 
 PLANTED = "planted words of Ana"
 OF_HERS = RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, PLANTED)

@@ -41,6 +41,8 @@ from bot.jobapi.settings import JobApiSettings
 from bot.jobapi.wire import MAX_BODY, MAX_WORDS
 from bot.ports.job_api import JobApi, PromptCall
 
+pytestmark = pytest.mark.promise("refusals")
+
 KEY = "mk_admin_planted-key/7f3a"
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'
 SEEN = Job(id="job_1", status="active", repository="acme/docs", ref="main")

@@ -38,6 +38,8 @@ from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 from bot.store.transaction import Store, Transaction
 
+pytestmark = pytest.mark.promise("backups")
+
 
 class Recording:
     """A store that is copied after each transaction."""

@@ -35,6 +35,8 @@ from bot.runtime.env_file import read_env_file
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace import AppConfig
 
+pytestmark = pytest.mark.promise("setup")
+
 
 class AdministeredWorkspace(FaultyWorkspace):
     """Installs each app as soon as it is created."""

@@ -19,6 +19,8 @@ from bot.runtime.health.report import Health
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.web_api import new_client, new_session
 
+pytestmark = pytest.mark.promise("setup watch")
+
 
 @dataclass
 class World:

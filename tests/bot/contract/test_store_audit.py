@@ -20,7 +20,7 @@ from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
 from bot.store.transaction import Store, Transaction
 from bot.store.upkeep.retention import Deleted, OldRows
 
-pytestmark = pytest.mark.either_database
+pytestmark = [pytest.mark.either_database, pytest.mark.promise("audit")]
 
 ANA = Person("UANA", "T1")
 ASKED = AuditEntry(AuditAction.ASKED, ANA, "C1", "t1", "job-1", "docs", "command")

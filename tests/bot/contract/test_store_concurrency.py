@@ -31,6 +31,8 @@ from support.worlds.store_world import (
 from bot.domain.requests.request import Person, Reply, RequestState
 from bot.store.transaction import Store, Transaction
 
+pytestmark = pytest.mark.promise("one owner")
+
 OWNERS = ("one", "two", "three")
 
 

@@ -13,6 +13,8 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.store.transaction import Store, Transaction
 
+pytestmark = pytest.mark.promise("hourly limit")
+
 HOUR = 3600.0
 
 

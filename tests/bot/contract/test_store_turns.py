@@ -15,6 +15,8 @@ from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests
 from bot.store.transaction import Store
 
+pytestmark = pytest.mark.promise("floods")
+
 FLOOD = 5_000
 _RANDOM = Random(26)  # noqa: S311 - the same turns in each run, guards nothing
 TURN = [_RANDOM.random() for _ in range(40)]

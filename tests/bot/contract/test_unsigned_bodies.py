@@ -19,6 +19,8 @@ from aiohttp import web
 from bot.runtime.http.server import MOST_PENDING_BYTES, HttpServer, listening_socket, mark_authenticated
 from bot.slack.receiving.transports.http_receiver import signature_of
 
+pytestmark = pytest.mark.promise("strangers")
+
 SECRET = "planted-secret-signing"
 SENDERS = 395
 ALLOWED = 80 << 20

@@ -37,6 +37,8 @@ from bot.store.request_queue import ClaimedRequest
 from bot.store.schema.migration import MIGRATIONS, SchemaState, known_versions, migrate, schema_state
 from bot.store.transaction import Store
 
+pytestmark = pytest.mark.promise("upgrades")
+
 NEWEST = known_versions()[-1]
 NEXT = f"{int(NEWEST) + 1:04}"
 NEWER = f"""

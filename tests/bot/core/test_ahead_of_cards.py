@@ -14,6 +14,8 @@ from bot.errors import ChatRejected, ChatUncertain, ChatUnreachable, JobApiError
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
 from bot.ports.job_api import PromptCall
 
+pytestmark = pytest.mark.promise("ahead of cards")
+
 JOB, LINK = "job-1", "https://example.org/pull/1"
 PRESS = home_key("press")
 

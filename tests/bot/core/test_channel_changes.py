@@ -17,6 +17,8 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import new_session
 
+pytestmark = pytest.mark.promise("channel ids")
+
 AT = [f"170000000{number}.000200" for number in range(1, 9)]
 
 

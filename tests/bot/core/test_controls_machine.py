@@ -17,7 +17,7 @@ from support.machine.machine import Machine
 from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
 from support.servers.postgres import NoPostgres, postgres_server
 
-pytestmark = AS_LONG_AS_IT_TAKES
+pytestmark = [AS_LONG_AS_IT_TAKES, pytest.mark.promise("any order")]
 
 
 class Orders(Controls, Environment, Instances):

@@ -18,6 +18,8 @@ from bot.notices.notice import Reaction
 from bot.notices.questions import JobOrReplyAsked, RequestRefused
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 
+pytestmark = pytest.mark.promise("direct messages")
+
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 LATER = [f"17000001{n}0.000200" for n in range(1, 9)]
 SOON = "1700000113.000200"

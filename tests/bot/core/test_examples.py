@@ -8,6 +8,8 @@ from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.notices.questions import RequestRefused
 
+pytestmark = pytest.mark.promise("prompt buttons")
+
 EXAMPLE = 'Replace "colour" with "color"'
 
 

@@ -19,6 +19,8 @@ from bot.notices.requests import ContextCut
 from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
 from bot.scheduler.request_preparer import RequestPreparer
 
+pytestmark = pytest.mark.promise("parts")
+
 NOTES = SlackFile("F1", "notes.md", "text/markdown", permalink="https://t.slack.com/files/F1")
 PICTURE = SlackFile("F2", "a.png", "image/png", permalink="https://t.slack.com/files/F2")
 OTHER = SlackFile("F3", "b.png", "image/png", permalink="https://t.slack.com/files/F3")

@@ -8,6 +8,8 @@ import pytest
 from support.worlds.core_world import CoreWorld
 from support.worlds.message_versions import BOT, ROOT, SOON, Json, MessageVersions, message_versions
 
+pytestmark = pytest.mark.promise("newest version")
+
 US = f"<@{BOT}>"
 
 

@@ -14,6 +14,8 @@ from bot.errors import StoreError, StoreUnavailable
 from bot.notices.answers import PostNotDelivered
 from bot.store.transaction import Store
 
+pytestmark = pytest.mark.promise("isolated")
+
 
 class Faulty:
     """A store in which operations named by a test fail unexpectedly."""

@@ -13,6 +13,8 @@ from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatUnreach
 from bot.notices.notice import Reaction
 from bot.service.start import request_id, source_key
 
+pytestmark = pytest.mark.promise("re-read")
+
 TS = "1700000005.000100"
 EDITED = "1700000006.000200"
 

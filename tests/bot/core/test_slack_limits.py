@@ -8,6 +8,8 @@ from bot.domain.threads.thread import Thread
 from bot.errors import ChatRateLimited
 from bot.notices.notice import Reaction
 
+pytestmark = pytest.mark.promise("slack limits")
+
 METHODS = {
     "mark": SlackMethod.ADD_REACTION,
     "unmark": SlackMethod.REMOVE_REACTION,

@@ -32,6 +32,8 @@ from bot.notices.questions import HeldAsked, ReplyHeld, RequestRefused
 from bot.notices.requests import RequestUncertain
 from bot.service.start import request_id, source_key_of
 
+pytestmark = pytest.mark.promise("stops")
+
 JOB, LINK = "job-1", "https://example.org/pull/1"
 
 

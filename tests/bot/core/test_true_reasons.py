@@ -23,6 +23,8 @@ from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 
+pytestmark = pytest.mark.promise("done or explained")
+
 LINK = "https://example.org/pull/1"
 NO_LONGER = "no longer has this job"
 

@@ -14,6 +14,8 @@ from support.worlds.documented_commands import DOCUMENTS, ROOT, Shell, blocks, f
 
 from bot.workspace import WorkspaceServer
 
+pytestmark = pytest.mark.promise("documentation")
+
 PAGES = (
     "README.md",
     ".github/CONTRIBUTING.md",

@@ -11,6 +11,8 @@ from support.servers.postgres import PostgresServer
 from support.worlds.documented_commands import LIMIT, Shell, blocks, filled_in, serving
 from support.worlds.new_user import SIGNING_SECRET, new_user
 
+pytestmark = pytest.mark.promise("documentation")
+
 
 @pytest.mark.full
 @pytest.mark.postgres

@@ -25,7 +25,7 @@ from support.worlds.new_user import SIGNING_SECRET, NewUser, new_user
 from bot.app.settings.config import Config
 from bot.workspace import WorkspaceServer
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.promise("new user")]
 DEPLOY = ROOT / ".deploy"
 
 

@@ -13,6 +13,8 @@ from support.worlds.app_world import AppWorld, a_world
 
 from bot.app.application import Role
 
+pytestmark = pytest.mark.promise("metrics")
+
 TOKEN = "planted-secret-metrics-token"
 PROMPT = "Tell nobody of planted words"
 

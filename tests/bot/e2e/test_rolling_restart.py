@@ -21,7 +21,7 @@ from support.servers.postgres import PostgresServer
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.full, pytest.mark.postgres]
+pytestmark = [pytest.mark.promise("upgrades"), pytest.mark.full, pytest.mark.postgres]
 ROOT = Path(__file__).parents[3]
 PATIENCE = 300.0
 PACE = 1.2

@@ -25,6 +25,8 @@ from bot.cli.demo_services import manifest
 from bot.store.schema.tables import metadata
 from bot.workspace import Credentials
 
+pytestmark = pytest.mark.promise("secrets")
+
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-secret-bot-token", "xapp-1-planted-secret-app-token"
 SIGNING_SECRET, PASSWORD = "planted-secret-signing", "planted-secret-database-password"
 JOB_KEY = "planted-secret-job-server-key"

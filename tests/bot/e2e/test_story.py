@@ -24,7 +24,7 @@ from bot.cli.demo_services import Demo, Ports, running_demo
 from bot.workspace.model.entities import Message
 from bot.workspace.model.files import Upload
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("demo")]
 PROMPT = 'Replace "colour" with "color"'
 FAQ = "Also add a page called FAQ with the text: Ask us anything."
 PATIENCE = 300.0

@@ -12,7 +12,7 @@ from support.worlds.team_world import TeamWorld, team_world
 
 from bot.jobserver.sandbox.bubblewrap import COPY
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.promise("whole product"), pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 PATIENCE_MS = 60_000
 PAGE = str(COPY / "colours.md")
 

@@ -18,7 +18,7 @@ from support.worlds.ways_in_world import LINK, WaysInWorld, ways_in_world
 
 from bot.slack.rendering.words.forms import PROMPT_MISSING
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.promise("ways in"), pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SECRET = "ghp" + "_" + "a1B2" * 9
 PROJECTS = f"""
 [[projects]]

@@ -14,6 +14,8 @@ from bot.domain.requests.request import Arrival
 from bot.errors import ChatError, ChatMissingScope, ChatUnreachable, NotRecorded
 from bot.slack.receiving import history
 
+pytestmark = pytest.mark.promise("posts by tools")
+
 ECHO, FLOW, GONE = "U0ECHO", "U0FLOW", "U0GONE"
 CHANNEL = ChannelInfo("C1", "docs", is_shared_outside=False, is_private=False)
 TOOL = {

@@ -21,6 +21,8 @@ from bot.domain.requests.request import Action, Person, Reply
 from bot.runtime.text import without_misleading
 from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT, STOP_JOB
 
+pytestmark = pytest.mark.promise("any payload")
+
 HELP = {"", "help", "?", "-h", "--help", "status", "list", "cancel", "stop"}
 AS_USUAL = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

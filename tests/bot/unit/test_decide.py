@@ -33,6 +33,8 @@ from bot.notices.job import (
 from bot.notices.notice import NewNotice, NoticeContent
 from bot.notices.requests import AccessDenied, OutageEnded, OutageStarted
 
+pytestmark = pytest.mark.promise("gone")
+
 POLLING = Polling()
 LINK = "https://example.org/pull/1"
 OTHER = "https://example.org/pull/2"

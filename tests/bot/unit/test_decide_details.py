@@ -30,6 +30,8 @@ from bot.domain.threads.thread import ThreadState
 from bot.notices.job import JobActiveAgain, JobFailed, JobFinished, PullRequestFound, QuestionAsked
 from bot.notices.notice import NewNotice, NoticeContent
 
+pytestmark = pytest.mark.promise("agent's words")
+
 POLLING = Polling()
 LINK = "https://example.org/pull/1"
 WHICH = "Which of the two guides?"

@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
+from support.promised import PROMISES, files_by_promise
 from support.settings_page import PAGE, with_tables
 from support.worlds.documented_commands import DOCUMENTS, ROOT
 
@@ -88,6 +89,10 @@ def test_every_scope_and_event_is_explained() -> None:
     scopes = manifest["oauth_config"]["scopes"]["bot"]
     events = manifest["settings"]["event_subscriptions"]["bot_events"]
     assert [name for name in (*scopes, *events) if f"`{name}`" not in PAGES["bot/docs/slack.md"]] == []
+
+
+def test_every_promise_has_a_test_and_every_marker_a_promise() -> None:
+    assert set(files_by_promise()) == set(PROMISES)
 
 
 def test_tests_use_the_deployed_versions() -> None:

@@ -17,6 +17,8 @@ from bot.domain.gaps.gap import (
 from bot.domain.gaps.past_message import PastMessage
 from bot.domain.requests.request import Arrival
 
+pytestmark = pytest.mark.promise("nothing missed")
+
 NOW = 1_700_000_000.0
 BOT = "U0BOT"
 

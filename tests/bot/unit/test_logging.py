@@ -21,6 +21,8 @@ from bot.runtime.logging import (
     formatter,
 )
 
+pytestmark = pytest.mark.promise("log")
+
 FORGED = "2026-11-22 10:00:00,000 INFO    bot.store.audit: audit: asked person=UEVE"
 LINE_ENDS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 

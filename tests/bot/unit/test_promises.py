@@ -8,6 +8,8 @@ from support.oracles.promises import AskedFor, History, Poll, Promise, Said, Sho
 
 from bot.domain.requests.request import RequestState
 
+pytestmark = pytest.mark.promise("oracles")
+
 KEPT = AskedFor("a", acknowledged=True, taken=1, state=RequestState.ACCEPTED)
 FIRST, SECOND = (
     replace(KEPT, name=name, turn=Turn("t1", name, taken)) for name, taken in (("first", 0), ("second", 1))

@@ -11,6 +11,8 @@ from bot.runtime.logging import TextFormatter
 from bot.runtime.rotating_secrets import KnownSecrets
 from bot.runtime.secrets.masking import SecretMasker
 
+pytestmark = pytest.mark.promise("rotation")
+
 OLD, NEW = "planted-old-secret", "planted-new-secret"
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-planted-token", "SLACK_SIGNING_SECRET": "planted0signing0secret"}
 JOB_API = {"JOB_API_URL": "https://jobs.example.com", "JOB_API_KEY": "planted-key", "JOB_API_PROJECT": "prj"}

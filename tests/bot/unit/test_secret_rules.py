@@ -9,6 +9,8 @@ from support.oracles.secret_formats import ASSIGNED, PREFIXED, fake
 from bot.runtime.secrets import SecretKind
 from bot.runtime.secrets.masking import SecretMasker, find
 
+pytestmark = pytest.mark.promise("secrets")
+
 PLACES = (
     "{}",
     "it is {}, I think",

@@ -10,6 +10,8 @@ from bot.cli.jobserver import job_server_settings
 from bot.cli.jobserver import setting_names as job_server_names
 from bot.errors import ConfigError
 
+pytestmark = pytest.mark.promise("setting names")
+
 COMPLETE = {
     "SLACK_BOT_TOKEN": "xoxb-planted-bot",
     "SLACK_APP_TOKEN": "xapp-planted-app",

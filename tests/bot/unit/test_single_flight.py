@@ -8,6 +8,8 @@ from support.fakes.virtual_loop import VirtualLoop
 
 from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight
 
+pytestmark = pytest.mark.promise("look-ups")
+
 SECONDS = 2.0
 """Seconds that a fetch takes."""
 

@@ -1,5 +1,6 @@
 """The same poll in the same state needs no decision: a skipped poll would never have had an effect."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from bot.domain.jobs.observe import (
 )
 from bot.domain.jobs.poll_pace import PENDING_FOR, Polling, pace_of
 from bot.domain.threads.thread import ThreadState
+
+pytestmark = pytest.mark.promise("cheap polls")
 
 POLLING = Polling()
 STEPS = tuple(PlanStep(title, StepStatus.PENDING) for title in ("Read", "Write"))

@@ -9,7 +9,11 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+import pytest
+
 from bot.slack.rendering.words.template import PlainTemplate, Template
+
+pytestmark = pytest.mark.promise("words")
 
 WORDS = Path(__file__).parents[3] / "bot/slack/rendering/words"
 PAGES = sorted({path.stem for path in WORDS.glob("*.py")} - {"__init__", "template"})

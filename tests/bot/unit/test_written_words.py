@@ -10,6 +10,8 @@ from bot.domain.context.message_text import unescape
 from bot.slack.message_parts.slack_message import MAX_PARTS, SlackMessage
 from bot.slack.message_parts.written_words import MAX_CHARACTERS, message_text, written_words
 
+pytestmark = pytest.mark.promise("what people see")
+
 FLAT = "the flat text"
 
 

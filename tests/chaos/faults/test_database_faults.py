@@ -21,7 +21,7 @@ from bot.app.application import HealthTimings
 from bot.slack.rendering.words.at_once import NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.store.schema.migration import migrate
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.promise("recovery")]
 FINISHED = ("started", "completed")
 ACK_SECONDS = 3.0
 

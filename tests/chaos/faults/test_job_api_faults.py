@@ -26,7 +26,7 @@ from bot.app.edges import EdgeTimings
 from bot.notices.notice import Reaction
 from bot.slack.rendering.blocks import SEND_AGAIN
 
-pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
+pytestmark = [pytest.mark.promise("sent once"), pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
 _PROJECT = '[[projects]]\nname = "{}"\nproject = "{}"\nwords = ["{}"]\n'
 

@@ -14,7 +14,7 @@ from support.worlds.app_world import PATIENCE, AppWorld, a_world
 from bot.app.edges import EdgeTimings
 from bot.notices.notice import Reaction
 
-pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
+pytestmark = [pytest.mark.promise("posted once", "recovery"), pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
 
 

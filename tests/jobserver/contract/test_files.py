@@ -20,6 +20,8 @@ from bot.jobserver.models import AttachedFile
 from bot.jobserver.store.records import PromptRequest
 from bot.jobserver.store.uploads import KEPT_UNUSED
 
+pytestmark = pytest.mark.promise("files")
+
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n", "docs/img/old.png": "x"}
 SHOW = """

@@ -16,6 +16,8 @@ from bot.jobserver.errors import CodeHostError
 from bot.jobserver.models import CheckStatus, Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest
 
+pytestmark = pytest.mark.promise("github")
+
 BRANCH = "pagehand/1"
 NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.")
 PULLS = "/repos/acme/docs/pulls"

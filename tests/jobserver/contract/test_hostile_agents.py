@@ -16,7 +16,10 @@ from support.worlds.hostile_world import (
 )
 from support.worlds.jobserver_world import ADA, KEY
 
-pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
+pytestmark = [
+    pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only"),
+    pytest.mark.promise("sandbox"),
+]
 
 
 @pytest.fixture(autouse=True, scope="module")

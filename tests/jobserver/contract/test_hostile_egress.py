@@ -9,7 +9,10 @@ import pytest
 from support.servers.free_ports import free_port
 from support.worlds.hostile_world import findings_of, hostile_world, needs_bubblewrap
 
-pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
+pytestmark = [
+    pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only"),
+    pytest.mark.promise("sandbox"),
+]
 ASK = r"""
     import socket
     def through(target, words=b""):

@@ -26,6 +26,8 @@ from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import SandboxSettings
 
+pytestmark = pytest.mark.promise("real agents")
+
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )

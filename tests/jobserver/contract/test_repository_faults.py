@@ -14,6 +14,8 @@ from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.settings import JobServerSettings
 
+pytestmark = pytest.mark.promise("repositories")
+
 FILES = {"colours.md": "Every colour has a name.\n"}
 FIRST, SECOND = 'Replace "colour" with "color"', 'Replace "name" with "code"'
 AT_GITHUB: dict[str, Any] = {"github_token": SecretStr(TOKEN)}

@@ -4,7 +4,10 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import pytest
 from support.worlds.jobserver_world import git, make_bare, running
+
+pytestmark = pytest.mark.promise("job server's data")
 
 PAGES = {"docs/start.md": "# Start\n\nA colour and a flavour.\n"}
 

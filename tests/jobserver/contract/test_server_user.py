@@ -16,6 +16,8 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import SandboxSettings
 from bot.jobserver.setup_check import check_setup
 
+pytestmark = pytest.mark.promise("root")
+
 as_root = pytest.mark.skipif("os.geteuid() != 0", reason="for a server that is root")
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
 JOBS_USER = 1_900_000_001

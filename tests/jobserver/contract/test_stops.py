@@ -15,6 +15,8 @@ from support.servers.free_ports import free_port
 from support.servers.held_git import HeldGit, Moment
 from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, JobServerWorld, git, make_bare, running, until
 
+pytestmark = pytest.mark.promise("jobs once")
+
 PROGRAM = """
 import os, pathlib, sys, time
 here, prompt = pathlib.Path(sys.argv[1]), sys.stdin.read().splitlines()[-1]

@@ -17,6 +17,8 @@ from bot.jobserver.agents.options import (
 )
 from bot.jobserver.errors import NotOfferedError
 
+pytestmark = pytest.mark.promise("agent options")
+
 
 def listed(category: str, current: str, *values: str, **more: Any) -> dict[str, Any]:
     options = [{"value": value, "name": value.title()} for value in values]

@@ -16,6 +16,8 @@ from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.interface import Workspace
 
+pytestmark = pytest.mark.promise("built-in editor")
+
 COLOUR = Replace("colour", "color")
 FAQ = AddPage("FAQ", "Ask us anything.")
 PROMPTS: dict[str, Deed | None] = {

@@ -10,6 +10,8 @@ from support.fakes.fake_snapshot import FakeSnapshot
 from bot.jobserver.checks.change import CheckedChange, new_lines
 from bot.jobserver.checks.links import broken_links
 
+pytestmark = pytest.mark.promise("checks")
+
 SITE = {
     "index.mdx": "# Home\n\n[Start](guides/start.mdx)\n",
     "guides/start.mdx": "---\ntitle: Start\n---\n\nText.\n",

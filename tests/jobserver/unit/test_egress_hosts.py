@@ -17,6 +17,8 @@ from bot.jobserver.settings.sandbox import (
     host_name,
 )
 
+pytestmark = pytest.mark.promise("egress")
+
 
 @pytest.mark.parametrize(
     ("written", "name"),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from bot.jobserver.agents.elicitation import MOST_FIELDS, MOST_OPTIONS, Form, form_content, read_form
 from bot.jobserver.models import FieldKind
 
+pytestmark = pytest.mark.promise("questions")
+
 PORTS = {
     "type": "string",
     "title": "Port",

@@ -23,6 +23,8 @@ from bot.jobserver.pipeline.foreign_text import safe_result
 from bot.jobserver.pipeline.scan import in_words
 from bot.jobserver.settings import JobServerSettings
 
+pytestmark = pytest.mark.promise("keys not pushed")
+
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
 """No rule recognizes it."""
 _DRAWN = random.Random(8)  # noqa: S311 - the same in each run

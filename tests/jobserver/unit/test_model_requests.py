@@ -16,6 +16,8 @@ from bot.jobserver.egress.model_requests import MOST_VALUES, RequestPolicy, pars
 from bot.jobserver.egress.openai import OPENAI
 from bot.jobserver.egress.request_rules import RefusedRequest
 
+pytestmark = pytest.mark.promise("model keys")
+
 TARGETS = {
     "messages": (ANTHROPIC, "/v1/messages"),
     "responses": (OPENAI, "/v1/responses"),

@@ -13,6 +13,8 @@ from bot.jobserver.egress.model_api import ModelApi
 from bot.jobserver.egress.openai import OPENAI
 from bot.jobserver.usage import Spent
 
+pytestmark = pytest.mark.promise("broken turns")
+
 ANSWERS = {
     "anthropic's events": (
         ANTHROPIC,

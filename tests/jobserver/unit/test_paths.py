@@ -11,6 +11,8 @@ from bot.jobserver.repository.allowed_paths import AllowedPaths, folded
 from bot.jobserver.repository.tree_files import folders_of
 from bot.jobserver.settings import JobServerSettings
 
+pytestmark = pytest.mark.promise("files that run")
+
 RUNS = [
     ".github/workflows/x.yml", ".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab-ci.yml",
     "ci/Jenkinsfile",

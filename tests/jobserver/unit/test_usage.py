@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from bot.jobserver.pipeline.descriptions import Proposal, pull_request_description
 from bot.jobserver.usage import Money, Spent, reported_money
 
+pytestmark = pytest.mark.promise("usage")
+
 AMOUNTS = st.integers(min_value=0, max_value=10**18)
 SPENT = st.builds(Spent, AMOUNTS, AMOUNTS)
 

@@ -6,6 +6,8 @@ from support.worlds.ways_in_world import Job, WaysInWorld
 from bot.workspace.model.entities import Message, User
 from bot.workspace.model.sample_data import HOME
 
+pytestmark = pytest.mark.promise("ways in")
+
 
 def post(world: WaysInWorld, user_id: str, text: str, *, thread_ts: str | None = None) -> Message:
     """Posts as an app does."""
