@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Extra = Literal["jobserver", "demo"]
 
-_JOB_SERVER_MODULES = ("acp", "githubkit", "h11", "hishel", "jinja2", "jwt", "mdit_py_plugins", "rapidfuzz")
+_JOB_SERVER_MODULES = ("acp", "githubkit", "h11", "hishel", "jinja2", "jwt", "mdit_py_plugins")
 MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "demo": _JOB_SERVER_MODULES}
 """The modules that each extra provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.jobserver.models import ChangeKind
-from bot.jobserver.pages.diff import Hunk, WordMarker, first_lines, parse_patch, with_marked_words
+from bot.jobserver.pages.diff import Hunk, first_lines, parse_patch, with_marked_words
 from bot.jobserver.pull_requests.local.contents import fair_shares
 from bot.jobserver.repository.changed_files import ChangedFile, GitFileMode, PullRequestChange
 
@@ -57,8 +57,7 @@ def file_diffs(files: Sequence[ChangedFile], patches: Sequence[str]) -> tuple[Fi
     lengths = [sum(len(hunk.lines) for hunk in found) for found in hunks]
     room = fair_shares(lengths, each=FILE_LINES, total=PAGE_LINES)
     shown = [first_lines(found, limit) for found, limit in zip(hunks, room, strict=True)]
-    words = WordMarker()
-    return tuple(_file_diff(file, found, words) for file, found in zip(files, shown, strict=True))
+    return tuple(_file_diff(file, found) for file, found in zip(files, shown, strict=True))
 
 
 def omissions(page: PageOfFiles, diffs: Sequence[FileDiff]) -> tuple[str, ...]:
@@ -75,8 +74,8 @@ def omissions(page: PageOfFiles, diffs: Sequence[FileDiff]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _file_diff(file: ChangedFile, hunks: Sequence[Hunk], words: WordMarker) -> FileDiff:
-    shown = tuple(with_marked_words(hunk, words) for hunk in hunks)
+def _file_diff(file: ChangedFile, hunks: Sequence[Hunk]) -> FileDiff:
+    shown = tuple(map(with_marked_words, hunks))
     return FileDiff(file, shown, tuple(_notes(file)), _omission(file, shown))
 
 

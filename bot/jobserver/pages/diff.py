@@ -1,21 +1,13 @@
 """A file's diff as the page shows it: hunks, numbered lines and changed words."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
-from rapidfuzz.distance import Indel
-from rapidfuzz.distance._initialize import Opcodes
-
 from bot.runtime.text import MISLEADING
 
-PAIR_LIMIT = 10_000
-"""The most characters of two lines to compare; longer ones are shown without marks."""
-PAGE_LIMIT = 400_000
-"""The most characters to compare on a page; lines after that are shown without marks."""
-_MOST_SPANS = 200
 _MIN_SIMILARITY = 0.4
 LONGEST_LINE = 5000
 """How many characters of a line are shown."""
@@ -36,55 +28,32 @@ class LinePart:
 Spans = tuple[LinePart, ...]
 
 
-class WordMarker:
-    """Marks the changed words of one page within a budget. `room` is the rest of it, in characters."""
-
-    def __init__(self, room: int = PAGE_LIMIT) -> None:
-        self.room = room
-
-    def mark(self, removed: Sequence[str], added: Sequence[str]) -> tuple[list[Spans], list[Spans]]:
-        """Marks lines if as many were removed as added; otherwise leaves them unmarked."""
-        if len(removed) != len(added):
-            return [whole(line) for line in removed], [whole(line) for line in added]
-        pairs = [self._compare(old, new) for old, new in zip(removed, added, strict=True)]
-        return [old for old, _ in pairs], [new for _, new in pairs]
-
-    def _compare(self, old: str, new: str) -> tuple[Spans, Spans]:
-        length = len(old) + len(new)
-        if length > min(PAIR_LIMIT, self.room):
-            return whole(old), whole(new)
-        self.room -= length
-        return compare_words(old, new)
-
-
 def whole(line: str) -> Spans:
     return (LinePart(line),)
 
 
 def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
-    """Splits both lines into spans. Lines that have little in common stay whole."""
-    left, right = _words(old), _words(new)
-    # Implemented in C++: the longest pair takes 10 ms at worst.
-    codes = Indel.opcodes(left, right)
-    if len(codes) > _MOST_SPANS or _similarity(codes, len(left) + len(right)) < _MIN_SIMILARITY:
+    """Splits both lines into their common beginning, the words that differ, and their common end.
+
+    Lines that have little in common stay whole.
+    """
+    start = _common_words(old, new)
+    end = _common_words(old[len(start) :][::-1], new[len(start) :][::-1])[::-1]
+    if old == new or 2 * len(start + end) < _MIN_SIMILARITY * len(old + new):
         return whole(old), whole(new)
-    return (
-        _joined(LinePart("".join(left[code.src_start : code.src_end]), code.tag != "equal") for code in codes),
-        _joined(LinePart("".join(right[code.dest_start : code.dest_end]), code.tag != "equal") for code in codes),
-    )
+    return _spans(start, old, end), _spans(start, new, end)
 
 
-def _words(line: str) -> list[str]:
-    return re.findall(r"\w+|\s+|[^\w\s]", line)
+def _common_words(old: str, new: str) -> str:
+    """Returns the common beginning, without the word that it ends in, of which more may follow."""
+    length = next((at for at, (left, right) in enumerate(zip(old, new, strict=False)) if left != right), None)
+    text = old[:length] if length is not None else min(old, new, key=len)
+    return text.rstrip("".join({char for char in text if char.isalnum()}))
 
 
-def _similarity(codes: Opcodes, total: int) -> float:
-    equal = sum(code.src_end - code.src_start for code in codes if code.tag == "equal")
-    return 2 * equal / total if total else 1.0
-
-
-def _joined(spans: Iterable[LinePart]) -> Spans:
-    return tuple(span for span in spans if span.text) or (LinePart(""),)
+def _spans(start: str, line: str, end: str) -> Spans:
+    parts = (LinePart(start), LinePart(line[len(start) : len(line) - len(end)], changed=True), LinePart(end))
+    return tuple(part for part in parts if part.text) or whole("")
 
 
 @dataclass(frozen=True)
@@ -139,21 +108,23 @@ def first_lines(hunks: Sequence[Hunk], room: int) -> tuple[Hunk, ...]:
     return tuple(kept)
 
 
-def with_marked_words(hunk: Hunk, words: WordMarker) -> Hunk:
+def with_marked_words(hunk: Hunk) -> Hunk:
     """Returns a hunk in which each run of changes has its removed lines first and its changed words marked."""
     lines: list[DiffLine] = []
     for is_context, run in groupby(hunk.lines, key=lambda line: line.kind == "context"):
         group = list(run)
-        lines += group if is_context else _marked(group, words)
+        lines += group if is_context else _marked(group)
     return Hunk(hunk.heading, tuple(lines))
 
 
-def _marked(changes: list[DiffLine], words: WordMarker) -> Iterator[DiffLine]:
+def _marked(changes: list[DiffLine]) -> list[DiffLine]:
     removed = [line for line in changes if line.kind == "removed"]
     added = [line for line in changes if line.kind == "added"]
-    before, after = words.mark([line.spans[0].text for line in removed], [line.spans[0].text for line in added])
-    for line, spans in zip(removed + added, before + after, strict=True):
-        yield replace(line, spans=spans)
+    if len(removed) != len(added):
+        return removed + added
+    pairs = [compare_words(old.spans[0].text, new.spans[0].text) for old, new in zip(removed, added, strict=True)]
+    spans = [old for old, _ in pairs] + [new for _, new in pairs]
+    return [replace(line, spans=marked) for line, marked in zip(removed + added, spans, strict=True)]
 
 
 def visible_line(value: str) -> str:

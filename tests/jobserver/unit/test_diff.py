@@ -8,11 +8,8 @@ from bot.jobserver.models import ChangeKind
 from bot.jobserver.pages.changes import FILE_LINES, PAGE_LINES, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.diff import (
     LONGEST_LINE,
-    PAGE_LIMIT,
-    PAIR_LIMIT,
     Hunk,
     LinePart,
-    WordMarker,
     compare_words,
     parse_patch,
     with_marked_words,
@@ -68,8 +65,7 @@ def added_lines(count: int, text: str = "x") -> str:
 
 
 def shown(patch: str) -> tuple[Hunk, ...]:
-    words = WordMarker()
-    return tuple(with_marked_words(hunk, words) for hunk in parse_patch(patch))
+    return tuple(map(with_marked_words, parse_patch(patch)))
 
 
 def test_lines_have_their_numbers() -> None:
@@ -185,21 +181,6 @@ def test_spans_join_to_their_lines(old: str, new: str) -> None:
     assert "".join(span.text for span in right) == new
     if old == new:
         assert not any(span.changed for span in left + right)
-
-
-@pytest.mark.parametrize("text", ["a.", "a ", "ab", "[", "\u202e"])
-def test_word_comparison_has_a_budget(text: str) -> None:
-    words = WordMarker()
-    half = PAIR_LIMIT // 2
-    pair = (text * half)[:half], (text * (half + 1))[1 : half + 1]
-    before, after = words.mark([pair[0]] * 100, [pair[1]] * 100)
-    assert words.room == 0
-    assert all(len(spans) <= 200 for spans in before + after)
-    compared = PAGE_LIMIT // PAIR_LIMIT
-    assert all(spans == (LinePart(pair[0]),) for spans in before[compared:])
-    words = WordMarker()
-    words.mark(["x" * PAIR_LIMIT], ["y"])
-    assert words.room == PAGE_LIMIT, "a pair that is too long is not compared at all"
 
 
 @given(st.text())
