@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from acp.schema import PromptResponse
@@ -48,6 +48,7 @@ class _Run:
     relayed: OpenedModel | None
 
 
+@dataclass(frozen=True)
 class AgentEditor:
     """Runs the agent in the sandbox for one turn; `time_limit` is in seconds.
 
@@ -55,31 +56,19 @@ class AgentEditor:
     after a restart, the agent has to ask again. `mask` removes this server's secrets from the log.
     """
 
-    def __init__(
-        self,
-        launch: AgentLaunch,
-        sandbox: Sandbox,
-        limits: RunLimits,
-        egress: Egress,
-        *,
-        time_limit: float,
-        may_ask: bool = False,
-        mask: Callable[[str], str] = str,
-    ) -> None:
-        self._mask = mask
-        self._launch = launch
-        self._agent = launch.agent
-        self._sandbox = sandbox
-        self._limits = limits
-        self._egress = egress
-        self._time_limit = time_limit
-        self._may_ask = may_ask
-        self._asked = PendingPermissions()
+    launch: AgentLaunch
+    sandbox: Sandbox
+    limits: RunLimits
+    egress: Egress
+    time_limit: float
+    may_ask: bool = False
+    mask: Callable[[str], str] = str
+    _asked: PendingPermissions = field(default_factory=PendingPermissions, init=False)
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
-        seen = self._sandbox.attachments(task.workspace)
+        seen = self.sandbox.attachments(task.workspace)
         given = AttachedFiles(task.attachments, seen, task.workspace.attachments)
-        limit = TimeLimit(self._time_limit)
+        limit = TimeLimit(self.time_limit)
         async with told_refusals(task.log) as refusals:
             async with self._opened(task, refusals, progress.spent) as (launch, prepared, log, redact):
                 granted = self._asked.granted(task.workspace.home, task.own_words) if task.is_from_person else ()
@@ -89,7 +78,7 @@ class AgentEditor:
                     async with limit.running():
                         result = await self._edit(run, prepared)
                 except TimeoutError:
-                    raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
+                    raise EditError(f"{self.launch.agent.name} took longer than {self.time_limit:g} s") from None
             return replace(result, notes=refusals.in_words)
 
     async def started(self, task: EditTask) -> Started:
@@ -108,13 +97,13 @@ class AgentEditor:
         self, task: EditTask, refusals: EgressRefusals, spent: Callable[[Spent], None] | None = None
     ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, JobLog, Redactor]]:
         """Prepares a run: its ways to the model and other hosts, its HOME, its log."""
-        async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note, spent) as launch:
+        async with self.egress.opened(refusals) as connected, self.launch.opened(refusals.note, spent) as launch:
             program = launch.program()
             redact = Redactor(launch.hidden(program))
-            with open_log(task.log, lambda text: self._mask(redact(text))) as log:
+            with open_log(task.log, lambda text: self.mask(redact(text))) as log:
                 try:
                     await asyncio.to_thread(launch.fill, task.workspace.home)
-                    yield launch, self._sandbox.prepare(connected(program), task.workspace), log, redact
+                    yield launch, self.sandbox.prepare(connected(program), task.workspace), log, redact
                 except EditError as error:
                     raise EditError(redact(str(error))) from None
                 finally:
@@ -131,8 +120,8 @@ class AgentEditor:
                 process, run, self._take_turn(connection, run, permissions, str(prepared.copy))
             )
         run.log.line(f"[{end.stop_reason}]")
-        check(end, self._agent, permissions.refused, run.relayed.fault if run.relayed else None)
-        asked = askable(permissions.refused) if self._may_ask else []
+        check(end, self.launch.agent, permissions.refused, run.relayed.fault if run.relayed else None)
+        asked = askable(permissions.refused) if self.may_ask else []
         if run.task.is_from_person:
             self._asked.keep(workspace.home, asked)
         refused = [what and run.redact(what) for what in permissions.refused]
@@ -146,19 +135,19 @@ class AgentEditor:
         progress = TurnProgress(run.progress, run.log.line, run.redact)
         turn = Turn(session_id, progress, permissions, run.questions, run.log)
         response = await _prompted(connection, session_id, prompt, turn)
-        if self._agent.reports_usage_per_turn or session_id != run.task.session:
-            run.progress.spent(progress.spent(None if self._launch.door else response.usage))
+        if self.launch.agent.reports_usage_per_turn or session_id != run.task.session:
+            run.progress.spent(progress.spent(None if self.launch.door else response.usage))
         return turn.ended(response)
 
     async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work`, and ends the agent if it exceeds its limits."""
-        watch = self._limits.exceeded(process.pid, run.task.workspace)
+        watch = self.limits.exceeded(process.pid, run.task.workspace)
         async with both_running(work, watch) as (working, watching):
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 return working.result()
             await process.kill()
-            raise EditError(f"{self._agent.name} was ended: {watching.result()}")
+            raise EditError(f"{self.launch.agent.name} was ended: {watching.result()}")
 
     @contextlib.asynccontextmanager
     async def _connected(
@@ -169,8 +158,8 @@ class AgentEditor:
             process = await AgentProcess.start(prepared, log.write)
         except OSError as error:
             reason = error.strerror or "unknown reason"
-            raise EditError(f"{self._agent.name} cannot be started: {reason}") from error
-        connection = AgentConnection(self._agent, process, log)
+            raise EditError(f"{self.launch.agent.name} cannot be started: {reason}") from error
+        connection = AgentConnection(self.launch.agent, process, log)
         try:
             yield process, connection
         except BaseException:
@@ -200,7 +189,7 @@ class AgentEditor:
         return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
 
     async def _set_options(self, connection: AgentConnection, session: AgentSession, log: JobLog) -> None:
-        session = await with_options(connection, session, self._launch.wanted)
+        session = await with_options(connection, session, self.launch.wanted)
         if session.options:
             log.line(f"[{current_in_words(session.options)}]")
 

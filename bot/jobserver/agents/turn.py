@@ -1,6 +1,7 @@
 """One turn of an agent: handles its updates and requests, and determines the result."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from acp.schema import (
     CreateElicitationResponse,
@@ -27,38 +28,31 @@ _MOST_ASKED = 5
 _MOST_ASKED_CHARACTERS = 2500
 
 
+@dataclass
 class Turn:
     """Handles the messages of one session of an agent; implements `connection.TurnListener`."""
 
-    def __init__(
-        self,
-        session_id: str,
-        progress: TurnProgress,
-        permissions: PermissionPolicy,
-        questions: Questions,
-        log: JobLog,
-    ) -> None:
-        self._session_id = session_id
-        self._progress = progress
-        self._log = log
-        self.questions = questions
-        self.permissions = permissions
+    session_id: str
+    progress: TurnProgress
+    permissions: PermissionPolicy
+    questions: Questions
+    log: JobLog
 
     def updated(self, notification: SessionNotification) -> None:
         # Subagents can have their own sessions, whose messages are not part of the answer.
-        if notification.session_id == self._session_id:
-            self._progress.handle(notification)
+        if notification.session_id == self.session_id:
+            self.progress.handle(notification)
 
     def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse:
-        call = self._progress.calls.merge(request.tool_call)
+        call = self.progress.calls.merge(request.tool_call)
         response = self.permissions.decide(call, request.options)
         is_allowed = self.permissions.allows(call)
-        self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
+        self.log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
         return response
 
     async def elicited(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
         response = await self.questions.ask(request)
-        self._log.line(f"[asked: {response.action}]")
+        self.log.line(f"[asked: {response.action}]")
         return response
 
     async def withdraw(self) -> None:
@@ -68,16 +62,16 @@ class Turn:
 
     def with_last_words(self, reason: str) -> str:
         """Adds the agent's last words to the reason why a turn broke off; Claude's name the cause."""
-        said = one_line(self._progress.answer)
+        said = one_line(self.progress.answer)
         return f"{reason}; it said: {said}" if said and said not in reason else reason
 
     def ended(self, response: PromptResponse) -> TurnEnd:
         return TurnEnd(
             stop_reason=response.stop_reason,
-            answer=self._progress.answer,
+            answer=self.progress.answer,
             meta=response.field_meta or {},
             has_usage=response.usage is not None,
-            was_system_error=self._progress.was_system_error,
+            was_system_error=self.progress.was_system_error,
         )
 
 

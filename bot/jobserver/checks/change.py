@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -21,21 +22,14 @@ def new_lines(before: str | None, after: str) -> frozenset[int]:
     return frozenset(found)
 
 
+@dataclass
 class CheckedChange:
     """The files before and after a change. Its methods read, so call them in a thread."""
 
-    def __init__(
-        self,
-        before: Snapshot,
-        after: Snapshot,
-        changed: Collection[PurePosixPath],
-        *,
-        time_is_up: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.before = before
-        self.after = after
-        self._changed = changed
-        self._time_is_up = time_is_up
+    before: Snapshot
+    after: Snapshot
+    changed: Collection[PurePosixPath]
+    time_is_up: Callable[[], bool] = lambda: False
 
     @cached_property
     def paths_before(self) -> frozenset[PurePosixPath]:
@@ -49,7 +43,7 @@ class CheckedChange:
     @cached_property
     def changed_pages(self) -> tuple[PurePosixPath, ...]:
         """The pages that are new or changed, sorted."""
-        return tuple(sorted(path for path in self._changed if is_page(path) and path in self.paths))
+        return tuple(sorted(path for path in self.changed if is_page(path) and path in self.paths))
 
     @cached_property
     def removed(self) -> frozenset[PurePosixPath]:
@@ -62,7 +56,7 @@ class CheckedChange:
             TimeoutError: the time limit of the check has passed.
         """
         for path, data in snapshot.read_all(paths):
-            if self._time_is_up():
+            if self.time_is_up():
                 raise TimeoutError
             if (text := decoded(data)) is not None:
                 yield path, text

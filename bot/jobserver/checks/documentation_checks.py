@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -25,34 +26,27 @@ _BUDGET_S = 60.0
 """The time for the check of links; the largest known documentation takes a few seconds."""
 
 
+@dataclass(frozen=True)
 class DocumentationChecks:
     """Implements `Checks`. `commands` are the team's own, each a program with its arguments; `program` runs them."""
 
-    def __init__(
-        self,
-        program: CheckProgram,
-        checkers: RepositoryCheckers,
-        commands: Collection[tuple[str, ...]] = (),
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._program = program
-        self._checkers = checkers
-        self._commands = tuple(commands)
-        self._monotonic = monotonic
+    program: CheckProgram
+    checkers: RepositoryCheckers
+    commands: Collection[tuple[str, ...]] = ()
+    monotonic: Callable[[], float] = time.monotonic
 
     async def run(
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
-        until = self._monotonic() + _BUDGET_S
-        change = CheckedChange(before, after, changed, time_is_up=lambda: self._monotonic() > until)
+        until = self.monotonic() + _BUDGET_S
+        change = CheckedChange(before, after, changed, time_is_up=lambda: self.monotonic() > until)
         checks: list[tuple[str, Check]] = [(links.NAME, partial(asyncio.to_thread, _broken_links, change))]
-        checks += await self._checkers.applying(change, copy)
-        checks += [(command[0], partial(self._command, command, copy)) for command in self._commands]
+        checks += await self.checkers.applying(change, copy)
+        checks += [(command[0], partial(self._command, command, copy)) for command in self.commands]
         return tuple([await _result(name, check) for name, check in checks])
 
     async def _command(self, command: tuple[str, ...], copy: Path) -> list[str]:
-        done = await self._program.run(command, copy)
+        done = await self.program.run(command, copy)
         if done.exit_code == 0:
             return []
         lines = [line for line in (*done.output.splitlines(), *done.refused) if line.strip()][-_LAST_LINES:]

@@ -150,19 +150,6 @@ class PullRequestTable:
 
 
 def _from_row(row: aiosqlite.Row) -> PullRequestRow:
-    ended_at = row["ended_at"]
-    return PullRequestRow(
-        number=row["number"],
-        branch=row["branch"],
-        base=row["base"],
-        title=row["title"],
-        description=row["description"],
-        state=PullRequestState(row["state"]),
-        base_commit=row["base_commit"],
-        head_commit=row["head_commit"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        ended_at=datetime.fromisoformat(ended_at) if ended_at else None,
-        ended_by=row["ended_by"],
-        requested_by=row["requested_by"],
-        request_url=row["request_url"],
-    )
+    created_at, ended_at = (row[name] and datetime.fromisoformat(row[name]) for name in ("created_at", "ended_at"))
+    state = PullRequestState(row["state"])
+    return PullRequestRow(**{**dict(row), "created_at": created_at, "ended_at": ended_at, "state": state})
