@@ -102,7 +102,7 @@ async def model_relay(login: ModelLogin, tell_refused: Callable[[str], None]) ->
         connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
         session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar())
         async with session:
-            relay = _Relay(login, run, session, tell_refused)
+            relay = _Relay(login, run, session, tell_refused, RequestPolicy(login.api, login.model))
             server = HttpServer(
                 web.Application(middlewares=[relay.answer]),
                 request_seconds=_REQUEST_S,
@@ -128,27 +128,21 @@ def _listener(path: Path) -> socket.socket:
     return listener
 
 
+@dataclass(frozen=True)
 class _Relay:
     """Handles every request of a run, whatever its method and target."""
 
-    def __init__(
-        self,
-        login: ModelLogin,
-        run: RelayedModel,
-        session: aiohttp.ClientSession,
-        tell_refused: Callable[[str], None],
-    ) -> None:
-        self._login = login
-        self._policy = RequestPolicy(login.api, login.model)
-        self._run = run
-        self._session = session
-        self._tell_refused = tell_refused
+    login: ModelLogin
+    run: RelayedModel
+    session: aiohttp.ClientSession
+    tell_refused: Callable[[str], None]
+    policy: RequestPolicy
 
     @web.middleware
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:  # noqa: ARG002 - by name
-        if not holds_token(request.headers, self._run.token, self._login.header):
+        if not holds_token(request.headers, self.run.token, self.login.header):
             return self._refuse(request, RefusedRequest("a wrong token", "This is not the run's key."), status=401)
-        policy = self._policy
+        policy = self.policy
         route = policy.route(request.method, request.raw_path, request.headers)
         if isinstance(route, RefusedRequest):
             return self._refuse(request, route)
@@ -165,7 +159,7 @@ class _Relay:
         return await self._relayed(request, route, body)
 
     def _refuse(self, request: web.Request, refused: RefusedRequest, *, status: int = 403) -> web.Response:
-        self._tell_refused(f"its model's API ({refused.what})")
+        self.tell_refused(f"its model's API ({refused.what})")
         return self._error(request, status, refused.message)
 
     def _error(self, request: web.Request, status: int, words: str) -> web.Response:
@@ -175,19 +169,19 @@ class _Relay:
         return response
 
     async def _relayed(self, request: web.Request, route: Route, body: bytes) -> web.StreamResponse:
-        login = self._login
+        login = self.login
         seen = ModelAnswer(login.api)
         if _HAS_TOOLS.search(body) and not _COUNTS.search(route.target):
-            self._run.last = seen
+            self.run.last = seen
         try:
             key = login.key()
             headers = request_headers(request.headers)
             headers.update({**login.headers, **with_key(login.header, key), "Accept-Encoding": "identity"})
-            async with self._session.request(
+            async with self.session.request(
                 request.method, URL(login.upstream + route.target, encoded=True), headers=headers, data=body or None,
                 allow_redirects=False, proxy=proxy_for(login.upstream),
             ) as answer:  # fmt: skip
-                self._run.requests += 1
+                self.run.requests += 1
                 return await self._passed_on(request, answer, key, seen)
         except ConfigError as error:
             seen.fault = f"{RELAY} has no key: {error}"
@@ -221,7 +215,7 @@ class _Relay:
             seen.finish(has_events=answer.content_type == "text/event-stream")
             await response.write_eof()
         finally:
-            self._run.add(seen.tokens)
+            self.run.add(seen.tokens)
         return response
 
 

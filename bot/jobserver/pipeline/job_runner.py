@@ -5,6 +5,7 @@ import contextlib
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -42,6 +43,7 @@ class Executor(Protocol):
         ...
 
 
+@dataclass
 class JobRunner:
     """Runs a task for every job that has work.
 
@@ -51,39 +53,32 @@ class JobRunner:
     to an active job, which may answer a question. `retry_pause` is in seconds.
     """
 
-    def __init__(
-        self,
-        queue: InstructionQueue,
-        executor: Executor,
-        *,
-        max_concurrent_jobs: int,
-        arrived: Callable[[str], None] = lambda _: None,
-        retry_pause: float = _RETRY_S,
-        counts: RunCounts | None = None,
-    ) -> None:
-        self._counts = counts or RunCounts()
-        self._queue = queue
-        self._executor = executor
-        self._arrived = arrived
-        self._retry_pause = retry_pause
-        self._slots = asyncio.Semaphore(max_concurrent_jobs)
-        # Instructions that may have killed the server run one at a time, so that only the culprit is blamed.
-        self._suspects = asyncio.Lock()
-        self._tasks = BackgroundTasks()
-        self._running: set[str] = set()
-        self._woken_while_running: set[str] = set()
-        self._executing: dict[int, asyncio.Task[Outcome]] = {}
-        self._is_stopping = False
+    queue: InstructionQueue
+    executor: Executor
+    max_concurrent_jobs: int
+    arrived: Callable[[str], None] = lambda _: None
+    retry_pause: float = _RETRY_S
+    counts: RunCounts = field(default_factory=RunCounts)
+    # Instructions that may have killed the server run one at a time, so that only the culprit is blamed.
+    _suspects: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _tasks: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
+    _running: set[str] = field(default_factory=set, init=False)
+    _woken_while_running: set[str] = field(default_factory=set, init=False)
+    _executing: dict[int, asyncio.Task[Outcome]] = field(default_factory=dict, init=False)
+    _is_stopping: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.max_concurrent_jobs)
 
     async def start(self) -> None:
-        for job_id in await self._queue.requeue_interrupted():
+        for job_id in await self.queue.requeue_interrupted():
             self.wake(job_id)
 
     def wake(self, job_id: str) -> None:
         """Has the job's queue processed soon; safe to call at any time."""
         if job_id in self._running:
             self._woken_while_running.add(job_id)
-            self._arrived(job_id)
+            self.arrived(job_id)
             return
         self._running.add(job_id)
         task = self._tasks.spawn(self._run_job(job_id), name=f"the queue of job {job_id}")
@@ -111,12 +106,12 @@ class JobRunner:
     async def _run_job(self, job_id: str) -> None:
         async with self._slots:
             while not self._is_stopping:
-                instruction = await self._retry_database(partial(self._queue.next_instruction, job_id))
+                instruction = await self._retry_database(partial(self.queue.next_instruction, job_id))
                 if instruction is None:
                     return
                 with log_context(LogContext(instruction.request_id, instruction.job_id)):
                     outcome = await self._outcome(instruction)
-                await self._retry_database(partial(self._queue.finish, instruction, outcome))
+                await self._retry_database(partial(self.queue.finish, instruction, outcome))
 
     async def _outcome(self, instruction: Instruction) -> Outcome:
         name = f"instruction {instruction.number}"
@@ -131,44 +126,44 @@ class JobRunner:
                 await self._release(instruction)
                 raise
             logger.info("%s was stopped", name)
-            self._counts.ended(RunEnd.STOPPED)
+            self.counts.ended(RunEnd.STOPPED)
             return Outcome()
         except JobServerError as error:
             logger.warning("%s failed: %s", name, error)
-            self._counts.ended(RunEnd.FAILED)
+            self.counts.ended(RunEnd.FAILED)
             question = error.question if isinstance(error, BudgetUsedUpError) else ""
             failure = shortened(str(error), MAX_REASON) or type(error).__name__
             return Outcome(failure=failure, details=JobDetails(question=question or None))
         except Exception as error:
             logger.exception("%s failed unexpectedly", name)
-            self._counts.ended(RunEnd.CRASHED)
+            self.counts.ended(RunEnd.CRASHED)
             return Outcome(failure=_unexpected(error))
         finally:
             del self._executing[instruction.number]
         link = f": {outcome.pr_link}" if outcome.pr_link else ""
         end = RunEnd.FAILED if outcome.failure else RunEnd.DONE
         logger.info("%s %s%s", name, end, link)
-        self._counts.ended(end)
+        self.counts.ended(end)
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:
         is_first = instruction.attempts <= 1
-        if await self._retry_database(partial(self._queue.is_stopped, instruction)):
-            return Outcome() if is_first else await self._executor.finish_pushed(instruction)
+        if await self._retry_database(partial(self.queue.is_stopped, instruction)):
+            return Outcome() if is_first else await self.executor.finish_pushed(instruction)
         if instruction.attempts > MAX_ATTEMPTS:
             raise EditError(
                 f"The job server ended unexpectedly {MAX_ATTEMPTS} times while it worked on this, so it will not try "
                 "again. Its log may say why; a smaller request may succeed."
             )
         if is_first:
-            return await self._executor.execute(instruction)
+            return await self.executor.execute(instruction)
         async with self._suspects:
-            return await self._executor.execute(instruction)
+            return await self.executor.execute(instruction)
 
     async def _release(self, instruction: Instruction) -> None:
         # If this cannot be written, the attempt counts, as after a crash.
         with contextlib.suppress(sqlite3.Error):
-            await self._queue.release(instruction)
+            await self.queue.release(instruction)
 
     async def _retry_database(self, transaction: Callable[[], Awaitable[T]]) -> T:
         """Retries until it succeeds: a locked database or a full disk must not lose finished work."""
@@ -180,7 +175,7 @@ class JobRunner:
                 if not has_failed:
                     logger.warning("the job table cannot be written (%s); trying again until it can", error)
                 has_failed = True
-                await asyncio.sleep(self._retry_pause)
+                await asyncio.sleep(self.retry_pause)
 
 
 def _unexpected(error: Exception) -> str:

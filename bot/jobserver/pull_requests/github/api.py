@@ -22,7 +22,6 @@ from bot.jobserver.pull_requests.github.errors import (
 )
 from bot.jobserver.text import one_line
 from bot.runtime.backoff import Backoff
-from bot.runtime.clock import SteadyClock
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 
 LONGEST_PATIENCE_S = 60.0
@@ -103,34 +102,6 @@ def _until_reset(reset: str, now: float) -> float:
     return min(max(seconds, 0.0), LONGEST_WAIT) + 1.0 if math.isfinite(seconds) else _UNSAID_S
 
 
-class GitHubPause:
-    """Delays all calls while a rate limit lasts, since GitHub may ban clients that continue."""
-
-    def __init__(self, *, now: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
-        self._now = now
-        self._sleep = sleep
-        self._until = 0.0
-
-    def hold(self, seconds: float) -> None:
-        self._until = max(self._until, self._now() + seconds)
-
-    async def wait(self, patience: float) -> float:
-        """Waits until calls may be made, and returns what is left of `patience`; both are in seconds.
-
-        Raises:
-            BusyError: the rate limit lasts longer.
-        """
-        while (seconds := self._until - self._now()) > 0:
-            if seconds > patience:
-                raise BusyError(f"GitHub lets nothing through until {self._shown_end()}: it limits the rate of calls")
-            await self._sleep(seconds)
-            patience -= seconds
-        return patience
-
-    def _shown_end(self) -> str:
-        return f"{datetime.fromtimestamp(math.ceil(self._until / 60) * 60, UTC):%H:%M} UTC"
-
-
 @dataclass(frozen=True)
 class Call:
     """One call. `variables` are filled into `path`; `body` is sent as JSON; `is_repeatable` if it is idempotent."""
@@ -147,24 +118,16 @@ class Call:
         return _VARIABLE.sub(lambda match: quote(self.variables[match[1]], safe=""), self.path)
 
 
+@dataclass
 class GitHubRestApi:
-    """Makes calls with retries."""
+    """Makes calls with retries. All wait while a rate limit lasts, since GitHub may ban clients that continue."""
 
-    def __init__(
-        self,
-        transport: GitHubTransport,
-        api_url: str,
-        *,
-        now: Callable[[], float] | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        jitter: Callable[[], float] = random.random,
-    ) -> None:
-        self.url = api_url
-        self.now = now or SteadyClock().now
-        self.sleep = sleep
-        self._jitter = jitter
-        self._transport = transport
-        self._gate = GitHubPause(now=self.now, sleep=sleep)
+    transport: GitHubTransport
+    url: str
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+    _held_until: float = field(default=0.0, init=False)
 
     async def call(self, call: Call, bearer: str) -> Any:
         """Makes a call with a token, or with an App's own JWT. Returns parsed JSON.
@@ -174,7 +137,7 @@ class GitHubRestApi:
         """
         failures, patience = 0, LONGEST_PATIENCE_S
         while True:
-            patience = await self._gate.wait(patience)
+            patience = await self._wait(patience)
             try:
                 return await self._call_once(call, bearer)
             except _RateLimitedError:
@@ -188,11 +151,25 @@ class GitHubRestApi:
                 await self.pause(failures)
 
     async def pause(self, failures: int) -> None:
-        await self.sleep(BACKOFF.delay(failures, jitter=self._jitter()))
+        await self.sleep(BACKOFF.delay(failures, jitter=self.jitter()))
+
+    async def _wait(self, patience: float) -> float:
+        """Waits until calls may be made, and returns what is left of `patience`; both are in seconds.
+
+        Raises:
+            BusyError: the rate limit lasts longer.
+        """
+        while (seconds := self._held_until - self.now()) > 0:
+            if seconds > patience:
+                end = datetime.fromtimestamp(math.ceil(self._held_until / 60) * 60, UTC)
+                raise BusyError(f"GitHub lets nothing through until {end:%H:%M} UTC: it limits the rate of calls")
+            await self.sleep(seconds)
+            patience -= seconds
+        return patience
 
     async def _call_once(self, call: Call, bearer: str) -> Any:
         try:
-            answer = await self._transport.send(call.method, call.filled_path, bearer, call.body)
+            answer = await self.transport.send(call.method, call.filled_path, bearer, call.body)
         except NoGitHubAnswerError as error:
             if error.is_unreadable:
                 raise UncertainError(NOT_UNDERSTOOD) from None
@@ -210,7 +187,7 @@ class GitHubRestApi:
         status, said = answer.status, answer.said
         seconds = seconds_to_wait(status, said, answer.headers, now=self.now())
         if seconds is not None:
-            self._gate.hold(seconds)
+            self._held_until = max(self._held_until, self.now() + seconds)
             return _RateLimitedError("GitHub limits the rate of calls: try again later", status=status, said=said)
         return RefusedError(refusal(call.purpose, status, said, answer.headers), status=status, said=said)
 

@@ -21,6 +21,7 @@ from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.repository.credentials import remove_abandoned
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.github import GitHubAddress
+from bot.runtime.clock import SteadyClock
 
 _PUBLIC_API = "https://api.github.com"
 
@@ -57,7 +58,7 @@ async def connect(
     remove_abandoned()
     url = settings.github_api_url or address.api_url
     async with aiohttp.ClientSession(trust_env=True) as session:
-        api = GitHubRestApi(GitHubClient(session, url), url, now=now, sleep=sleep)
+        api = GitHubRestApi(GitHubClient(session, url), url, now or SteadyClock().now, sleep)
         yield _connection(settings, address, api)
 
 
