@@ -38,7 +38,7 @@ from bot.jobserver.pipeline.propose import retry_forever
 from bot.jobserver.pipeline.pull_request_states import PullRequestStates
 from bot.jobserver.pipeline.retention import JobCleanup
 from bot.jobserver.pipeline.tools import Tools
-from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
+from bot.jobserver.pull_requests.github.connection import connect
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, open_local_pull_requests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
@@ -103,9 +103,12 @@ class Composition:
         local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         metrics = self._count(InstructionQueue(database, now=_now))
-        uploads = UploadStore(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
+        space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
+        uploads = UploadStore(database, uploads_folder(self._data), space, now=_now)
         await uploads.prepare()
-        keeper = _pull_requests(settings, github, local, base.name)
+        keeper: PullRequests = local
+        if github and settings.pull_requests == "github":
+            keeper = github.pull_requests(base.name)
         runner = await self._start_runner(mirror, base, keeper, database, uploads)
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
         shown = displayed_repository(settings.repository)
@@ -246,16 +249,6 @@ class Composition:
         program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
         checkers = CheckProgram(sandbox, self._limits, ListedEgress(), min(time_limit, _CHECKER_S))
         return DocumentationChecks(program, RepositoryCheckers(checkers), settings.checks)
-
-
-def _pull_requests(
-    settings: JobServerSettings, github: GitHubConnection | None, local: LocalPullRequests, base: str
-) -> PullRequests:
-    return github.pull_requests(base) if github and settings.pull_requests == "github" else local
-
-
-def _upload_limits(settings: JobServerSettings) -> UploadLimits:
-    return UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
 
 
 async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> BaseBranch:

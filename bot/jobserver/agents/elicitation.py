@@ -172,12 +172,8 @@ def _with_free_form(fields: Sequence[FormField]) -> Iterator[FormField]:
         companion = next((name for name in _companions(field) if name in texts), "")
         if companion:
             yield replace(field, free_form_field=companion, shown=field.shown.model_copy(update={"own_words": True}))
-        elif not (field.name in texts and _is_companion(field.name, fields)):
+        elif not (field.name in texts and any(field.name in _companions(each) for each in fields)):
             yield field
-
-
-def _is_companion(name: str, fields: Sequence[FormField]) -> bool:
-    return any(name in _companions(field) for field in fields)
 
 
 def _companions(field: FormField) -> list[str]:

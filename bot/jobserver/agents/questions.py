@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 
 from acp.schema import (
     AcceptElicitationResponse,
@@ -91,8 +90,11 @@ class Questions:
         await asyncio.gather(*self._open, return_exceptions=True)
 
     async def _answered(self, form: Form) -> CreateElicitationResponse:
-        question = _question(form, self._redact)
-        asking = asyncio.ensure_future(self._progress.ask(question, partial(_is_answer, form)))
+        fields = tuple(field.shown.with_words(self._redact) for field in form.fields)
+        question = Question(self._redact(form.in_words()), fields)
+        asking = asyncio.ensure_future(
+            self._progress.ask(question, lambda reply: form_content(form, reply) is not None)
+        )
         self._open.add(asking)
         try:
             reply = await asking
@@ -109,11 +111,3 @@ class Questions:
             return DeclineElicitationResponse(action="decline")
         self.has_answer = True
         return AcceptElicitationResponse(action="accept", content=content)
-
-
-def _question(form: Form, redact: Redactor) -> Question:
-    return Question(redact(form.in_words()), tuple(field.shown.with_words(redact) for field in form.fields))
-
-
-def _is_answer(form: Form, reply: str) -> bool:
-    return form_content(form, reply) is not None

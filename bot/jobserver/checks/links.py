@@ -61,15 +61,11 @@ def _broken(snapshot: Snapshot, texts: Iterable[tuple[PurePosixPath, str]]) -> I
 
 def _links(text: str) -> Iterator[tuple[int, str]]:
     """Yields the targets of links and images outside code and comments, each with its line, from 1."""
-    text = UNREAD.sub(_line_ends, text)
+    text = UNREAD.sub(lambda found: "\n" * found[0].count("\n"), text)
     line, position = 1, 0
     for found in _TARGET.finditer(text):
         line, position = line + text.count("\n", position, found.start()), found.start()
         yield line, next(filter(None, found.groups()))
-
-
-def _line_ends(found: re.Match[str]) -> str:
-    return "\n" * found[0].count("\n")
 
 
 def _file(page: PurePosixPath, target: str) -> PurePosixPath | None:

@@ -4,7 +4,6 @@ Source: GitHub's documentation, "Workflow syntax: on" and its "Filter pattern ch
 """
 
 import re
-from collections.abc import Mapping
 
 import yaml
 
@@ -29,12 +28,9 @@ def starts_at_push(text: str, branch: str) -> bool:
         raise ValueError("it is not YAML") from error
     if not isinstance(workflow, dict):
         raise ValueError("it is not a list of keys with values")  # noqa: TRY004 (of the text, not of an argument)
-    events = _events(workflow.get("on"))
+    on = workflow.get("on")
+    events = on if isinstance(on, dict) else dict.fromkeys(map(str, on) if isinstance(on, list) else [str(on)])
     return bool({"create", "delete"}.intersection(events)) or ("push" in events and _takes(events["push"], branch))
-
-
-def _events(on: object) -> Mapping[str, object]:
-    return on if isinstance(on, dict) else dict.fromkeys(map(str, on) if isinstance(on, list) else [str(on)])
 
 
 def _takes(filters: object, branch: str) -> bool:

@@ -1,4 +1,4 @@
-"""The interfaces that the executor uses: a scan before each push, and the masking of texts."""
+"""The interfaces that the pipeline uses: a scan before each push, and the masking of texts."""
 
 from dataclasses import dataclass
 from typing import Protocol

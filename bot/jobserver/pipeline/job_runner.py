@@ -137,7 +137,8 @@ class JobRunner:
         except Exception as error:
             logger.exception("%s failed unexpectedly", name)
             self.counts.ended(RunEnd.CRASHED)
-            return Outcome(failure=_unexpected(error))
+            kind = type(error).__name__
+            return Outcome(failure=f"Something unexpected went wrong in the job server ({kind}). Its log says what.")
         finally:
             del self._executing[instruction.number]
         link = f": {outcome.pr_link}" if outcome.pr_link else ""
@@ -176,7 +177,3 @@ class JobRunner:
                     logger.warning("the job table cannot be written (%s); trying again until it can", error)
                 has_failed = True
                 await asyncio.sleep(self.retry_pause)
-
-
-def _unexpected(error: Exception) -> str:
-    return f"Something unexpected went wrong in the job server ({type(error).__name__}). Its log says what."

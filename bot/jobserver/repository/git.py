@@ -181,7 +181,7 @@ class Git:
             raise GitError("git cannot be started: is it installed?") from error
         except subprocesses.ProcessTimeoutError:
             raise GitError(f"git {arguments[0]} took longer than ten minutes") from None
-        words = self._without_address(printable(_text(errors)))
+        words = printable(_text(errors)).replace(self.address, "the repository")
         return GitResult(exit_code, _text(output), words, output.is_complete)
 
     def command(
@@ -285,9 +285,6 @@ class Git:
         if not is_branch_name(branch):
             raise GitError("this is not a branch name")
         return f"refs/heads/{branch}"
-
-    def _without_address(self, text: str) -> str:
-        return text.replace(self.address, "the repository")
 
 
 def printable(text: str) -> str:
