@@ -1,7 +1,8 @@
 """Checks out files for an editor and takes its changes back, without giving it access to a git directory."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -88,19 +89,20 @@ class WorkingCopy:
         closed = fixed | links
         return [
             path
-            for path in await self._differing()
+            for path in await self._differing(before)
             if not removed.covers(path)
             and path not in fixed
             and not closed.intersection(path.parents)
             and not (path in links and (self._directory / path).exists())  # a link is a small text file there
         ]
 
-    async def _differing(self) -> list[PurePosixPath]:
+    async def _differing(self, before: TreeListing) -> list[PurePosixPath]:
         """Returns the files whose contents differ from the index, which has no times yet, and the new ones."""
         contents_only = ("-c", "core.fileMode=false")
         await self._run(*contents_only, "update-index", "-q", "--refresh")
         known = await self._run(*contents_only, "diff-files", "-z", "--name-only", "--no-renames")
-        return _paths(known + await self._run("ls-files", "-z", "--others"))
+        there = await asyncio.to_thread(lambda: list(_files_in(self._directory)))
+        return [*_paths(known), *(path for path in there if path not in before.entries)]
 
     async def _ignored(self, changed: Collection[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
         """Returns the new files that match a .gitignore."""
@@ -199,6 +201,12 @@ class WorkingCopy:
             "GIT_WORK_TREE": str(self._directory),
             "GIT_INDEX_FILE": str(self._index),
         }
+
+
+def _files_in(directory: Path) -> Iterator[PurePosixPath]:
+    for folder, _, names in os.walk(directory):
+        inside = PurePosixPath(Path(folder).relative_to(directory).as_posix())
+        yield from (inside / name for name in names)
 
 
 def _paths(output: str) -> list[PurePosixPath]:
