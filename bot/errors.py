@@ -137,8 +137,8 @@ class ChatUnreachable(ChatError):
 
 class ChatRateLimited(ChatUnreachable):
     """429 or the equivalent error code; or the call was not sent, because our share of calls is used up for now. The
-    call waits for its turn, at least `retry_after` seconds (30 if Slack does not say), which is neither a failure of
-    Slack nor an attempt. `method` is the Slack method that is limited, empty if unknown.
+    call waits for its turn, at least `retry_after` seconds (thirty if Slack does not say), which is neither a failure
+    of Slack nor an attempt. `method` is the Slack method that is limited, empty if unknown.
     """
 
     retry_after: float

@@ -16,7 +16,7 @@ from aiohttp import web
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of, clients_of
 from bot.app.edges import Edges, open_edges
-from bot.app.metrics.readings import Readings, free_bytes
+from bot.app.metrics.counts import Readings, free_bytes
 from bot.app.settings.config import Config
 from bot.app.startup import token_refused
 from bot.domain.jobs.poll_pace import Polling

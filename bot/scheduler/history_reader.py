@@ -32,8 +32,7 @@ from bot.notices.notice import NewNotice
 from bot.notices.questions import StopAsked
 from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
 from bot.runtime.log_context import LogContext
-from bot.scheduler.slack_worker import SlackWorker
-from bot.scheduler.worker import NOTHING, DueWork, WorkerSettings
+from bot.scheduler.worker import NOTHING, DueWork, SlackWorker, WorkerSettings
 from bot.store.transaction import Store, Transaction
 from bot.store.upkeep.gaps import ClaimedGap
 

@@ -7,8 +7,7 @@ from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_f
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected
 from bot.ports.slack import HomeViews, Members
 from bot.runtime.health.report import ComponentStatus
-from bot.scheduler.slack_worker import SlackWorker
-from bot.scheduler.worker import NOTHING, WorkerSettings
+from bot.scheduler.worker import NOTHING, SlackWorker, WorkerSettings
 from bot.store.people import ClaimedHome
 from bot.store.transaction import RequestTransaction, Store
 

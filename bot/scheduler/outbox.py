@@ -42,9 +42,8 @@ from bot.notices.notice import CARD_CHANGED, CardChanged, Delivery, ReactionChan
 from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
 from bot.ports.slack import ChannelReader, Chat
 from bot.runtime.log_context import LogContext
-from bot.scheduler.slack_worker import SlackWorker
 from bot.scheduler.whole_answers import WholeAnswers
-from bot.scheduler.worker import WorkerSettings, about, left_by_delivering
+from bot.scheduler.worker import SlackWorker, WorkerSettings, about, left_by_delivering
 from bot.service.delivery import card_posted, give_up
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.transaction import OutboxTransaction, Store

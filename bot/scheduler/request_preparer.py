@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from bot.domain.context.fetched_parts import ThreadPart
 from bot.domain.jobs.stopping import is_at_work
 from bot.domain.people.members import Preference
 from bot.domain.people.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
@@ -44,8 +43,7 @@ from bot.scheduler.preparing.slack_reading import (
     RequestFacts,
     person_and_place,
 )
-from bot.scheduler.slack_worker import SlackWorker
-from bot.scheduler.worker import ANYTHING, DueWork, WorkerSettings, about, left_by_preparing
+from bot.scheduler.worker import ANYTHING, DueWork, SlackWorker, WorkerSettings, about, left_by_preparing
 from bot.service.action_terms import ActionTerms
 from bot.service.actions import carry_out, writer_of
 from bot.service.end_start import stop_unsent
@@ -206,9 +204,6 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             of_person=preference.project,
         )
 
-    async def _part_of_thread(self, tx: RequestTransaction, thread: Thread, request: Request) -> ThreadPart | None:
-        return part_of_thread(thread, request, self._mode(thread), await tx.requests.on_their_way(thread.id))
-
     def _mode(self, thread: Thread) -> ReplyMode:
         return mode_of(thread, self._projects.channel(thread.channel_id).replies)
 
@@ -306,7 +301,9 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
         edited = item.request.attachments != request.attachments
         gathered = found.gathered is not None  # nothing is gathered without a project
-        read_on = gathered and found.part != await self._part_of_thread(tx, thread, request)
+        read_on = gathered and found.part != part_of_thread(
+            thread, request, self._mode(thread), await tx.requests.on_their_way(thread.id)
+        )
         if edited or read_on or project_of(now_for) != project_of(found.route):
             await tx.requests.settle(request.id, RequestState.RECEIVED)  # the results no longer apply
         elif request.kind is RequestKind.FOLLOW_UP:

@@ -101,11 +101,14 @@ class RetentionSweeper:
 
     async def sweep(self) -> int:
         """Deletes everything that is old; returns how many jobs."""
-        removed = await self._in_batches(self._delete_jobs)
+        kept = self._days * DAY
+        removed = await self._in_batches(
+            lambda limit, tx: tx.retention.delete_finished(before=tx.now - kept, limit=limit)
+        )
         for kind, age in self._ages.items():
-            await self._in_batches(partial(self._delete_old, kind, age))
-        for delete in (self._delete_held, self._delete_channel_ids):
-            await self._in_batches(delete)
+            await self._in_batches(partial(_delete_old, kind, age))
+        await self._in_batches(_delete_held)
+        await self._in_batches(lambda limit, tx: tx.retention.delete_channel_ids(before=tx.now - kept, limit=limit))
         return removed
 
     async def _in_batches(self, delete: Deletion) -> int:
@@ -124,18 +127,14 @@ class RetentionSweeper:
         began = self._monotonic()
         return await delete(size, tx), self._monotonic() - began
 
-    async def _delete_jobs(self, limit: int, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_finished(before=tx.now - self._days * DAY, limit=limit)
 
-    async def _delete_old(self, kind: OldRows, age: float, limit: int, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_old(kind, before=tx.now - age, limit=limit)
+async def _delete_old(kind: OldRows, age: float, limit: int, tx: UpkeepTransaction) -> int:
+    return await tx.retention.delete_old(kind, before=tx.now - age, limit=limit)
 
-    async def _delete_held(self, limit: int, tx: UpkeepTransaction) -> int:
-        held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=limit)
-        for thread_id, person_id in sorted({(each.thread_id, each.person_id) for each in held}):
-            told = ActionAnswered(person_id, ActionAnswer.HELD_EXPIRED)
-            await tx.notices.add(thread_id, NewNotice(ActionAnswered.key_of_expiry(person_id, tx.now), told))
-        return len(held)
 
-    async def _delete_channel_ids(self, limit: int, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_channel_ids(before=tx.now - self._days * DAY, limit=limit)
+async def _delete_held(limit: int, tx: UpkeepTransaction) -> int:
+    held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=limit)
+    for thread_id, person_id in sorted({(each.thread_id, each.person_id) for each in held}):
+        told = ActionAnswered(person_id, ActionAnswer.HELD_EXPIRED)
+        await tx.notices.add(thread_id, NewNotice(ActionAnswered.key_of_expiry(person_id, tx.now), told))
+    return len(held)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.domain.jobs.poll_pace import Polling
@@ -13,7 +13,7 @@ from bot.domain.threads.reply_rules import ReplyModes
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, PastMessages, SlackReading
 from bot.runtime.clock import Clock, SteadyClock
-from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
+from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
@@ -53,7 +53,6 @@ class SchedulerSettings:
         max_polls: Polls in progress at a time.
         variables: What the environment says.
         recovery: How long calls have to succeed before an outage is over.
-        outages: Those of Slack and the job APIs, by their names.
         masker: Masks secrets in the context of requests.
         slack_limits: Slack's rate limits.
         bot_user_id: Our own id in Slack.
@@ -67,44 +66,9 @@ class SchedulerSettings:
     max_polls: int
     variables: SchedulerVariables
     recovery: float = RECOVERY_SECONDS
-    outages: dict[str, Outage] = field(default_factory=dict)
     masker: SecretMasker = field(default_factory=SecretMasker)
     slack_limits: SlackLimits = SLACK_LIMITS
     bot_user_id: str = ""
-
-    def for_job_api(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
-        """Returns the settings of the workers that call the job API."""
-        lease, call_timeout = self.job_api_timeout + LEASE_MARGIN, self.job_api_timeout + 1
-        return self._worker(clock, on_commit, lease=lease, call_timeout=call_timeout)
-
-    def for_uploads(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
-        """Returns the settings of the worker that copies files from Slack to the job API."""
-        call_timeout = READ_SECONDS + self.job_api_timeout + 1
-        lease = READ_SECONDS + self.job_api_timeout + LEASE_MARGIN
-        return self._worker(clock, on_commit, lease=lease, call_timeout=call_timeout)
-
-    def for_preparing(self) -> PreparerSettings:
-        """Returns the preparer's settings."""
-        return PreparerSettings(
-            self.rules, self.projects, self.polling, self.variables.merge_seconds, masker=self.masker
-        )
-
-    def for_chat(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
-        """Returns the settings of the workers that call Slack."""
-        return self._worker(clock, on_commit, lease=CHAT_LEASE, call_timeout=CHAT_CALL_TIMEOUT)
-
-    def _worker(
-        self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None], *, lease: float, call_timeout: float
-    ) -> WorkerSettings:
-        return WorkerSettings(
-            self.owner,
-            clock,
-            lease,
-            call_timeout,
-            on_commit,
-            recovery=self.recovery,
-            outages=self.outages,
-        )
 
 
 @dataclass(frozen=True)
@@ -138,8 +102,12 @@ class Scheduler:
     def __init__(
         self, settings: SchedulerSettings, edges: SchedulerEdges, *, parts: Callable[[], Iterable[ComponentStatus]]
     ) -> None:
-        clock, store, job_api = SteadyClock(), edges.store, edges.job_api
-        calls = settings.for_job_api(clock, self._wake)
+        clock, store, job_api, timeout = SteadyClock(), edges.store, edges.job_api, settings.job_api_timeout
+        chat = WorkerSettings(
+            settings.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, self._wake, recovery=settings.recovery
+        )
+        calls = replace(chat, lease=timeout + LEASE_MARGIN, call_timeout=timeout + 1)
+        upload = replace(calls, lease=calls.lease + READ_SECONDS, call_timeout=calls.call_timeout + READ_SECONDS)
         polling, posts = settings.polling, settings.projects.posts
         modes, limits = settings.projects.replies, settings.slack_limits
         rereader = self._rereader(edges, modes, clock)
@@ -157,11 +125,12 @@ class Scheduler:
             posts=posts,
             projects=settings.projects.names,
         )
-        chat, preparing = settings.for_chat(clock, self._wake), settings.for_preparing()
+        preparing = PreparerSettings(
+            settings.rules, settings.projects, polling, settings.variables.merge_seconds, masker=settings.masker
+        )
         preparer = RequestPreparer(
             store, chat, preparing, reading=edges.reading, rereader=rereader, job_api=job_api, people=edges.people
         )
-        upload = settings.for_uploads(clock, self._wake)
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
         outbox = Outbox(

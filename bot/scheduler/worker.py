@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from bot.domain.requests.request import log_id
 from bot.domain.threads.thread import Thread
-from bot.errors import StoreError, StoreUnavailable
+from bot.errors import ChatUncertain, StoreError, StoreUnavailable
 from bot.notices.notice import Delivery
 from bot.runtime.clock import Clock
 from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage
@@ -59,6 +59,7 @@ def left_by_delivering(item: ClaimedNotice) -> frozenset[DueWork]:
 
 
 Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 RECORD_RETRY = 1.0
 """Seconds before recording a result is tried again."""
@@ -302,3 +303,31 @@ class Worker(ABC, Generic[Item]):
         pause = not_before - asyncio.get_running_loop().time()
         if pause > 0 and not self._stopping:
             await asyncio.sleep(pause)
+
+
+class SlackWorker(Worker[Item]):
+    """A worker that calls Slack, and tells its own failures from Slack's. Its status in the health shows both."""
+
+    def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int, at_once: int | None = None) -> None:
+        super().__init__(store, settings, concurrency=concurrency, at_once=at_once)
+        self._slack = settings.outage_of("Slack")
+
+    def record_answer(self) -> None:
+        """Records that Slack answers."""
+        self._slack.record_success(by=self.name)
+
+    def record_no_answer(self, reason: object, *, retry_after: float | None = None) -> None:
+        """Records that Slack fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
+        self._slack.record_failure(reason, by=self.name, retry_after=retry_after)
+
+    def status(self) -> ComponentStatus:
+        """Returns whether the worker makes progress."""
+        return max(super().status(), self._slack.status(self.name, by=self.name), key=ComponentStatus.severity)
+
+    async def bounded(self, call: Awaitable[Answer]) -> Answer:
+        """Awaits a call of Slack, for as long as one may take. Raises ChatError."""
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                return await call
+        except TimeoutError:
+            raise ChatUncertain("no answer in time") from None

@@ -56,7 +56,8 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
     if isinstance(message, CardChanged):
         await tx.homes.changed(thread.requester_id, due_in=0.0)  # Home shows what the card cannot
         if thread.card_ts is None:
-            await _call_off(tx, thread, _card_not_posted(thread, given_up), modes)
+            told = CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
+            await _call_off(tx, thread, told, modes)
     elif thread.card_ts is None and _tells_nothing_new(message):
         return  # its person was told that the job has no card, and does not go on
     elif not isinstance(message, ReactionChanged | ToPerson | Introduction) and message.delivery is Delivery.POST:
@@ -72,10 +73,6 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
     if thread.ts is None:
         await _record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), modes)
     await tx.notices.add(thread.id, NewNotice(CardNotPosted.KEY, message))
-
-
-def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
-    return CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
 
 
 def _tells_nothing_new(message: NoticeContent) -> bool:

@@ -106,7 +106,9 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
     first = await tx.requests.get(request_id(written.source_key))
     if first is not None:
         if written.way_in is WayIn.BUTTON:
-            answer = ActionAnswered(written.person.id, _answer_again(first))
+            rejected = first.state is RequestState.REJECTED
+            again = ActionAnswer.SEE_THREAD if rejected else ActionAnswer.ALREADY_ACCEPTED
+            answer = ActionAnswered(written.person.id, again)
             await tx.notices.add(first.thread_id, NewNotice(NoticeKey(written.source_key), answer))
         return
     if thread.state.people.muted_by:
@@ -123,7 +125,3 @@ def _written_follow_up(tx: RecordingTransaction, thread: Thread, written: Writte
     person, text, way_in = written.person, written.text, written.way_in
     request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)
     return replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now)
-
-
-def _answer_again(first: Request) -> ActionAnswer:
-    return ActionAnswer.SEE_THREAD if first.state is RequestState.REJECTED else ActionAnswer.ALREADY_ACCEPTED

@@ -91,7 +91,8 @@ async def choose_project(
     """Chooses or changes the project of a job; without a name, asks for it."""
     start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
     if start is not None and not action.text:
-        await ask_for_project(tx, thread, action, _offered(thread, terms.projects.names))
+        others = tuple(name for name in terms.projects.names if name != thread.project)
+        await ask_for_project(tx, thread, action, ProjectQuestion(others, current=thread.project))
         return None
     if start is None or project is None:
         return ActionAnswer.PROJECT_SETTLED
@@ -137,11 +138,6 @@ class ProjectQuestion:
     names: tuple[str, ...]
     said: str = ""
     current: str = ""
-
-
-def _offered(thread: Thread, names: tuple[str, ...]) -> ProjectQuestion:
-    """Returns all projects except the job's own."""
-    return ProjectQuestion(tuple(name for name in names if name != thread.project), current=thread.project)
 
 
 async def ask_for_project(tx: RequestTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:

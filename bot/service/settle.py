@@ -51,7 +51,9 @@ async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: C
             await _pass_on(tx, item)
             return None
         case RequestKind.FOLLOW_UP:
-            if not (_fixed(item) or _up_to_date(item.request, item.thread)):
+            request, thread = item.request, item.thread
+            up_to_date = continues(request, thread.state.read_until) and files_reach(request, thread.project)
+            if not (_fixed(item) or up_to_date):  # gathering the context again would not give the same
                 await tx.requests.prepared(replace(item.request, state=RequestState.RECEIVED))
                 return None
             item = await _with_others(tx, item, settings)
@@ -85,11 +87,6 @@ async def _pass_on(tx: RequestTransaction, item: ClaimedRequest) -> None:
 def _fixed(item: ClaimedRequest) -> bool:
     """Returns whether the request may have arrived; then it can only be sent again unchanged."""
     return item.uncertain or item.request.uncertain
-
-
-def _up_to_date(request: Request, thread: Thread) -> bool:
-    """Returns whether gathering the context again would give the same."""
-    return continues(request, thread.state.read_until) and files_reach(request, thread.project)
 
 
 def asker_id(request: Request, thread: Thread) -> str:

@@ -199,8 +199,8 @@ class RequestQueue(Requests):
     async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
         """Returns the oldest requests that wait for their person, with the threads of their jobs; not locked."""
         rows = await self._session.rows(_WAITING_FOR, person=person_id, limit=limit)
-        readable, _ = read_each(((row[requests.c.id], row) for row in rows), _with_thread)
-        return readable
+        keyed = ((row[requests.c.id], row) for row in rows)
+        return read_each(keyed, lambda row: (request_from(row), thread_to_speak_in(row)))[0]
 
     async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
         """Merges waiting follow-ups of the thread, which is locked, into one that `owner` has claimed: each gets the
@@ -303,10 +303,6 @@ def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
     """The kind of a request that only a newer version knows, and that was recorded lately."""
     kind, recently = str(row[requests.c.kind]), now - row[requests.c.recorded_at] < PATIENCE
     return kind if recently and kind not in KNOWN_KINDS else None
-
-
-def _with_thread(row: RowMapping) -> tuple[Request, Thread]:
-    return request_from(row), thread_to_speak_in(row)
 
 
 def _claimed(before: RowMapping, now: RowMapping) -> ClaimedRequest:

@@ -1,8 +1,11 @@
-"""Counts events. This base class counts nothing, for processes that serve no metrics."""
+"""What a process counts, and what a request for its metrics reads."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import shutil
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from bot.app.metrics.readings import Readings
+from bot.domain.findings import FindingStatus
 from bot.domain.requests.audit import AuditEntry
 from bot.errors import (
     ChatMissingScope,
@@ -23,6 +26,9 @@ from bot.errors import (
     NoSuchProject,
     NotTheJobApi,
 )
+from bot.runtime.health.report import ComponentStatus
+from bot.slack.receiving.transports.connection_keeper import SocketHealth
+from bot.store.database.url import sqlite_path
 from bot.store.upkeep.backlog import Backlog
 
 OK = "ok"
@@ -53,8 +59,23 @@ def outcome_of(error: BaseException | None) -> str:
     return OK if error is None else _OUTCOMES.get(type(error), OTHER)
 
 
+@dataclass(frozen=True)
+class Readings:
+    """The state of a process. Without Socket Mode there is no `socket`, and `free_bytes` is unknown of PostgreSQL.
+    `setup_faults`: how many of each kind the checks of the set-up found.
+    """
+
+    ready: bool
+    parts: Sequence[ComponentStatus]
+    socket: SocketHealth | None
+    free_bytes: int | None
+    setup_faults: Mapping[FindingStatus, int] = field(default_factory=dict)
+
+
 class Counts:
-    """Takes note of what happens. Times are in seconds; `error` is why a call failed."""
+    """Takes note of what happens. This base class does not, for processes that serve no metrics. Times are in seconds;
+    `error` is why a call failed.
+    """
 
     def slack_called(self, method: str, error: BaseException | None, seconds: float) -> None:
         """A call of Slack has ended."""
@@ -80,3 +101,12 @@ class Counts:
         """Returns what renders the counts, the state of this process and what waits in the database; None if nothing is
         counted.
         """
+
+
+def free_bytes(database_url: str) -> int | None:
+    """Returns the free space where a SQLite file is; None if it is not known."""
+    try:
+        path = sqlite_path(database_url)
+        return shutil.disk_usage(Path(path).resolve().parent).free if path else None
+    except (OSError, ValueError):
+        return None

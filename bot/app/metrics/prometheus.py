@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from bot.app.metrics.counts import OTHER, Counts, outcome_of
-from bot.app.metrics.readings import Readings
+from bot.app.metrics.counts import OTHER, Counts, Readings, outcome_of
 from bot.domain.findings import FindingStatus
 from bot.domain.jobs.job import ACTIVE, TERMINAL
 from bot.domain.requests.audit import AuditEntry

@@ -75,7 +75,8 @@ class Rereader:
         if any(item.taken_over for item in items):
             self._taken_over_at = self._clock.monotonic()
         heard_for = self._heard_for()
-        return [replace(item, waited=now - _recorded_at(item) > heard_for) for item in items]
+        recorded = [min(each.recorded_at for each in (item.request, *item.merged)) for item in items]
+        return [replace(item, waited=now - at > heard_for) for item, at in zip(items, recorded, strict=True)]
 
     async def newer(self, item: ClaimedRequest) -> Sequence[Reply]:
         """Returns the newer versions of the messages of a request and of those merged with it: none if they are as
@@ -149,10 +150,6 @@ class Rereader:
         if found is None:
             logger.warning("requests go out as recorded, because Slack does not show their messages: %s", reason)
         return found
-
-
-def _recorded_at(item: ClaimedRequest) -> float:
-    return min(each.recorded_at for each in (item.request, *item.merged))
 
 
 def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:

@@ -1,6 +1,6 @@
 """Remembers earlier payloads: Slack can send a kind of payload thousands of times an hour, and a message twice."""
 
-from collections import OrderedDict
+from bot.slack.sending.expiring_cache import RecentDict
 
 _MOST_KINDS = 200
 _MOST_RECENT = 1_000
@@ -24,13 +24,11 @@ class RecentOccurrences:
     """Remembers the latest keys, so that people are told something once even if its cause comes twice."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen = RecentDict[str, None](_MOST_RECENT)
 
     def is_first(self, key: str) -> bool:
         """Returns whether a key is new, as far as it is remembered."""
         if key in self._seen:
             return False
         self._seen[key] = None
-        if len(self._seen) > _MOST_RECENT:
-            self._seen.popitem(last=False)
         return True

@@ -3,7 +3,6 @@ can post.
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -14,6 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import ChatNotInChannel, ChatRejected
 from bot.slack.rendering.blocks import ChatMessage
+from bot.slack.sending.expiring_cache import RecentDict
 from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import call
 
@@ -58,16 +58,13 @@ class KnownResponseUrls:
         self._session = session
         self._origins = _SLACKS_OWN | {_origin(api_url)}
         self._monotonic = monotonic
-        self._addresses: OrderedDict[tuple[str, str], _Address] = OrderedDict()
+        self._addresses = RecentDict[tuple[str, str], _Address](_MOST_ADDRESSES)
 
     def remember(self, person_id: str, channel_id: str, url: str) -> None:
         """Remembers a response_url that came with a command or a click."""
         if not (origin := _origin(url)) or origin not in self._origins:
             return
         self._addresses[(person_id, channel_id)] = _Address(url, self._monotonic() + _SECONDS)
-        self._addresses.move_to_end((person_id, channel_id))
-        while len(self._addresses) > _MOST_ADDRESSES:
-            self._addresses.popitem(last=False)
 
     async def send(self, person_id: str, channel_id: str, message: ChatMessage) -> bool:
         """Sends a message to one person, and returns whether a response_url worked."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 AT_A_TIME = 20
 """Maximum concurrent fetches of one kind, out of the process's hundred connections."""
@@ -56,6 +58,20 @@ class SingleFlight(Generic[T]):
             del self._flights[key]
 
 
+class RecentDict(OrderedDict[K, V]):
+    """Keeps the `most` values that were set last."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._most:
+            self.popitem(last=False)
+
+
 _MOST_KEPT = 2_000
 
 
@@ -65,7 +81,7 @@ class ExpiringCache(Generic[T]):
     def __init__(self, *, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._monotonic = monotonic
-        self._kept: OrderedDict[str, tuple[T, float]] = OrderedDict()
+        self._kept = RecentDict[str, tuple[T, float]](_MOST_KEPT)
         self._flights = SingleFlight[T]()
 
     def __len__(self) -> int:
@@ -84,13 +100,7 @@ class ExpiringCache(Generic[T]):
         async def fetch_and_keep(key: str) -> T:
             until = self._monotonic() + self._seconds
             value = await fetch(key)
-            self._keep(key, value, until)
+            self._kept[key] = value, until
             return value
 
         return await self._flights.get(key, fetch_and_keep)
-
-    def _keep(self, key: str, value: T, until: float) -> None:
-        self._kept[key] = (value, until)
-        self._kept.move_to_end(key)
-        while len(self._kept) > _MOST_KEPT:
-            self._kept.popitem(last=False)

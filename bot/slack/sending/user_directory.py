@@ -1,7 +1,6 @@
 """The people of the workspace, by users.info, cached in one place for the whole process."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,7 @@ from bot.errors import ChatMissingScope, ChatRejected
 from bot.ports.slack import Members
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.text import displayable
-from bot.slack.sending.expiring_cache import SingleFlight
+from bot.slack.sending.expiring_cache import RecentDict, SingleFlight
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call
 
@@ -42,7 +41,7 @@ class UserDirectory:
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._monotonic = monotonic
-        self._known: OrderedDict[str, tuple[KnownUser | None, float]] = OrderedDict()
+        self._known = RecentDict[str, tuple[KnownUser | None, float]](_MOST_KEPT)
         self._flights = SingleFlight[KnownUser | None]()
 
     def is_fresh(self, user_id: str, *, within: float = _KEPT) -> bool:
@@ -75,9 +74,6 @@ class UserDirectory:
         except ChatRejected:
             found = None
         self._known[user_id] = (found, asked_at)
-        self._known.move_to_end(user_id)
-        while len(self._known) > _MOST_KEPT:
-            self._known.popitem(last=False)
         return found
 
 

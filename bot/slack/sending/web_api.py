@@ -8,7 +8,7 @@ suppressed, because it would contain messages and URLs that grant access.
 import asyncio
 import logging
 import time
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -33,6 +33,7 @@ from bot.errors import (
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.rotating_secrets import RotatingSecret
+from bot.slack.sending.expiring_cache import RecentDict
 from bot.slack.sending.scopes import MissingScopes, missing_scopes_in
 from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.tokens import NOT_ALLOWED, refusal_of_call
@@ -164,7 +165,7 @@ class NewestChannelIds:
 
     def __init__(self, find: Callable[[str], Awaitable[str]] = _unchanged) -> None:
         self._find = find
-        self._newest: OrderedDict[str, str] = OrderedDict()
+        self._newest = RecentDict[str, str](_MOST_IDS_KEPT)
 
     def newest(self, channel_id: str) -> str:
         """Returns the newest id known so far."""
@@ -177,9 +178,6 @@ class NewestChannelIds:
         except StoreError:
             return self.newest(channel_id)
         self._newest[channel_id] = found
-        self._newest.move_to_end(channel_id)
-        while len(self._newest) > _MOST_IDS_KEPT:
-            self._newest.popitem(last=False)
         return found
 
 

@@ -41,15 +41,11 @@ async def compact(url: str) -> Compacted:
     file = await asyncio.to_thread(existing_file, url)
     if file is None:
         raise ConfigError([_NOT_SQLITE])
-    if not await asyncio.to_thread(_is_writable, file):
+    if not all([await asyncio.to_thread(os.access, each, os.W_OK) for each in (file, file.parent)]):
         raise StoreUnavailable(f"{file} and its directory must be writable. Run this as the user that runs Pagehand.")
     if await is_in_use(url):
         raise StoreUnavailable("a process is using this database. Stop Pagehand, and try again.")
     return await asyncio.to_thread(_compact, file)
-
-
-def _is_writable(file: Path) -> bool:
-    return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
 
 
 def _compact(file: Path) -> Compacted:

@@ -281,12 +281,8 @@ def early_reply_from(row: RowMapping) -> Reply:
         row[columns.edited_at],
         row[columns.withdrawn],
         row[columns.mentions_us],
-        _word(row[columns.word]),
+        ThreadWord(row[columns.word]) if row[columns.word] in set(ThreadWord) else None,
     )
-
-
-def _word(text: str) -> ThreadWord | None:
-    return ThreadWord(text) if text in set(ThreadWord) else None
 
 
 def _attachments(text: str) -> Attachments:

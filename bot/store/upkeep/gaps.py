@@ -171,7 +171,8 @@ class Gaps(Part):
         """Notes that a process listens. True if that shows a gap, which is then a row."""
         session, now = self._session, now.at(self._session.now)
         rows = {row["owner"]: row for row in await session.rows(_BY_OWNER, owners=[_ANYBODY, owner])}
-        known, watermark = _known(rows.get(owner)), rows.get(_ANYBODY)
+        before, watermark = rows.get(owner), rows.get(_ANYBODY)
+        known = None if before is None else Listening(before["since"], before["until"])
         resumed = resumed_at(known, now)
         since = known.since if known and resumed is None else resumed
         notes = [{"owner": each, "since": since, "until": now.until} for each in (_ANYBODY, owner)]
@@ -266,10 +267,6 @@ class Gaps(Part):
         session = self._session
         seen = await session.execute(_SEEN, {"thread_id": thread_id, "person_id": person_id})
         return seen.rowcount == 1 and not await session.rows(_STOPPED_BEFORE, thread=thread_id, person=person_id)
-
-
-def _known(row: RowMapping | None) -> Listening | None:
-    return None if row is None else Listening(row["since"], row["until"])
 
 
 def _gap(row: RowMapping) -> Gap:

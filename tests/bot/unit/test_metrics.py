@@ -2,9 +2,8 @@
 
 from prometheus_client import CollectorRegistry
 
-from bot.app.metrics.counts import Counts, outcome_of
+from bot.app.metrics.counts import Counts, Readings, outcome_of
 from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
-from bot.app.metrics.readings import Readings
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.errors import ChatMissingScope, ChatRateLimited, JobApiBusy, StoreUnavailable
 from bot.store.upkeep.backlog import Backlog, QueueLength

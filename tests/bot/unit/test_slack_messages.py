@@ -209,7 +209,7 @@ async def test_thanks_in_a_direct_message_are_recorded_as_thanks(world: Listenin
     """In a channel their purpose is unknown."""
     for payload in (direct("Thanks a lot!"), message(f"<@{BOT}> Thanks!"), mention(f"<@{BOT}> Thanks!")):
         assert (await world.take(payload)).status == 200
-    assert world.service.calls == [("thank", Reply(ANA, "D0ANA", "", TS, "Thanks a lot!"))]
+    assert world.service.calls == [("thank", Reply(ANA, "D0ANA", "", TS, "Thanks a lot!", in_direct_message=True))]
 
 
 async def test_replies_in_a_direct_message_steer_whomever_they_mention(world: ListeningWorld) -> None:

@@ -1,12 +1,12 @@
 """Keeps what people type into modals, so that nothing is lost when a modal is closed."""
 
 import logging
-from collections import OrderedDict
 from dataclasses import dataclass
 
 from bot.errors import StoreError
 from bot.ports.service import ServicePort
 from bot.slack.receiving.request_recorder import RequestRecorder
+from bot.slack.sending.expiring_cache import RecentDict
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class DraftKeeper:
         self._service = service
         self._recorder = recorder
         self._unsaved: dict[DraftKey, str] = {}
-        self._submitted: OrderedDict[str, None] = OrderedDict()
+        self._submitted = RecentDict[str, None](_MOST_SUBMITTED)
 
     async def text(self, key: DraftKey) -> str:
         """Returns what was typed last, saved or not. Raises StoreError."""
@@ -43,8 +43,6 @@ class DraftKeeper:
     def forget(self, key: DraftKey, *, view_id: str) -> None:
         """Forgets a draft that was submitted."""
         self._submitted[view_id] = None
-        while len(self._submitted) > _MOST_SUBMITTED:
-            self._submitted.popitem(last=False)
         self._save(key, "")
 
     def _save(self, key: DraftKey, text: str) -> None:

@@ -28,7 +28,10 @@ class HandOverContext:
     async def of_message(self, place: ModalPlace, message: SlackMessage) -> ShownContext:
         """Returns the context that is shown first: the message from the shortcut's payload."""
         read = thread_message(message)
-        messages = () if read is None else (await self._named(read),)
+        messages: tuple[ThreadMessage, ...] = ()
+        if read is not None:
+            names = await self.people.names(people_in((read,))[:_NAMED_AT_ONCE])
+            messages = (with_known_names(read, names),)
         thread = await self._thread(place) if place.thread_ts else ()
         has_thread = thread is not None and len(thread) > 1
         return await self._shown(messages, place, has_thread=has_thread, unreadable=thread is None)
@@ -49,9 +52,6 @@ class HandOverContext:
             return await self.conversations.thread(place.channel_id, place.thread_ts or place.message_ts)
         except ChatError:
             return None
-
-    async def _named(self, message: ThreadMessage) -> ThreadMessage:
-        return with_known_names(message, await self.people.names(people_in((message,))[:_NAMED_AT_ONCE]))
 
     async def _shown(
         self, messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool

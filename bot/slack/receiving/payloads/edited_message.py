@@ -122,7 +122,8 @@ def read_edit(
     after = _Version(message, message.user or (previous.user if previous else ""), event.channel, identity)
     concerns_us = concerns_us or after.may_concern_us() or (before is not None and before.may_concern_us())
     theirs = after.may_be_by_a_person() and _is_by_its_author(after, before)
-    if not (concerns_us and theirs and _is_changed(after, before)):
+    changed = message.has_text and after.content() != (before.content() if before else None)  # for us
+    if not (concerns_us and theirs and changed):
         return None
     edited_at = event.ts or event.event_ts or message.edited.ts
     if not (edited_at and message.ts and event.channel):
@@ -235,8 +236,3 @@ def _is_by_its_author(after: _Version, before: _Version | None) -> bool:
     """If Slack names no editor, the edit counts as the author's if Slack includes the text before it."""
     editor = after.message.edited.user
     return editor == after.author_id if editor else before is not None
-
-
-def _is_changed(after: _Version, before: _Version | None) -> bool:
-    """Returns whether the two versions differ for us; False if Slack does not include the new text."""
-    return after.message.has_text and after.content() != (before.content() if before else None)
