@@ -24,12 +24,11 @@ from bot.store.transaction import Store, Transaction
 
 logger = logging.getLogger(__name__)
 
-# The work that a commit leaves. Only the workers for it are woken, because an empty claim is a transaction, too.
-# Anything else is found within the claim interval.
-
 
 class DueWork(StrEnum):
-    """Kinds of due work, one for each worker."""
+    """Kinds of due work, one for each worker. Only the workers for what a commit leaves are woken, because an empty
+    claim is a transaction, too. Anything else is found within the claim interval.
+    """
 
     PREPARE = "prepare"
     UPLOAD = "upload"

@@ -17,9 +17,6 @@ from bot.ports.slack import SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.preparing.slack_reading import answer_or_none
 
-# Replies of one Slack thread that may be sent as one message wait for each other for a moment, and the thread is read
-# once for all of them. This only saves calls: a reply that shares with no other reads its own part of the thread.
-
 TURN_SECONDS = 2.0
 """Seconds that a reply waits at most for the one before it to be prepared."""
 Messages = Sequence[ThreadMessage] | None
@@ -94,7 +91,11 @@ class SharedThread:
 
 
 class Together:
-    """The threads being prepared in this process. A thread's messages are dropped with its last reply."""
+    """The threads being prepared in this process. A thread's messages are dropped with its last reply.
+
+    Replies of one Slack thread that may be sent as one message wait for each other for a moment, and the thread is read
+    once for all of them. This only saves calls: a reply that shares with no other reads its own part of the thread.
+    """
 
     def __init__(self) -> None:
         self._threads: dict[str, SharedThread] = {}

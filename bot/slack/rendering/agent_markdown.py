@@ -12,15 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from bot.runtime.text import displayable
-from bot.slack.rendering.markdown_links import (
-    Code,
-    MarkdownLink,
-    find_links_in_code,
-    find_parts,
-    is_beginning,
-    looks_like_an_address,
-    with_plain_addresses,
-)
+from bot.slack.rendering.addresses import is_beginning, looks_like_an_address, with_plain_addresses
+from bot.slack.rendering.markdown_links import Code, MarkdownLink, find_links_in_code, find_parts
 from bot.slack.rendering.text import safe_url
 
 BREAK = "\u2060"

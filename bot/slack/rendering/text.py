@@ -11,7 +11,7 @@ from typing import NewType
 from urllib.parse import urlsplit
 
 from bot.runtime.text import displayable, without_misleading
-from bot.slack.rendering.markdown_links import ascii_host
+from bot.slack.rendering.addresses import ascii_host
 
 Markup = NewType("Markup", str)
 """Text in Slack's escaped form."""

@@ -24,9 +24,6 @@ from bot.slack.sending.web_api import call
 
 logger = logging.getLogger(__name__)
 
-# The names of channels and user groups that texts mention, by conversations.info and usergroups.list. A text is read
-# by people other than its writer, so the name of a private channel is not shown.
-
 _KEPT = 300.0
 """Seconds for which a name is cached."""
 _LONGEST_NAME = 80
@@ -47,7 +44,11 @@ class GroupsAnswer(LenientModel):
 
 
 class MentionedPlaces:
-    """One per process. `channels` is shared with other callers; `monotonic` returns the time in seconds."""
+    """The names of channels and user groups that texts mention, by conversations.info and usergroups.list. A text is
+    read by people other than its writer, so the name of a private channel is not shown.
+
+    One per process. `channels` is shared with other callers; `monotonic` returns the time in seconds.
+    """
 
     def __init__(
         self, client: AsyncWebClient, channels: ChannelReader, *, monotonic: Callable[[], float] = time.monotonic

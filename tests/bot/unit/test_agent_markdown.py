@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from bot.slack.rendering.addresses import looks_like_an_address
 from bot.slack.rendering.agent_markdown import BREAK, defused, markdown_pieces
-from bot.slack.rendering.markdown_links import looks_like_an_address
 from bot.slack.rendering.text import link, safe_url
 
 LIVE_MENTION = re.compile(r"<[!@#][A-Za-z^]|@(here|channel|everyone|group)\b", re.IGNORECASE)

@@ -18,10 +18,6 @@ from bot.runtime.supervisor import Supervisor
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.sending.web_api import call, silent_logger
 
-# One Socket Mode connection, from its ticket to its end. It never reconnects: a new one is opened instead. slack-sdk
-# reconnects to the address that it has, whose ticket is good for one connection only: a handshake that fails after
-# Slack asked to reconnect would never recover.
-
 logger = logging.getLogger(__name__)
 
 HANDSHAKE_SECONDS = 5.0
@@ -33,7 +29,12 @@ Envelope = dict[str, Any]
 
 
 class SocketModeConnection(SocketModeClient):
-    """Passes each envelope to `on_envelope`. `disconnect_reason` is set once Slack has announced to disconnect."""
+    """One connection, from its ticket to its end. It never reconnects: a new one is opened instead. slack-sdk would use
+    the address that it has again, whose ticket is good for one connection only: a handshake that fails after Slack
+    asked to reconnect would never recover.
+
+    Passes each envelope to `on_envelope`. `disconnect_reason` is set once Slack has announced to disconnect.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,8 @@
-"""Receives over HTTP: serves the address for Slack's signed requests, and the pages for health checks."""
+"""Receives over HTTP: serves the address for Slack's signed requests, and the pages for health checks.
+
+Slack signs a request by HMAC-SHA256 of `v0:<timestamp>:<body>` (docs.slack.dev, "Verifying requests"). Bolt's own check
+answers 500 to headers that are not numbers or not ASCII, and logs the bodies it turns away.
+"""
 
 import asyncio
 import hashlib
@@ -21,9 +25,6 @@ from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.slack_app import SlackApp
 
 logger = logging.getLogger(__name__)
-
-# Slack's signature on an HTTP request: HMAC-SHA256 of `v0:<timestamp>:<body>` (docs.slack.dev, "Verifying requests").
-# Bolt's own check answers 500 to headers that are not numbers or not ASCII, and logs the bodies it turns away.
 
 MAX_AGE = 300.0
 """Seconds between Slack's clock and ours; an older request is a replay."""
