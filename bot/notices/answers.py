@@ -1,12 +1,17 @@
-"""Answers that only one person sees: to a button, a `!word` or an edit, and instead of what could not be posted."""
+"""Answers that only one person sees: to a button, a `!word` or an edit, and instead of what could not be posted; and
+the introduction in a channel.
+"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.requests.request import Reply, Request
+from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.notices.notice import AnyNotice, NoticeContent, NoticeKey, ToPerson
+from bot.notices.said import Button, ButtonId, Markup, Renderer, Said, joined
 
 
 class ActionAnswer(StrEnum):
@@ -87,8 +92,107 @@ class ActionAnswered(ToPerson, kind="action_answered"):
     """
 
     quotes: ClassVar = ("text",)
+    words_by_answer: ClassVar[Mapping[ActionAnswer, str]] = {
+        ActionAnswer.SENT_AGAIN: "Sending it again.",
+        ActionAnswer.ALREADY_ACCEPTED: "No need: it was already sent, or is on its way.",
+        ActionAnswer.NOT_YOURS: "Only the person who wrote it can send it again.",
+        ActionAnswer.WITHDRAWN: "It wasn't sent again: it was deleted, or is no longer for the agent.",
+        ActionAnswer.FIRST_WITHDRAWN: (
+            "It wasn't sent again: it was one message with a reply that has been deleted. Please write what is still "
+            "to be done."
+        ),
+        ActionAnswer.NEW_WORDS_SENT: "The new version is on its way to the agent.",
+        ActionAnswer.NOTHING_NEW: "Nothing new to send: the reply was already sent as it is, or was deleted.",
+        ActionAnswer.SEE_THREAD: "It wasn't sent. The thread says why.",
+        ActionAnswer.HELD_SENT: "Your reply is on its way to the agent.",
+        ActionAnswer.HELD_ALL_SENT: (
+            "Your reply is on its way to the agent. Everything you write in this thread from now on goes there, too."
+        ),
+        ActionAnswer.HELD_DISCARDED: "OK, your reply wasn't sent to the agent.",
+        ActionAnswer.NOT_ADDED: "It wasn't added: the job above takes no more replies. Choose *New job*.",
+        ActionAnswer.NOT_ADDED_MUTED: (
+            "It wasn't added: the job above is muted. Write `!unmute` in its thread first, or choose *New job*."
+        ),
+        ActionAnswer.HELD_EXPIRED: (
+            "What you wrote was left undone: you didn't answer within a week. Write it again if it still matters."
+        ),
+        ActionAnswer.MUTED: (
+            "Muted: replies don't go to the agent, and only failures and pull requests are posted. `!unmute` ends that."
+        ),
+        ActionAnswer.UNMUTED: "No longer muted: replies go to the agent again.",
+        ActionAnswer.NOT_MUTED: "This job isn't muted.",
+        ActionAnswer.REPLY_NOT_SENT_MUTED: (
+            "Your reply wasn't sent: this job is muted. Write `!unmute`, then write it again."
+        ),
+        ActionAnswer.EDITED_TOO_LATE: (
+            "Nothing was started: an edit can ask for a job only within ten minutes of the message. Write a new "
+            "message with `!new` and the task."
+        ),
+        ActionAnswer.SENT_BEFORE_DELETED: (
+            "The agent already has the message that you deleted or took back. Reply with what it should do instead, or "
+            "write `!stop`."
+        ),
+        ActionAnswer.STOPPED_UNSENT: "Stopped. The agent never got this job.",
+        ActionAnswer.WAITING_STOPPED: (
+            "The agent wasn't working. What waited to be sent isn't sent, and whoever wrote it can still send it."
+        ),
+        ActionAnswer.STOPPED_SINCE: "It wasn't sent: the job was stopped after that. Press again to send it.",
+        ActionAnswer.LEFT_UNDONE: "OK, nothing is done about it.",
+        ActionAnswer.NOTHING_TO_STOP: "There's nothing to stop: the agent isn't working on this job.",
+        ActionAnswer.STOP_UNCERTAIN: (
+            "I can't tell if this job started, so I can't stop it. The thread says what to do."
+        ),
+        ActionAnswer.DISCARDED: ("Discarded: the agent starts your next reply without what it did before it failed."),
+        ActionAnswer.NOTHING_TO_DISCARD: "There's nothing to discard: nothing is kept of this job's failed work.",
+        ActionAnswer.DISCARD_TOO_LATE: (
+            "Too late to discard: the agent has its next instruction. Reply with what should be undone, or write "
+            "`!stop`."
+        ),
+        ActionAnswer.NOT_DISCARDED: (
+            "It wasn't discarded: the agent still has that work. Try again later, or reply with what should be undone."
+        ),
+        ActionAnswer.STARTED_AGAIN: "Starting it again, as a new job.",
+        ActionAnswer.NOT_TO_BE_RETRIED: (
+            "Retry is for jobs that failed or changed nothing. To change this one, reply here."
+        ),
+        ActionAnswer.PROJECT_CHOSEN: "Thanks, that's the project.",
+        ActionAnswer.PROJECT_SWITCHED: (
+            "Starting over for that project, with the same request. If the job before is still running, it's stopped."
+        ),
+        ActionAnswer.PROJECT_SETTLED: (
+            "Nothing was changed: the job has this project already, is just being sent, or can't be switched any more."
+        ),
+        ActionAnswer.START_ENDED: ("Nothing was started: that request is over, and has no thread. Please ask again."),
+        ActionAnswer.NO_JOB_THERE: (
+            "Nothing was done: there is no job in the thread where you wrote that. Write it in the thread of the job."
+        ),
+        ActionAnswer.SENT_FOR_ITS_PROJECT: (
+            "The project wasn't changed: the job was already sent. To start over for another one, choose *Switch "
+            "project…* in the card's menu."
+        ),
+        ActionAnswer.NOT_FOR_YOU: "Only people who asked for this job, steered it or were asked can do that.",
+        ActionAnswer.OTHER_WORKSPACE: "Your reply wasn't sent: only members of {workspace} can steer this job.",
+        ActionAnswer.UNKNOWN_WORKSPACE: (
+            "Your reply wasn't sent: only members of {workspace} can steer this job, and Slack didn't say where you "
+            "belong. Please write it again, as text only."
+        ),
+        ActionAnswer.SLACK_AWAY: (
+            "Nothing was done: Slack didn't answer for a long time, so I couldn't check if you may ask for this. "
+            "Please try again."
+        ),
+        ActionAnswer.RESTORED: (
+            "I was restored from a backup and can't tell if this was done. If the thread doesn't show it, do it again."
+        ),
+    }
     answer: ActionAnswer
     text: str = ""
+
+    def tell(self, show: Renderer, thread: Thread) -> Said:
+        """See NoticeContent."""
+        told = show(self.words_by_answer[self.answer])
+        if not self.text:
+            return Said(told)
+        return Said(show("{told}\n{reply}", told=told, reply=show.quote(self.text, 150, 2)))
 
     @staticmethod
     def key_of_edit(reply: Reply) -> NoticeKey:
@@ -121,10 +225,15 @@ class ActionAnswered(ToPerson, kind="action_answered"):
         return NoticeKey(f"{request.id}/taken_back")
 
 
+CONTINUED = "Continued:"
+EMPTY = "(empty)"
+
+
 @dataclass(frozen=True)
 class PromptRequested(ToPerson, kind="prompt_requested"):
     """Somebody wants to see a whole request, which the card shortens."""
 
+    words: ClassVar = "The whole request:"
     quotes: ClassVar = ("prompt",)
     prompt: str
 
@@ -147,6 +256,12 @@ class AnswerRequested(ToPerson, kind="answer_requested"):
     `text`, or why it is `missing`, is fetched when the notice is delivered, and never stored.
     """
 
+    words: ClassVar = "The whole answer:"
+    words_by_reason: ClassVar[Mapping[AnswerMissing, str]] = {
+        AnswerMissing.NEWER: "The whole of this answer is no longer kept: the agent has answered again since.",
+        AnswerMissing.GONE: "The whole of this answer is no longer kept.",
+        AnswerMissing.NOT_NOW: "The agent isn't answering right now. Please press the button again in a minute.",
+    }
     answer_id: str
     text: str = ""
     missing: AnswerMissing | None = None
@@ -161,12 +276,42 @@ class StatusRequested(ToPerson, kind="status_requested"):
 class JobIdRequested(ToPerson, kind="job_id_requested"):
     """Somebody wants the job's id, to look it up elsewhere."""
 
+    def tell(self, show: Renderer, thread: Thread) -> Said:
+        """See NoticeContent."""
+        job = thread.state.job
+        if job is None:
+            return Said(show("This job has no id yet. It gets one when the agent takes it."))
+        return Said(show("This job's id, to copy:\n{id}", id=show.line(job.id, 1_000)))
+
 
 @dataclass(frozen=True)
 class HelpRequested(ToPerson, kind="help_requested"):
     """Somebody asks for help in a job's thread, or probably `meant` this word for Pagehand."""
 
+    lines: ClassVar = (
+        "• `!status`: how the job is · `!stop`: stop it · `!retry`: start it again if it failed",
+        "• `!discard`: throw away what the agent did before it failed",
+        "• `!mute`: send no replies, post only failures and pull requests · `!unmute`: end that",
+        "• `!new` and a task: another job in this thread",
+        "• Replies that start with `//` stay between people.",
+    )
     meant: ThreadWord | None = None
+
+    def tell(self, show: Renderer, thread: Thread) -> Said:
+        """See NoticeContent."""
+        if self.meant is not None:
+            return Said(word_meant(self.meant))
+        first = "*Replies in this thread go to the agent.* These words, on their own, are for me:"
+        if thread.origin is ThreadOrigin.CONVERSATION:
+            first = "*Replies that mention {bot} go to the agent.* These words, on their own, are for me:"
+        return Said(joined([show(line) for line in (first, *self.lines)], "\n"))
+
+
+def word_meant(word: ThreadWord) -> Markup:
+    """Answers a message that was probably meant as a word for Pagehand."""
+    written = f"{word} and the task" if word is ThreadWord.NEW else word
+    ask = "Did you mean `!{word}`? Write {what} in a new message; what is for the agent doesn't start with `!`."
+    return Markup(ask.format(word=written, what="that" if word is ThreadWord.NEW else "only that"))
 
 
 @dataclass(frozen=True)
@@ -175,8 +320,22 @@ class Introduction(NoticeContent, kind="introduction"):
     and it says who can ask. It has no job and no thread.
     """
 
+    lines: ClassVar = (
+        "*Hello, I'm {bot}: I hand documentation tasks to an agent and bring back the pull request.*",
+        "Type `{command}` and what to do, or mention me where a question about the docs came up.",
+        "A card shows how it goes, and replies in its thread steer the agent. More: `{command} help`.",
+    )
+    words_to_workflow: ClassVar = (
+        "Nothing was started: a workflow can't ask me, only people can. Mention me with the task, or type `{command}`."
+    )
     KEY: ClassVar = NoticeKey("introduction")
     to_workflow: bool = False
+
+    def tell(self, show: Renderer, thread: Thread) -> Said:
+        """See NoticeContent."""
+        if self.to_workflow:
+            return Said(show(self.words_to_workflow))
+        return Said(joined([show(line) for line in self.lines], "\n"), (Button("Try it", ButtonId.OPEN_FORM, "start"),))
 
 
 @dataclass(frozen=True)
@@ -185,17 +344,53 @@ class CardNotPosted(ToPerson, kind="card_not_posted"):
     is Slack's error code.
     """
 
+    words_by_reason: ClassVar[Mapping[str, str]] = {
+        "is_archived": "{job}: this channel is archived. Ask again in another one.",
+        "thread_not_found": "{job}: the thread is gone, with its first message. Ask again in another one.",
+        **dict.fromkeys(
+            ("", "not_in_channel", "channel_not_found", "method_not_supported_for_channel_type", "private"),
+            "{job}: I'm not in this channel. Invite me with `/invite` {bot}, then ask again.",
+        ),
+    }
+    words_in_direct_message: ClassVar = (
+        "{job}: I'm not part of this direct message. Ask again in a channel, or in a direct message to me."
+    )
+    words_otherwise: ClassVar = (
+        "{job}: Slack doesn't let me post in this channel ({reason}). Ask again in another one, or tell {ask}."
+    )
+    words_without_scopes: ClassVar = (
+        "{job}: Slack hasn't granted the app {scopes}. Ask {ask} to grant it, then ask again."
+    )
+    words_in_doubt: ClassVar = (
+        "{job}: Slack hasn't granted the app {scopes}, so I can't see if the job's card arrived; if it did, "
+        "ignore it. Ask {ask} to grant it, then ask again."
+    )
     KEY: ClassVar = NoticeKey("cannot_post")
     reason: str
     missing_scopes: tuple[str, ...] = ()
     may_be_posted: bool = False
     may_have_job: bool = False
 
+    def tell(self, show: Renderer, thread: Thread) -> Said:
+        """Says why no job was started, and what to do about it, with the prompt, because there is no card for it."""
+        words = self.words_by_reason.get(self.reason, "")
+        if not words and self.missing_scopes:
+            words = self.words_in_doubt if self.may_be_posted else self.words_without_scopes
+        elif not words:
+            words = self.words_otherwise
+        elif "/invite" in words and thread.channel_id.startswith("D"):
+            words = self.words_in_direct_message
+        job = "Your job has no card, so it doesn't go on" if self.may_have_job else "No job was started"
+        scopes = show.line(", ".join(self.missing_scopes), 200)
+        why = show(words, job=show(job), scopes=scopes, reason=show.line(self.reason))
+        return Said(show("{why}\nYou asked:\n{request}", why=why, request=show.quote(thread.prompt)))
+
 
 @dataclass(frozen=True)
 class PostNotDelivered(ToPerson, kind="post_not_delivered"):
     """A post could not be delivered, so one person gets it. `may_be_posted`: it may be in the thread nevertheless."""
 
+    words: ClassVar = "I can't tell if this reached the job's thread:"
     quotes: ClassVar = ("post",)
     post: AnyNotice
     may_be_posted: bool

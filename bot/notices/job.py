@@ -1,12 +1,29 @@
-"""Posts about a job: its changes of status, its ends, its pull requests."""
+"""Posts about a job: its changes of status, its ends, its pull requests. Only ends mention somebody."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from bot.domain.jobs.details import JobReport, QuestionField
+from bot.domain.jobs.details import (
+    SHOWN_CHECKS,
+    SHOWN_FILES,
+    SHOWN_PROBLEMS,
+    ChangeKind,
+    Changes,
+    CheckResult,
+    FileChange,
+    JobReport,
+    QuestionField,
+)
+from bot.domain.jobs.job import ACTIVE
 from bot.domain.requests.request import Request
 from bot.notices.notice import Addressed, NoticeContent, NoticeKey
+from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined
+
+if TYPE_CHECKING:
+    from bot.domain.threads.thread import Thread  # whose state contains a notice
 
 _FINISHED, _FAILED, _STOPPED = "/completed", "/failed", "/stopped"
 
@@ -34,6 +51,7 @@ def _digest(text: str) -> str:
 class JobStarted(NoticeContent, kind="job_started"):
     """The agent has started. Fields that the job API did not report are empty."""
 
+    words: ClassVar = "Started."
     KEY: ClassVar = NoticeKey("started")
     job_id: str
     repository: str = ""
@@ -45,6 +63,8 @@ class JobStarted(NoticeContent, kind="job_started"):
 class JobActiveAgain(NoticeContent, kind="job_active_again"):
     """A job that had ended is running again, after a follow-up."""
 
+    words: ClassVar = "At work again."
+
     @staticmethod
     def key(round_: int, nth: int = 1) -> NoticeKey:
         """Told once each time."""
@@ -55,7 +75,12 @@ class JobActiveAgain(NoticeContent, kind="job_active_again"):
 class JobStatusChanged(NoticeContent, kind="job_status_changed"):
     """A running job has another status, one that the specification doesn't have or, after such a one, `active`."""
 
+    words: ClassVar = "The agent reports a status that I don't know: {status}. I'll go on watching the job."
     status: str
+
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """See NoticeContent."""
+        return Said(show("At work.") if self.status == ACTIVE else show(self.words, status=show.line(self.status)))
 
     @staticmethod
     def key(round_: int, status: str, nth: int = 1) -> NoticeKey:
@@ -66,6 +91,8 @@ class JobStatusChanged(NoticeContent, kind="job_status_changed"):
 @dataclass(frozen=True)
 class JobSilent(NoticeContent, kind="job_silent"):
     """The agent is working, but nothing has changed for a long time."""
+
+    words: ClassVar = "Still at work: nothing new for ten minutes."
 
     @staticmethod
     def key(round_: int) -> NoticeKey:
@@ -79,13 +106,60 @@ class HistoryUnread(NoticeContent, kind="history_unread"):
     the epoch.
     """
 
+    words: ClassVar = (
+        "I was away from {since} to {until}, and could not read all that was written here. If something was for me and "
+        "has no reaction, edit it or write it again."
+    )
     since: float
     until: float
+
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """See NoticeContent."""
+        return Said(show(self.words, since=show.day_and_time(self.since), until=show.day_and_time(self.until)))
 
     @staticmethod
     def key(until: float) -> NoticeKey:
         """Told once per time in which nobody listened."""
         return NoticeKey(f"unread/{until:.0f}")
+
+
+_NOTHING_TOLD = JobReport()
+DISCARD = "Discard"
+_DISCARD = Confirmation(
+    "Discard this work?",
+    "What the agent changed before it failed is thrown away. The pull request stays as it is.",
+    "Discard it",
+    "Keep it",
+)
+
+
+def discard_button(thread_id: str) -> Button:
+    """Returns the button that discards the work of a failed job."""
+    return Button(DISCARD, ButtonId.DISCARD_WORK, thread_id, _DISCARD)
+
+
+def _open_button(link: str) -> tuple[Button, ...]:
+    return (Button("Open the pull request", ButtonId.OPEN_PULL_REQUEST, link),) if link else ()
+
+
+def _found(show: Renderer, link: str, *, changed: bool) -> Markup:
+    words = "Here's a new pull request: {link}" if changed else "Here's the pull request: {link}"
+    return show(words, link=show.link(link))
+
+
+def _because(show: Renderer, words: Markup, report: JobReport, *, otherwise: Markup) -> list[Markup]:
+    """Returns words that end in a colon with the reason, without what it repeats of them; other words if it says
+    nothing more.
+    """
+    reason = report.reason.strip()
+    for sentence in words.rstrip(":").split(". "):
+        repeated = re.match(rf"{re.escape(sentence)}\s*(?:[.:;,!-]+\s*|\Z)", reason, re.IGNORECASE)
+        reason = reason[repeated.end() :] if repeated else reason
+    return [words, _reason(show, reason)] if reason else [otherwise]
+
+
+def _reason(show: Renderer, reason: str) -> Markup:
+    return show.quote(reason, 700, 100, 700)
 
 
 @dataclass(frozen=True)
@@ -106,12 +180,52 @@ class JobEnd(Addressed):
     changed: bool = False
     report: JobReport | None = None
 
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """Says the outcome, the pull request, and the size of the change."""
+        report, told = self.report or _NOTHING_TOLD, show.mentioned
+        first, *more = self._outcome(show, report)
+        if told and not (isinstance(self, JobStopped) and told == self.person_id):
+            first = show("{who} {words}", who=show.person(told), words=first)
+        size = _size(show, report.changes) if self.link else NOTHING
+        discard = (discard_button(thread.id),) if report.partial_files else ()
+        return Said(joined([first, *more, *([size] if size else [])], "\n"), (*_open_button(self.link), *discard))
+
+    def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
+        """The lines, without whom they are for."""
+        raise NotImplementedError
+
+    def _so_far(self, show: Renderer) -> list[Markup]:
+        if not self.link:
+            return []
+        if self.new:
+            return [_found(show, self.link, changed=self.changed)]
+        return [show("What was done so far: {link}", link=show.link(self.link))]
+
 
 @dataclass(frozen=True)
 class JobFinished(JobEnd, kind="job_finished"):
     """A job has finished. `again`: it had finished before."""
 
     again: bool = False
+
+    def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
+        link = show.link(self.link)
+        if report.unchanged:
+            because = show("Done. Nothing was changed:")
+            lines = _because(show, because, report, otherwise=show("Done. Nothing was changed."))
+            return [*lines, *([show("The pull request is as it was: {link}", link=link)] if self.link else [])]
+        if not self.link:
+            late = show("Done, without a pull request. If one turns up in the next minutes, I'll post it here.")
+            return _because(show, show("Done, without a pull request:"), report, otherwise=late)
+        if self.new and self.changed:
+            words = "Done. Here's a new pull request: {link}"
+        elif self.new or (report.unchanged is None and not self.again):
+            words = "Done. Here's the pull request: {link}"
+        elif report.unchanged is False:
+            words = "Done. The pull request was updated: {link}"
+        else:
+            words = "Done. Check the pull request: {link}"
+        return [show(words, link=link), *([_reason(show, report.reason)] if report.reason else [])]
 
     @staticmethod
     def key(round_: int, nth: int = 1) -> NoticeKey:
@@ -122,6 +236,20 @@ class JobFinished(JobEnd, kind="job_finished"):
 @dataclass(frozen=True)
 class JobFailed(JobEnd, kind="job_failed"):
     """A job has failed. The specification has no reason for it."""
+
+    def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
+        unexplained = show("The job failed without giving a reason.")
+        told = _because(show, show("The job failed:"), report, otherwise=unexplained)
+        if report.partial_files == 1:
+            next_ = show("What it changed in 1 file is kept. {reply} to go on from there, or write `!discard`.")
+        elif report.partial_files:
+            kept = "What it changed in {count} files is kept. {reply} to go on from there, or write `!discard`."
+            next_ = show(kept, count=report.partial_files)
+        else:
+            next_ = show("{reply} to try again, or start over with {slash}.")
+            told = [joined([unexplained, next_])] if told == [unexplained] else [*told, next_]
+            return [*told, *self._so_far(show)]
+        return [*told, next_, *self._so_far(show)]
 
     @staticmethod
     def key(round_: int, nth: int = 1) -> NoticeKey:
@@ -135,6 +263,15 @@ class JobStopped(JobEnd, kind="job_stopped"):
 
     person_id: str
 
+    def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
+        who = show.person(self.person_id)
+        plain, because = show("Stopped by {who}.", who=who), show("Stopped by {who}:", who=who)
+        if show.mentioned and show.mentioned != self.person_id:  # the one mention is for somebody else
+            plain = show("Your job was stopped; the card says by whom.")
+            because = show("Your job was stopped; the card says by whom:")
+        rest = self._so_far(show) if self.link else [show("There's no pull request. {reply} to go on.")]
+        return [*_because(show, because, report, otherwise=plain), *rest]
+
     @staticmethod
     def key(round_: int, nth: int = 1) -> NoticeKey:
         """Told once each time, instead of the end that a stop causes."""
@@ -147,6 +284,10 @@ class _StopReported(Addressed):
 
     person_id: str
 
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """See NoticeContent."""
+        return Said(show(self.words, who=show.person(self.person_id)))
+
     @staticmethod
     def key(request: Request) -> NoticeKey:
         """Sent once for a stop."""
@@ -157,10 +298,25 @@ class _StopReported(Addressed):
 class JobStillStopping(_StopReported, kind="job_still_stopping"):
     """The job API accepted the stop, but the job has not ended."""
 
+    words: ClassVar = "{who} Your stop was accepted, but the agent is still at work. I'll say when it ends."
+
 
 @dataclass(frozen=True)
 class AgentAskedToStop(_StopReported, kind="agent_asked_to_stop"):
     """The job API cannot stop a job, so the agent was asked to stop."""
+
+    words: ClassVar = (
+        "{who} I can't stop this job from here, so I told the agent to stop and change nothing more. Whether it does "
+        "is up to the agent."
+    )
+
+
+def asked(show: Renderer, question: str, *, choices: bool) -> Markup:
+    """Returns the agent's question; `choices`: it can be answered by buttons, too."""
+    words = "The agent asks:\n{question}\n{reply} to answer, or choose:"
+    if not choices:
+        words = "The agent asks:\n{question}\n{reply} to answer."
+    return show(words, question=show.quote(question, 1_500, 100))
 
 
 @dataclass(frozen=True)
@@ -183,6 +339,7 @@ class QuestionAsked(Addressed, kind="question_asked"):
 class JobArchived(NoticeContent, kind="job_archived"):
     """The job no longer accepts follow-ups."""
 
+    words: ClassVar = "This job is archived and takes no more follow-ups. Start a new one with {slash}."
     ends_work: ClassVar = True
 
     @staticmethod
@@ -195,6 +352,7 @@ class JobArchived(NoticeContent, kind="job_archived"):
 class JobDisappeared(NoticeContent, kind="job_disappeared"):
     """The job API no longer knows the job."""
 
+    words: ClassVar = "The agent no longer has this job, so there's no more news of it. Start a new one with {slash}."
     told_though_muted: ClassVar = True
 
     @staticmethod
@@ -215,6 +373,13 @@ class PullRequestFound(NoticeContent, kind="pull_request_found"):
     changed: bool = False
     alone: bool = False
 
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """See NoticeContent."""
+        found = _found(show, self.link, changed=self.changed)
+        if show.mentioned:
+            found = show("{who} {words}", who=show.person(show.mentioned), words=found)
+        return Said(found, _open_button(self.link))
+
     @staticmethod
     def key(link: str) -> NoticeKey:
         """Told once for each link, which can have any length."""
@@ -225,5 +390,73 @@ class PullRequestFound(NoticeContent, kind="pull_request_found"):
 class RecordDamaged(NoticeContent, kind="record_damaged"):
     """The thread's state can no longer be read."""
 
+    words: ClassVar = (
+        "My record of this job is damaged, so I can't tell you more or send replies; the agent isn't affected. Start a "
+        "new job with {slash}."
+    )
     told_though_muted: ClassVar = True
     KEY: ClassVar = NoticeKey("damaged")
+
+
+# The details about the end of a round, and on the card. All of it is untrusted.
+
+YES, NO = "Yes", "No"
+ANSWER = "Answer…"
+CHOOSE_ANSWER = "Choose an answer"
+SHOW_ALL = "Show all"
+KINDS_OF_CHANGE: Mapping[ChangeKind, str] = {
+    ChangeKind.ADDED: ", new",
+    ChangeKind.RENAMED: ", renamed",
+    ChangeKind.DELETED: ", deleted",
+}
+_MINUS = "\N{MINUS SIGN}"
+_MAX_NAME = 120
+
+
+def _lines(added: int | None, removed: int | None) -> Markup:
+    counts = [f"+{added}"] * bool(added) + [f"{_MINUS}{removed}"] * bool(removed)
+    return Markup(f" ({' '.join(counts)})") if counts else NOTHING
+
+
+def _size(show: Renderer, changes: Changes | None) -> Markup:
+    """Returns the size of the change; empty if unknown. The card lists the files."""
+    if changes is None or changes.file_count == 0:
+        return NOTHING
+    words = "1 file changed{lines}." if changes.file_count == 1 else "{count} files changed{lines}."
+    return show(words, count=changes.file_count, lines=_lines(changes.added, changes.removed))
+
+
+def changed_pages(show: Renderer, changes: Changes | None) -> Markup:
+    """Returns the changes of the pull request, a line per file; empty if unknown."""
+    if changes is None or changes.file_count == 0:
+        return NOTHING
+    listed = [_file(show, file) for file in changes.files[:SHOWN_FILES]]
+    words = "The pull request changes {count} files{lines}{end}"
+    if changes.file_count == 1:
+        words = "The pull request changes 1 file{lines}{end}"
+    end = show(":") if listed else show(".")
+    title = show(words, count=changes.file_count, lines=_lines(changes.added, changes.removed), end=end)
+    return joined([title, *listed, *_more(show, "• and {count} more", changes.file_count, listed)], "\n")
+
+
+def _file(show: Renderer, file: FileChange) -> Markup:
+    kind = show(KINDS_OF_CHANGE.get(file.kind, ""))
+    name, lines = show.line(file.title or file.path, _MAX_NAME), _lines(file.added, file.removed)
+    return show("• {name}{kind}{lines}", name=name, kind=kind, lines=lines)
+
+
+def _more(show: Renderer, words: str, count: int, listed: list[Markup]) -> list[Markup]:
+    left = count - len(listed)
+    return [show(words, count=left)] if left > 0 and listed else []
+
+
+def failed_checks(show: Renderer, checks: tuple[CheckResult, ...]) -> Markup:
+    """Returns the checks that failed, with their first problems; empty if there are none."""
+    shown = [_check(show, each) for each in checks[:SHOWN_CHECKS]]
+    return joined([show("Checks that failed:"), *shown], "\n") if shown else NOTHING
+
+
+def _check(show: Renderer, check: CheckResult) -> Markup:
+    listed = [show("    {problem}", problem=show.line(each, _MAX_NAME)) for each in check.problems[:SHOWN_PROBLEMS]]
+    name = show(":warning: {name}", name=show.line(check.name, _MAX_NAME))
+    return joined([name, *listed, *_more(show, "    and {count} more", check.problem_count, listed)], "\n")

@@ -8,11 +8,15 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, ClassVar, NewType, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NewType, Self, cast
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from bot.domain.requests.request import Request, Surface
+from bot.notices.said import Renderer, Said
+
+if TYPE_CHECKING:
+    from bot.domain.threads.thread import Thread  # whose state contains a notice
 
 NoticeKey = NewType("NoticeKey", str)
 """Unique within a thread. The same fact always has the same key, so that it is announced once."""
@@ -86,8 +90,9 @@ KINDS: "dict[str, type[NoticeContent]]" = {}
 
 @dataclass(frozen=True)
 class NoticeContent(Quotes):
-    """The content of a notice."""
+    """The content of a notice, and what it says: `words`, or what `tell` makes of them."""
 
+    words: ClassVar[str]
     kind: ClassVar[str]
     delivery: ClassVar[Delivery] = Delivery.POST
     ends_work: ClassVar[bool] = False
@@ -106,6 +111,12 @@ class NoticeContent(Quotes):
     def about(self) -> str:
         """The id of the person whom it is for or about; empty if there is none."""
         return ""
+
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """Returns what is said about the thread's job. Raises ValueError for a notice that is no message of its own."""
+        if not hasattr(self, "words"):
+            raise ValueError(f"{self.kind} is no message of its own")
+        return Said(show(self.words))
 
     def addressed_to(self, person_id: str) -> Self:
         """Returns a copy that addresses this person, if it addresses anybody."""
@@ -180,6 +191,11 @@ class UnknownNotice(NoticeContent, kind="unknown"):
     def about(self) -> str:
         """See NoticeContent."""
         return str(self.fields.get("person_id") or "")
+
+    def tell(self, show: Renderer, thread: "Thread") -> Said:
+        """Shows its content, rather than nothing."""
+        held = ", ".join(f"{name}: {value}" for name, value in self.fields.items())
+        return Said(show.line(held, 1_000) or show("News."))
 
 
 @dataclass(frozen=True)

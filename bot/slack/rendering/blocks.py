@@ -1,39 +1,29 @@
 """The few Block Kit blocks that Pagehand uses. Their arguments are already escaped (bot.slack.rendering.text)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from bot.notices.said import Button, ButtonId
+from bot.slack.rendering.text import safe_url
+
 Block = dict[str, Any]
 
 SHOW_PROMPT = "show_prompt"
-"""Action ids identify a click and come with its `value`. The value of this one is the id of the job's thread."""
+"""Action ids identify a click and come with its `value`. The value of this one is the id of the job's thread. Those of
+notices are in bot.notices.said.
+"""
 SHOW_ANSWER = "show_answer"
 """`<the thread's id>/<the answer's id>`."""
-SEND_AGAIN = "send_again"
-"""The id of the request."""
-SEND_NEW_WORDS = "send_new_words"
-"""The id of the request that was edited."""
-OPEN_PULL_REQUEST = "open_pull_request"
-"""A link: the click only needs an acknowledgement."""
-STOP_JOB = "stop_job"
-DISCARD_WORK = "discard_work"
-"""The thread's id. Slack has asked for confirmation."""
 HAND_OVER = "hand_over"
 """`<the message's ts>/<its thread's ts>`: opens a modal for a message whose writer was asked what to do with it."""
-OPEN_FORM = "open_form"
-"""Opens the modal for a new job in the channel of the message."""
 FOLLOW_UP = "follow_up"
 """The thread's id: opens a modal for a message to the agent."""
 RETRY_JOB = "retry_job"
 """The thread's id."""
 CARD_MENU = "card_menu"
 """A menu: the `value` of `selected_option` comes from `menu_value`; `read_menu_value` reads it."""
-SEND_HELD = "send_held"
-"""The id of the request whose person was asked whether it is for the agent; also for the next two."""
-SEND_ALL_HELD = "send_all_held"
-DISCARD_HELD = "discard_held"
 CHOOSE_PROJECT = "choose_project"
 """`<the thread's id>/<the project's name>`; in a menu, this value is in `selected_option`."""
 CHOOSE_PROJECT_BUTTONS = tuple(f"{CHOOSE_PROJECT}_{number}" for number in range(1, 6))
@@ -154,6 +144,20 @@ def _options(options: Mapping[str, str]) -> list[Block]:
 def _sendable(value: str) -> str:
     """Returns the value with lone surrogates replaced by `?`, because Slack rejects them."""
     return value.encode("utf-8", "replace").decode()
+
+
+def said_by(buttons: Iterable[Button]) -> list[Block]:
+    """Returns the buttons of a notice, without those that have nothing to send."""
+    return [block for each in buttons if each.value and (block := _said_by(each)) is not None]
+
+
+def _said_by(made: Button) -> Block | None:
+    if made.action is ButtonId.OPEN_PULL_REQUEST:
+        url = safe_url(made.value)
+        return None if url is None else link_button(made.label, made.action.value, url)
+    asked = made.confirm
+    confirm = None if asked is None else confirmation(asked.title, asked.text, asked.yes, asked.no)
+    return button(made.label, made.action.value, made.value[:MAX_VALUE], confirm=confirm)
 
 
 def link_button(label: str, action_id: str, url: str) -> Block:

@@ -4,14 +4,13 @@ from bot.domain.jobs.details import PullRequestState
 from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.people.home import can_be_retried
 from bot.domain.threads.thread import Thread
+from bot.notices.job import discard_button
+from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import (
     ASK_FOR_PROJECT,
     CARD_MENU,
-    DISCARD_WORK,
     FOLLOW_UP,
-    OPEN_PULL_REQUEST,
     RETRY_JOB,
-    STOP_JOB,
     Block,
     MenuItem,
     button,
@@ -19,6 +18,7 @@ from bot.slack.rendering.blocks import (
     link_button,
     menu,
     menu_value,
+    said_by,
 )
 from bot.slack.rendering.text import safe_url
 from bot.slack.rendering.words import card as words
@@ -41,18 +41,18 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
     is_pending = thread.state.work.progress.pull_request is PullRequestState.PENDING
     url = safe_url(job.pr_link) if job and not is_pending else None
     if url is not None:
-        made.append(link_button(words.OPEN_PULL_REQUEST, OPEN_PULL_REQUEST, url) | {"style": "primary"})
+        made.append(link_button(words.OPEN_PULL_REQUEST, ButtonId.OPEN_PULL_REQUEST, url) | {"style": "primary"})
     if several_projects and is_undecided(thread):
         made.append(button(words.CHOOSE_PROJECT, ASK_FOR_PROJECT, thread.id))
     if can_be_stopped(thread):
-        made.append(button(words.STOP, STOP_JOB, thread.id, confirm=_STOP))
+        made.append(button(words.STOP, ButtonId.STOP_JOB, thread.id, confirm=_STOP))
     if takes_follow_ups(thread):
         made.append(button(words.FOLLOW_UP, FOLLOW_UP, thread.id))
     if can_be_retried(thread):
         twice = thread.state.job is None and thread.state.failure.problem is Problem.UNCERTAIN
         made.append(button(words.RETRY, RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
     if has_kept_work(thread):
-        made.append(discard_button(thread))
+        made += said_by([discard_button(thread.id)])
     return [*made, menu(CARD_MENU, _menu(thread, several_projects=several_projects))]
 
 
@@ -72,11 +72,6 @@ def has_kept_work(thread: Thread) -> bool:
     return (
         job is not None and job.ended and problem is not Problem.GONE and thread.state.work.progress.partial_files > 0
     )
-
-
-def discard_button(thread: Thread) -> Block:
-    """Returns the button that discards the work of a failed job."""
-    return button(words.DISCARD, DISCARD_WORK, thread.id, confirm=_DISCARD)
 
 
 def takes_follow_ups(thread: Thread) -> bool:
@@ -109,6 +104,5 @@ def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
     return made
 
 
-_DISCARD = confirmation(words.DISCARD_TITLE, words.DISCARD_MEANING, words.DISCARD_YES, words.DISCARD_NO)
 _STOP = confirmation(words.STOP_TITLE, words.STOP_MEANING, words.STOP_YES, words.STOP_NO)
 _TWICE = confirmation(words.RETRY_TITLE, words.RETRY_RISK, words.RETRY_YES, words.RETRY_NO)

@@ -7,25 +7,12 @@ from dataclasses import dataclass
 from bot.domain.jobs.details import Progress, PullRequestState, StepStatus
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
 from bot.domain.threads.thread import NO_FOLLOW_UPS, Failure, FollowUpCounts, Thread, ThreadState
+from bot.notices.job import changed_pages
+from bot.notices.said import ELLIPSIS, NOTHING, Markup, joined
 from bot.slack.rendering.blocks import MAX_TEXT, ChatMessage, actions, context_block, section
 from bot.slack.rendering.card_buttons import card_buttons, is_undecided
-from bot.slack.rendering.job_report import changed_pages
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import (
-    ELLIPSIS,
-    NOTHING,
-    Markup,
-    day_and_time,
-    joined,
-    link,
-    moment,
-    one_line,
-    opening,
-    person,
-    pieces,
-    quote,
-    shorten,
-)
+from bot.slack.rendering.message_context import MessageContext, SlackRenderer
+from bot.slack.rendering.text import day_and_time, link, moment, one_line, opening, person, pieces, quote, shorten
 from bot.slack.rendering.words import card as words
 
 _MAX_FACT, _MAX_LINK = 300, 1_000
@@ -151,7 +138,10 @@ def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCo
     state, progress = _state_words(thread, message_context), thread.state.work.progress
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
-    known, pages = facts(thread, message_context, follow_ups), changed_pages(progress.changes)
+    known, pages = (
+        facts(thread, message_context, follow_ups),
+        changed_pages(SlackRenderer(message_context), progress.changes),
+    )
     blocks = [
         section(_with_steps(state, thread.state)),
         section(f"{asked(thread)}\n{prompt}"),

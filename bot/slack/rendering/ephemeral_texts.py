@@ -6,10 +6,10 @@ They are not notices and have no row; often they are sent because no row could b
 from bot.domain.commands.commands import LoneWord
 from bot.domain.commands.options import OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import Markup, escape, joined
+from bot.slack.rendering.text import escape
 from bot.slack.rendering.words import at_once as words
 from bot.slack.rendering.words import help as help_words
 
@@ -40,11 +40,6 @@ def word_without_job(word: ThreadWord, message_context: MessageContext) -> Marku
     return words.WORD_WITHOUT_JOB(word=escape(word), command=escape(message_context.command))
 
 
-def word_meant(word: ThreadWord) -> Markup:
-    """Answers a message that was probably meant as a word for Pagehand."""
-    return words.NEW_MEANT if word is ThreadWord.NEW else words.WORD_MEANT(word=escape(word))
-
-
 def forwarded_alone(message_ts: str, thread_ts: str = "") -> ChatMessage:
     """Asks what to do with a message that was forwarded to Pagehand without a task."""
     return paragraph(words.FORWARDED_ALONE, button(words.WRITE_TASK, HAND_OVER, f"{message_ts}/{thread_ts}"))
@@ -66,10 +61,3 @@ def help_text(message_context: MessageContext, meant: LoneWord | None = None) ->
     lines = [line(command=command, bot=message_context.bot, word=word) for line in help_words.HELP]
     first = [] if meant is None else [help_words.NO_SUCH_COMMAND[meant](command=command)]
     return joined([*first, *lines], "\n")
-
-
-def help_in_thread(thread: Thread, message_context: MessageContext) -> Markup:
-    """Returns what can be done in a job's thread."""
-    among_others = thread.origin is ThreadOrigin.CONVERSATION
-    first = help_words.MENTIONS_GO(bot=message_context.bot) if among_others else help_words.ALL_REPLIES_GO
-    return joined([first, *(line() for line in help_words.HELP_IN_THREAD)], "\n")

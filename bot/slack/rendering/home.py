@@ -10,12 +10,12 @@ from bot.domain.requests.held import question_about
 from bot.domain.requests.request import Request, RequestKind
 from bot.domain.threads.direct_messages import to_ask_about
 from bot.domain.threads.thread import Thread
-from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, section
+from bot.notices.said import NOTHING, Markup, joined
+from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, said_by, section
 from bot.slack.rendering.cards import state_line
-from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.message_context import MessageContext, SlackRenderer
 from bot.slack.rendering.modals import View
-from bot.slack.rendering.personal_notices import held_choices, held_question
-from bot.slack.rendering.text import NOTHING, Markup, channel, escape, joined, one_line, safe_url
+from bot.slack.rendering.text import channel, escape, one_line, safe_url
 from bot.slack.rendering.words import home as words
 
 HOME_START, HOME_DEFAULTS = "home_start", "home_defaults"
@@ -39,7 +39,7 @@ def home_view(
     return {
         "type": "home",
         "blocks": [
-            *_waiting(content, links),
+            *_waiting(content, links, message_context),
             _header(words.YOUR_JOBS),
             *_jobs(content, links, message_context),
             *_pages(content),
@@ -53,27 +53,27 @@ def home_view(
     }
 
 
-def _waiting(content: HomeContent, links: Mapping[str, str]) -> list[Block]:
+def _waiting(content: HomeContent, links: Mapping[str, str], message_context: MessageContext) -> list[Block]:
     """Returns what this person has to do, which comes first, because those jobs wait for it."""
     asked = [
         [section(words.AGENT_ASKS(prompt=_prompt(thread)) + _link(links.get(thread.id), words.LINK_TO_ANSWER))]
         for thread in content.waiting
     ]
     firsts = to_ask_about([request for request, _ in content.held])
-    asked += [_held(request, thread, links) for request, thread in content.held if request in firsts]
+    asked += [_held(request, thread, links, message_context) for request, thread in content.held if request in firsts]
     if not asked:
         return []
     more = [section(words.MORE_WAITING)] if len(asked) > _MOST_WAITING else []
     return [_header(words.WAITING_FOR_YOU), *chain.from_iterable(asked[:_MOST_WAITING]), *more]
 
 
-def _held(request: Request, thread: Thread, links: Mapping[str, str]) -> list[Block]:
+def _held(request: Request, thread: Thread, links: Mapping[str, str], message_context: MessageContext) -> list[Block]:
     """Returns the question about a request that waits for this person, with its buttons."""
     if request.kind is RequestKind.START and request.held_because is None:
         return [section(_which_project(thread))]
-    question = question_about(request)
-    told = f"• {held_question(question)}{_link(links.get(thread.id), words.LINK_TO_THREAD)}"
-    return [section(told), actions(*held_choices(question))]
+    said = question_about(request).tell(SlackRenderer(message_context), thread)
+    told = f"• {said.words}{_link(links.get(thread.id), words.LINK_TO_THREAD)}"
+    return [section(told), actions(*said_by(said.buttons))]
 
 
 def _which_project(thread: Thread) -> Markup:

@@ -3,10 +3,22 @@
 import re
 from dataclasses import dataclass
 
+from bot.notices.said import ELLIPSIS, Markup
 from bot.slack.rendering.blocks import ChatMessage, section
-from bot.slack.rendering.text import Markup, channel, escape, one_line, person, safe_url
+from bot.slack.rendering.text import (
+    channel,
+    day_and_time,
+    escape,
+    link,
+    moment,
+    one_line,
+    opening,
+    person,
+    pieces,
+    quote,
+    safe_url,
+)
 from bot.slack.rendering.words import names
-from bot.slack.rendering.words.answers import LINK_TO_JOB
 
 _CHANNEL = re.compile(r"(?=.*[0-9])[CG][A-Z0-9]{7,30}")
 
@@ -48,6 +60,53 @@ class MessageContext:
         return one_line(self.workspace, 100) or names.WORKSPACE
 
 
+@dataclass(frozen=True)
+class SlackRenderer:
+    """bot.notices.said.Renderer for Slack. `among_others`: the thread is somebody else's conversation."""
+
+    context: MessageContext
+    among_others: bool = False
+    mentioned: str = ""
+
+    def __call__(self, words: str, /, **parts: Markup | int) -> Markup:
+        """See Renderer."""
+        context = self.context
+        facts: dict[str, Markup | int] = {
+            "ask": context.ask,
+            "bot": context.bot,
+            "command": escape(context.command),
+            "slash": context.slash,
+            "workspace": context.home_workspace,
+            "reply": names.MENTION if self.among_others else names.REPLY,
+        }
+        return Markup(words.format_map(facts | parts))
+
+    def person(self, user_id: str) -> Markup:
+        """See Renderer."""
+        return person(user_id)
+
+    def line(self, text: str, limit: int = 100) -> Markup:
+        """See Renderer."""
+        return one_line(text, limit)
+
+    def quote(self, text: str, characters: int = 300, lines: int = 4, width: int = 1_500) -> Markup:
+        """See Renderer."""
+        shown, cut = opening(text, characters=characters, lines=lines)
+        return quote((pieces(shown + (ELLIPSIS if cut else ""), width) or [""])[0])
+
+    def link(self, url: str) -> Markup:
+        """See Renderer."""
+        return link(url)
+
+    def moment(self, seconds: int) -> Markup:
+        """See Renderer."""
+        return moment(seconds)
+
+    def day_and_time(self, seconds: float) -> Markup:
+        """See Renderer."""
+        return day_and_time(seconds)
+
+
 _MAX_LINK = 2_000
 
 
@@ -56,5 +115,5 @@ def leading_to(thread_url: str, message: ChatMessage) -> ChatMessage:
     url = escape(safe_url(thread_url) or "")
     if not url or len(url) > _MAX_LINK:
         return message
-    link = LINK_TO_JOB(url=url)
-    return ChatMessage(f"{message.text}\n{link}", (*message.blocks, section(link)) if message.blocks else ())
+    to_job = names.LINK_TO_JOB(url=url)
+    return ChatMessage(f"{message.text}\n{to_job}", (*message.blocks, section(to_job)) if message.blocks else ())

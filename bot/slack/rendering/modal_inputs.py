@@ -13,6 +13,7 @@ from bot.domain.jobs.details import LONGEST_LABEL, MOST_OPTIONS, FieldKind, Ques
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.domain.threads.thread import Thread
+from bot.notices import job
 from bot.slack.rendering.blocks import (
     CHOOSE_ANSWER,
     FILL_IN_ANSWER,
@@ -26,7 +27,7 @@ from bot.slack.rendering.blocks import (
     select,
 )
 from bot.slack.rendering.text import one_line, shorten_plain, width
-from bot.slack.rendering.words import forms, job_news
+from bot.slack.rendering.words import forms
 
 # The choices for an agent's question: buttons, a list, or a modal with an input for each field. A choice always shows
 # everything that it sends; if it does not fit on a button or in a list, people answer with a reply.
@@ -43,12 +44,12 @@ def answer_choices(thread: Thread, fields: Sequence[QuestionField]) -> list[Bloc
         return []
     if len(fields) != 1 or fields[0].kind is FieldKind.CHOICES:
         value = f"{thread.id}/{encoded_fields(fields)}"
-        return [button(job_news.ANSWER, FILL_IN_ANSWER, value)] if fields and width(value) <= MAX_VALUE else []
+        return [button(job.ANSWER, FILL_IN_ANSWER, value)] if fields and width(value) <= MAX_VALUE else []
     values = {label: f"{thread.id}/{label}" for label in options_of(fields[0])}
     if not _fit(values):
         return []
     if len(values) > len(SEND_ANSWERS):
-        return [select(CHOOSE_ANSWER, job_news.CHOOSE_ANSWER, values)]
+        return [select(CHOOSE_ANSWER, job.CHOOSE_ANSWER, values)]
     pairs = zip(SEND_ANSWERS, values.items(), strict=False)
     return [button(label, action_id, value) for action_id, (label, value) in pairs]
 
@@ -60,7 +61,7 @@ def fits_a_button(label: str) -> bool:
 
 def options_of(field: QuestionField) -> tuple[str, ...]:
     """Returns the labels of the options."""
-    return (job_news.YES, job_news.NO) if field.kind is FieldKind.YES_OR_NO else field.options
+    return (job.YES, job.NO) if field.kind is FieldKind.YES_OR_NO else field.options
 
 
 def _fit(values: Mapping[str, str]) -> bool:

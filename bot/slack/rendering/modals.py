@@ -9,6 +9,7 @@ from typing import Any
 from bot.domain.context.thread_context import ContextNotes
 from bot.domain.jobs.details import QuestionField
 from bot.domain.people.members import Preference
+from bot.notices.said import Markup
 from bot.slack.rendering.blocks import Block, context_block, plain_text, section
 from bot.slack.rendering.modal_inputs import (
     MAX_INPUT,
@@ -23,7 +24,7 @@ from bot.slack.rendering.modal_inputs import (
     telling_input,
     text_input,
 )
-from bot.slack.rendering.text import Markup, channel, escape, fitting, one_line
+from bot.slack.rendering.text import channel, escape, fitting, one_line
 from bot.slack.rendering.words import forms as words
 
 # The context of a modal is stored in the view itself (`private_metadata`), because a submission names no channel.

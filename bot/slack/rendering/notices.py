@@ -1,17 +1,57 @@
-"""The text of each notice: what happened, what it means, and what to do next. Pure."""
+"""The messages of each notice: its words and buttons as blocks of Slack, and what only blocks can show. Pure."""
 
-from bot.domain.notification import NotificationSettings
-from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.notices.answers import Introduction, PostNotDelivered
-from bot.notices.notice import CardChanged, Notice, NoticeContent, ReactionChanged, ToPerson, UnknownNotice
-from bot.slack.rendering.blocks import MAX_REASON, OPEN_FORM, ChatMessage, button, paragraph
-from bot.slack.rendering.job_notices import JobNews, about_job
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.personal_notices import in_doubt, to_person
-from bot.slack.rendering.request_notices import RequestNews, about_request
-from bot.slack.rendering.text import escape, joined, shorten
-from bot.slack.rendering.words import names
-from bot.slack.rendering.words.help import INTRODUCTION, TRY_IT, WORKFLOW_CANNOT_ASK
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from bot.domain.jobs.details import JobReport, QuestionField
+from bot.domain.notification import NotificationSettings, person_mentioned
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOrigin
+from bot.notices.answers import (
+    CONTINUED,
+    EMPTY,
+    AnswerRequested,
+    PostNotDelivered,
+    PromptRequested,
+    StatusRequested,
+)
+from bot.notices.job import SHOW_ALL, JobEnd, PullRequestFound, QuestionAsked, asked, failed_checks
+from bot.notices.notice import Notice, NoticeContent
+from bot.notices.questions import CHOOSE_PROJECT as CHOOSE_LABEL
+from bot.notices.questions import ProjectAsked
+from bot.notices.said import ELLIPSIS, Said
+from bot.runtime.text import displayable
+from bot.slack.rendering.agent_markdown import defused, markdown_pieces
+from bot.slack.rendering.blocks import (
+    CHOOSE_PROJECT,
+    CHOOSE_PROJECT_BUTTONS,
+    MAX_OPTION_VALUE,
+    MAX_TEXT,
+    SEND_EXAMPLES,
+    SHOW_ANSWER,
+    Block,
+    ChatMessage,
+    actions,
+    button,
+    markdown,
+    paragraph,
+    said_by,
+    section,
+    select,
+)
+from bot.slack.rendering.cards import status_text
+from bot.slack.rendering.message_context import MessageContext, SlackRenderer
+from bot.slack.rendering.modal_inputs import answer_choices, fits_a_button
+from bot.slack.rendering.text import pieces, quote, shorten
+
+_LABEL = 75
+"""Slack's limit for the words on a button."""
+_MAX_CHOICES = 9_000
+"""Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
+_PROMPT_PIECE, _PIECES_A_MESSAGE = 2_800, 3
+"""Slack refuses messages whose blocks are too long together (its limit is not documented): stay under 9,000."""
+_ANSWER_PIECE, _MAX_ANSWER = 7_000, 1_500
+"""Characters of Markdown in one message, and below an end: defusing makes it a little longer."""
 
 
 def messages(
@@ -25,39 +65,118 @@ def messages(
     """Returns the messages of a notice: one, except for long texts that somebody asked to see. Without `notification`,
     the default settings of channels apply.
     """
-
-    def posted(post: NoticeContent) -> ChatMessage:
-        if isinstance(post, JobNews):
-            return about_job(thread, post, notification or NotificationSettings(), message_context)
-        if isinstance(post, RequestNews):
-            return about_request(post, message_context)
-        if isinstance(post, Introduction):
-            return _introduction(post, message_context)
-        if isinstance(post, UnknownNotice):
-            return _unknown(post)
-        raise ValueError(f"{post.kind} is no post")
-
-    match message := notice.message:
-        case CardChanged() | ReactionChanged():
-            raise ValueError(f"{message.kind} is no message of its own")
-        case PostNotDelivered():
-            post = posted(message.post)
-            made = [in_doubt(post) if message.may_be_posted else post]
-        case ToPerson():
-            made = to_person(thread, message, follow_ups, message_context)
-        case _:
-            made = [posted(message)]
+    among_others = thread.origin is ThreadOrigin.CONVERSATION
+    message, show = notice.message, SlackRenderer(message_context, among_others)
+    may_be_posted = isinstance(message, PostNotDelivered) and message.may_be_posted
+    if isinstance(message, PostNotDelivered):
+        message = message.post
+    if isinstance(message, JobEnd | PullRequestFound):
+        mentioned = person_mentioned(thread, message, notification or NotificationSettings())
+        show = replace(show, mentioned=mentioned)
+    made = [paragraph(status_text(thread, message_context, follow_ups))]
+    if not isinstance(message, StatusRequested):
+        made = _made(thread, message, show)
+    if may_be_posted:
+        doubt = show(PostNotDelivered.words)
+        made = [ChatMessage(f"{doubt}\n{each.text}", (section(doubt), *each.blocks)) for each in made]
     return [each.without_blocks() for each in made] if notice.without_blocks else made
 
 
-def _introduction(message: Introduction, message_context: MessageContext) -> ChatMessage:
-    if message.to_workflow:
-        return paragraph(WORKFLOW_CANNOT_ASK(command=escape(message_context.command)))
-    lines = [line(bot=message_context.bot, command=escape(message_context.command)) for line in INTRODUCTION]
-    return paragraph(joined(lines, "\n"), button(TRY_IT, OPEN_FORM, "start"))
+def _made(thread: Thread, message: NoticeContent, show: SlackRenderer) -> list[ChatMessage]:
+    match message:
+        case JobEnd():
+            return [_with_report(thread, message.tell(show, thread), message.report, show)]
+        case QuestionAsked():
+            person = show.person(message.person_id or thread.requester_id)
+            question, choices = _question(thread, message.question, message.fields, show)
+            return [paragraph(f"{person} {question}", *choices)]
+        case ProjectAsked():
+            return [_which_project(message, show)]
+        case PromptRequested():
+            return _whole_prompt(message)
+        case AnswerRequested():
+            return _whole_answer(message)
+        case _:
+            said = message.tell(show, thread)
+            return [paragraph(said.words, *said_by(said.buttons))]
 
 
-def _unknown(message: UnknownNotice) -> ChatMessage:
-    """Shows the content of a notice from a newer version, rather than nothing."""
-    held = ", ".join(f"{name}: {value}" for name, value in message.fields.items())
-    return paragraph(shorten(held, MAX_REASON) or names.NEWS)
+def _with_report(thread: Thread, said: Said, report: JobReport | None, show: SlackRenderer) -> ChatMessage:
+    """Returns the message about an end with its details as one message, buttons last."""
+    buttons = said_by(said.buttons)
+    if report is None:
+        return paragraph(said.words, *buttons)
+    parts: list[tuple[str, Block]] = []
+    answer = shorten(report.answer.text, _MAX_ANSWER) if report.answer else ""
+    shown = defused(answer)
+    if shown.strip():
+        parts.append((answer, markdown(shown)))
+    question, choices = _question(thread, report.question, report.question_fields, show)
+    parts += [(text, section(text)) for text in (failed_checks(show, report.failed_checks), question) if text]
+    if report.answer is not None and report.answer.cut:
+        buttons.append(button(SHOW_ALL, SHOW_ANSWER, f"{thread.id}/{report.answer.id}"))
+    pairs = zip(SEND_EXAMPLES, filter(fits_a_button, report.examples), strict=False)
+    examples = [button(prompt, action_id, f"{thread.id}/{prompt}") for action_id, prompt in pairs]
+    text: str = said.words
+    for part, _ in parts:
+        text = f"{text}\n{part}" if len(text) + len(part) < MAX_TEXT else text
+    rows = [actions(*row) for row in (choices, examples, buttons) if row]
+    return ChatMessage(text, (section(said.words), *(block for _, block in parts), *rows))
+
+
+def _question(
+    thread: Thread, question: str, fields: Sequence[QuestionField], show: SlackRenderer
+) -> tuple[str, list[Block]]:
+    """Returns the agent's question, and what it can be answered with besides a reply; empty if there is none."""
+    choices = answer_choices(thread, fields) if question else []
+    return asked(show, question, choices=bool(choices)) if question else "", choices
+
+
+def _which_project(message: ProjectAsked, show: SlackRenderer) -> ChatMessage:
+    choices = {name: f"{message.thread_id}/{name}" for name in message.projects if name.strip()}
+    fitting = _with_room({name: value for name, value in choices.items() if len(value) <= MAX_OPTION_VALUE})
+    ask = message.asked(show, len(message.projects) - len(fitting))
+    return paragraph(ask, *_choices(fitting)) if fitting else paragraph(ask)
+
+
+def _with_room(choices: dict[str, str]) -> dict[str, str]:
+    """The first of them that are not too long together."""
+    widths = accumulate(len(_label(name)) + len(value) for name, value in choices.items())
+    return dict(each for each, used in zip(choices.items(), widths, strict=True) if used <= _MAX_CHOICES)
+
+
+def _choices(values: dict[str, str]) -> tuple[Block, ...]:
+    """Returns a button for each if there are few, otherwise a menu."""
+    if len(values) <= len(CHOOSE_PROJECT_BUTTONS):
+        ids = zip(CHOOSE_PROJECT_BUTTONS, values.items(), strict=False)
+        return tuple(button(_label(name), action_id, value) for action_id, (name, value) in ids)
+    return (select(CHOOSE_PROJECT, CHOOSE_LABEL, {_label(name): value for name, value in values.items()}),)
+
+
+def _label(name: str) -> str:
+    return " ".join(displayable(name).split())[:_LABEL] or ELLIPSIS
+
+
+def _whole_answer(message: AnswerRequested) -> list[ChatMessage]:
+    """Returns an agent's whole answer, in as many messages as it needs; or why it cannot be shown."""
+    if message.missing is not None:
+        return [paragraph(message.words_by_reason[message.missing])]
+    shown = [part for part in map(defused, markdown_pieces(message.text, _ANSWER_PIECE)) if part.strip()]
+    made = []
+    for number, part in enumerate(shown or [EMPTY]):
+        title = CONTINUED if number else message.words
+        made.append(ChatMessage(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(part))))
+    return made
+
+
+def _whole_prompt(message: PromptRequested) -> list[ChatMessage]:
+    """Returns a whole prompt, in as many messages as it needs."""
+    parts = pieces(message.prompt, _PROMPT_PIECE) or [EMPTY]
+    made = []
+    for start in range(0, len(parts), _PIECES_A_MESSAGE):
+        group = parts[start : start + _PIECES_A_MESSAGE]
+        title = CONTINUED if start else message.words
+        made.append(
+            ChatMessage(f"{title}\n{shorten(group[0], 3_000)}", (section(title), *(section(quote(p)) for p in group)))
+        )
+    return made

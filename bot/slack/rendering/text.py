@@ -6,17 +6,12 @@ Lengths are counted as Slack's clients do, in UTF-16 units of the escaped text, 
 
 import re
 import time
-from collections.abc import Iterable
-from typing import NewType
 from urllib.parse import urlsplit
 
+from bot.notices.said import ELLIPSIS, Markup
 from bot.runtime.text import displayable, without_misleading
 from bot.slack.rendering.addresses import ascii_host
 
-Markup = NewType("Markup", str)
-"""Text in Slack's escaped form."""
-NOTHING = Markup("")
-ELLIPSIS = Markup("…")
 MAX_URL = 3_000
 """Slack's limit for the address of a button."""
 
@@ -29,11 +24,6 @@ _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
 def escape(text: str) -> Markup:
     """Escapes a text for a message's `text` and for mrkdwn with `verbatim`, so that it contains no markup."""
     return Markup("".join(_ESCAPES.get(character, character) for character in displayable(text)))
-
-
-def joined(parts: Iterable[Markup], by: str = " ") -> Markup:
-    """Joins escaped texts with a harmless separator."""
-    return Markup(by.join(parts))
 
 
 def width(text: str) -> int:
@@ -135,11 +125,6 @@ def person(user_id: str) -> Markup:
 def channel(channel_id: str) -> Markup:
     """Returns a link to a channel, by its id."""
     return Markup(f"<#{one_line(channel_id, 50)}>")
-
-
-def addressing(user_ids: Iterable[str]) -> Markup:
-    """Returns mentions of people with a space after them; empty for nobody."""
-    return Markup("".join(f"{person(user_id)} " for user_id in user_ids))
 
 
 def moment(seconds: int) -> Markup:

@@ -8,10 +8,9 @@ from support.worlds.app_world import AppWorld, a_world
 
 from bot.cli.restored import mark_in_doubt
 from bot.notices.notice import Reaction
+from bot.notices.questions import StopAsked
+from bot.notices.said import ButtonId
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
-from bot.slack.rendering.blocks import DISCARD_HELD, SEND_HELD
-from bot.slack.rendering.text import Markup
-from bot.slack.rendering.words.questions import LATE, STOP_AS_OUTSIDER
 from bot.workspace.people import Actor
 
 PROMPT = "Fix the guides"
@@ -117,7 +116,8 @@ HOUR = 3_600.0
 
 
 @pytest.mark.parametrize(
-    ("restored", "answer"), [(False, SEND_HELD), (False, DISCARD_HELD), (False, "none in time"), (True, SEND_HELD)]
+    ("restored", "answer"),
+    [(False, ButtonId.SEND_HELD), (False, ButtonId.DISCARD_HELD), (False, "none in time"), (True, ButtonId.SEND_HELD)],
 )
 async def test_what_is_late_is_done_only_after_a_yes(database: str, answer: str, *, restored: bool) -> None:
     """What was written long before it is read, or after the backup that the database was restored from."""
@@ -138,15 +138,15 @@ async def test_what_is_late_is_done_only_after_a_yes(database: str, answer: str,
         await world.workspace.changes.wait_for(lambda: len(ben.ephemerals("docs")) == 2)
         asked = sorted(ben.ephemerals("docs"), key=lambda each: each.text)
         for question, words in zip(asked, ("Mend the index", "Write the reference"), strict=True):
-            assert question.text.startswith(LATE(text=Markup(f"&gt;{words}")))
+            assert question.text.startswith(f"You wrote this while I was away. Send it?\n&gt;{words}")
         assert world.fake_job_api.messages == []
         if answer == "none in time":
             await _forget_replies(world)
-            await ben.press("docs", asked[0].ts, SEND_HELD)
+            await ben.press("docs", asked[0].ts, ButtonId.SEND_HELD)
         else:
             for question in asked:
                 await ben.press("docs", question.ts, answer)
-        if answer == SEND_HELD:
+        if answer == ButtonId.SEND_HELD:
             await world.until_steered(job, "Mend the index")
             await world.fake_job_api.until(lambda: "Write the reference" in _prompts(world))
         else:
@@ -168,9 +168,9 @@ async def test_a_reaction_asks_whether_to_stop_once(world: AppWorld, ana: Actor,
             if not world.workspace.state.message(world.workspace.channels["docs"], world.card_ts(PROMPT)).reactions:
                 await ben.react("docs", world.card_ts(PROMPT), "x")
         await until_read(world)
-    await world.workspace.changes.wait_for(lambda: STOP_AS_OUTSIDER in world.private_text("ben"))
+    await world.workspace.changes.wait_for(lambda: StopAsked.words in world.private_text("ben"))
     await world.settled()
-    assert world.private_text("ben").count(STOP_AS_OUTSIDER) == 1
+    assert world.private_text("ben").count(StopAsked.words) == 1
     assert (await world.state(PROMPT)).state.job.status == "active"  # type: ignore[union-attr]  # it has begun
 
 

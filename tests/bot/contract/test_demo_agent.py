@@ -16,7 +16,8 @@ from bot.cli.demo_scenario import run_scenario
 from bot.cli.demo_services import CHANNEL, Ports, agent_offer, running_demo, settings_with_agent
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED
-from bot.slack.rendering.blocks import SEND_EXAMPLES, STOP_JOB
+from bot.notices.said import ButtonId
+from bot.slack.rendering.blocks import SEND_EXAMPLES
 from bot.workspace.model.entities import Message
 
 KEY = "sk-planted-key-of-the-model"
@@ -124,7 +125,7 @@ async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
             return [message for message in demo.workspace.channels.messages(CHANNEL) if words in message.text]
 
         (card,) = await changes.wait_for(lambda: shows("in which you can press Stop"), 30)
-        assert (await ana.press(CHANNEL, card.ts, STOP_JOB)).ok
+        assert (await ana.press(CHANNEL, card.ts, ButtonId.STOP_JOB)).ok
         await changes.wait_for(lambda: shows("Stopped by"), 30)
         assert TourStep.STOP in steps_done(demo.workspace)
         assert not git(demo.repository, "branch", "--list", "pagehand/*")

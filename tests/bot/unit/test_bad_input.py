@@ -18,8 +18,9 @@ from bot.domain.commands.options import NO_OPTIONS, split_options
 from bot.domain.context.message_text import BLANKS
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply
+from bot.notices.said import ButtonId
 from bot.runtime.text import without_misleading
-from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT, STOP_JOB
+from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT
 
 pytestmark = pytest.mark.promise("any payload")
 
@@ -211,7 +212,7 @@ BASES: list[Callable[[], dict[str, Any]]] = [
     lambda: click("send_again"),
     lambda: click("show_prompt"),
     lambda: click("show_answer"),
-    lambda: click(STOP_JOB),
+    lambda: click(ButtonId.STOP_JOB),
     lambda: click(CHOOSE_PROJECT, "th1/guides"),
     lambda: click(CARD_MENU, "mute/th1"),
     lambda: {"type": "view_submission", "view": {"callback_id": "x"}, "user": {"id": "U"}, "team": {"id": "T1"}},

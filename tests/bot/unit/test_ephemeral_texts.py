@@ -5,11 +5,12 @@ import pytest
 from bot.domain.commands.commands import LoneWord
 from bot.domain.commands.options import OptionFault, OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
-from bot.notices.answers import CardNotPosted
-from bot.slack.rendering.ephemeral_texts import help_text, task_missing, word_meant, word_without_job, wrong_option
+from bot.domain.threads.thread import Thread
+from bot.notices.answers import CardNotPosted, word_meant
+from bot.notices.notice import Notice
+from bot.slack.rendering.ephemeral_texts import help_text, task_missing, word_without_job, wrong_option
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.personal_notices import to_person
+from bot.slack.rendering.notices import messages
 
 CONTEXT = MessageContext(command="/pa<g>es", bot_user_id="U0BOT")
 MAX_EPHEMERAL = 3_000
@@ -48,7 +49,7 @@ def test_missing_input_is_named() -> None:
 
 def test_a_direct_message_between_people_cannot_have_a_job() -> None:
     thread = Thread("th1", "T1", "D0BOTH", "U1", "Fix <it>", "", 0.0)
-    text = to_person(thread, CardNotPosted("U1", "channel_not_found"), NO_FOLLOW_UPS, CONTEXT)[0].text
+    text = messages(thread, Notice(1, "k", "th1", CardNotPosted("U1", "channel_not_found"), 0.0), CONTEXT)[0].text
     assert "No job was started: I'm not part of this direct message." in text
     assert "in a channel" in text
     assert "/invite" not in text

@@ -16,6 +16,7 @@ from bot.app.settings.features import Feature
 from bot.app.setup.manifest import ManifestChoices, manifest_for, manifest_text
 from bot.cli.main import main
 from bot.cli.starting import FEATURES
+from bot.notices.said import ButtonId
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
 from bot.slack.sending.scopes import NEEDED_SCOPES
@@ -193,8 +194,8 @@ def test_every_button_has_a_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     source = Path(blocks.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'^[A-Z_]+ = "([a-z_]+)"$', source, re.MULTILINE)) | set(blocks.CHOOSE_PROJECT_BUTTONS)
-    made |= {*blocks.SEND_EXAMPLES, *blocks.SEND_ANSWERS}
-    others = {blocks.FOLLOW_UP, blocks.HAND_OVER, blocks.FILL_IN_ANSWER, blocks.OPEN_FORM}
+    made |= {*ButtonId, *blocks.SEND_EXAMPLES, *blocks.SEND_ANSWERS}
+    others = {blocks.FOLLOW_UP, blocks.HAND_OVER, blocks.FILL_IN_ANSWER, ButtonId.OPEN_FORM}
     assert {*buttons.RECORDED, *buttons.SAYING_FOLLOW_UPS, *buttons.LINKS, *others} == made
 
 

@@ -17,11 +17,12 @@ from bot.domain.projects import (
     normal_words,
     route,
 )
-from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
+from bot.domain.threads.thread import Thread
+from bot.notices.notice import Notice
 from bot.notices.questions import ProjectAsked
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.personal_notices import to_person
+from bot.slack.rendering.notices import messages
 
 GUIDES = Project("guides", channels=frozenset({"CGUIDES"}), words=("install guide", "tutorial"))
 API = Project("api", channels=frozenset({"CAPI"}), words=("endpoint",), abilities=JobApiAbilities(cancel=True))
@@ -124,9 +125,8 @@ def test_projects_left_out_of_the_question_are_mentioned() -> None:
 
     def asked(*names: str) -> ChatMessage:
         thread = Thread("t" * 32, "T1", "C1", "U0ANA", "Do it", "", 0.0)
-        return to_person(
-            thread, ProjectAsked("U0ANA", thread.id, names, "", "Do it"), NO_FOLLOW_UPS, MessageContext("U0BOT")
-        )[0]
+        notice = Notice(1, "k", thread.id, ProjectAsked("U0ANA", thread.id, names, "", "Do it"), 0.0)
+        return messages(thread, notice, MessageContext("U0BOT"))[0]
 
     usual = asked(*(f"project-{number:02}" for number in range(MOST_PROJECTS)))
     assert len(usual.blocks[1]["elements"][0]["options"]) == MOST_PROJECTS

@@ -11,6 +11,7 @@ from support.worlds.listening_world import BOT, ListeningWorld, listening
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, RequestKind, WayIn
 from bot.errors import StoreUnavailable
+from bot.notices.said import ButtonId
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, menu_value
 
@@ -41,11 +42,11 @@ def chosen(action_id: str, value: str, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("action_id", "kind"),
     [
-        (blocks.SEND_AGAIN, RequestKind.SEND_AGAIN),
-        (blocks.SEND_NEW_WORDS, RequestKind.SEND_NEW_WORDS),
-        (blocks.SEND_HELD, RequestKind.SEND_HELD),
-        (blocks.SEND_ALL_HELD, RequestKind.SEND_ALL_HELD),
-        (blocks.DISCARD_HELD, RequestKind.DISCARD_HELD),
+        (ButtonId.SEND_AGAIN, RequestKind.SEND_AGAIN),
+        (ButtonId.SEND_NEW_WORDS, RequestKind.SEND_NEW_WORDS),
+        (ButtonId.SEND_HELD, RequestKind.SEND_HELD),
+        (ButtonId.SEND_ALL_HELD, RequestKind.SEND_ALL_HELD),
+        (ButtonId.DISCARD_HELD, RequestKind.DISCARD_HELD),
     ],
 )
 async def test_buttons_about_a_request_are_recorded(world: ListeningWorld, action_id: str, kind: RequestKind) -> None:
@@ -56,7 +57,7 @@ async def test_buttons_about_a_request_are_recorded(world: ListeningWorld, actio
 @pytest.mark.parametrize(
     ("payload", "kind", "argument"),
     [
-        (click(blocks.STOP_JOB, "th1"), RequestKind.STOP, ""),
+        (click(ButtonId.STOP_JOB, "th1"), RequestKind.STOP, ""),
         (click(blocks.RETRY_JOB, "th1"), RequestKind.RETRY, ""),
         (chosen(blocks.CARD_MENU, menu_value(MenuItem.MUTE, "th1")), RequestKind.MUTE, ""),
         (chosen(blocks.CARD_MENU, menu_value(MenuItem.UNMUTE, "th1")), RequestKind.UNMUTE, ""),
@@ -80,11 +81,11 @@ async def test_buttons_about_a_job_are_recorded(
 @pytest.mark.parametrize(
     "payload",
     [
-        click(blocks.OPEN_PULL_REQUEST),
-        click(blocks.STOP_JOB, ""),
-        click(blocks.STOP_JOB, "th1", user={}),
-        click(blocks.STOP_JOB, "th1", channel=None),
-        click(blocks.STOP_JOB, "th1", channel={"id": 7}, container={"channel_id": None}),
+        click(ButtonId.OPEN_PULL_REQUEST),
+        click(ButtonId.STOP_JOB, ""),
+        click(ButtonId.STOP_JOB, "th1", user={}),
+        click(ButtonId.STOP_JOB, "th1", channel=None),
+        click(ButtonId.STOP_JOB, "th1", channel={"id": 7}, container={"channel_id": None}),
         chosen(blocks.CARD_MENU, "th1"),
         chosen(blocks.CARD_MENU, "explode/th1"),
         chosen(blocks.CARD_MENU, "mute/"),
@@ -105,7 +106,7 @@ async def test_a_button_in_a_view_needs_no_channel(world: ListeningWorld) -> Non
 
 
 async def test_an_external_person_who_clicks_keeps_their_team(world: ListeningWorld) -> None:
-    await world.take(click(blocks.STOP_JOB, "th1", user={"id": "U0EXT", "team_id": "T2"}))
+    await world.take(click(ButtonId.STOP_JOB, "th1", user={"id": "U0EXT", "team_id": "T2"}))
     assert [action.person for action in world.service.actions] == [Person("U0EXT", "T2")]
 
 
@@ -113,10 +114,10 @@ async def test_a_click_about_something_unknown_is_explained(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.service.knows = False
-    await world.take(click(blocks.SEND_HELD, "r1", channel=None, view={"id": "V1", "type": "home"}))
+    await world.take(click(ButtonId.SEND_HELD, "r1", channel=None, view={"id": "V1", "type": "home"}))
     await world.app.drain(5)
     assert "could not be told something" not in caplog.text, "a Home has no channel in which to tell it"
-    await world.take(click(blocks.SEND_HELD, "r1"))
+    await world.take(click(ButtonId.SEND_HELD, "r1"))
     await world.app.drain(5)
     assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
 
@@ -125,7 +126,7 @@ async def test_a_click_that_could_not_be_recorded_is_explained(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.service.fault = StoreUnavailable("locked")
-    assert (await world.take(click(blocks.STOP_JOB, "th1"))).status == 200
+    assert (await world.take(click(ButtonId.STOP_JOB, "th1"))).status == 200
     await world.app.drain(5)
     assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
 

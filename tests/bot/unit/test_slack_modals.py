@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.context.thread_context import ContextNotes
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS
+from bot.notices.said import Markup
 from bot.runtime.secrets import SecretKind
 from bot.slack.receiving.payloads.interactions import ViewPayload
 from bot.slack.rendering.modals import (
@@ -29,7 +30,7 @@ from bot.slack.rendering.modals import (
     secret_found,
     settings_modal,
 )
-from bot.slack.rendering.text import Markup, shorten_plain, width
+from bot.slack.rendering.text import shorten_plain, width
 from bot.workspace.wire.views import checked_view
 
 TEXTS = st.text(max_size=60) | st.text(alphabet="😀a\n", max_size=40).map(lambda text: text * 200)

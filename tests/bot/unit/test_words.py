@@ -16,6 +16,7 @@ from bot.slack.rendering.words.template import PlainTemplate, Template
 pytestmark = pytest.mark.promise("words")
 
 WORDS = Path(__file__).parents[3] / "bot/slack/rendering/words"
+NOTICES = WORDS.parents[2] / "notices"
 PAGES = sorted({path.stem for path in WORDS.glob("*.py")} - {"__init__", "template"})
 
 
@@ -53,6 +54,14 @@ def entries() -> Iterator[Entry]:
                 yield Entry(page, name, key, words)
 
 
+def notice_entries() -> Iterator[Entry]:
+    """The texts of the notices, each beside its data."""
+    for path in sorted(NOTICES.glob("*.py")):
+        for line, words in texts(path):
+            if PROSE.search(words):
+                yield Entry(f"notices/{path.stem}", str(line), "", words)
+
+
 def _lines(value: Any) -> Iterator[tuple[str, str]]:
     match value:
         case Template() | PlainTemplate():
@@ -72,7 +81,6 @@ def _lines(value: Any) -> Iterator[tuple[str, str]]:
 
 RENDERING = WORDS.parent
 USERS = [path for path in sorted((WORDS.parents[2] / "slack").rglob("*.py")) if path.parent != WORDS]
-TABLE = list(entries())
 LONGEST = 230
 JARGON = re.compile(
     r"\bjob api\b|idempoten|\blease|\boutbox\b|\bephemeral|\bpayload|\bendpoint|\bwebhook|\bof that very\b"
@@ -81,26 +89,38 @@ JARGON = re.compile(
 )
 SENTENCE = re.compile(r"[.!?](?=\s|\*|\Z)")
 PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
-PUT_TOGETHER = frozenset({"checklist", "_first_lines", "_link", "_capital", "_ended", "count_changed", "changed_pages"})
-"""Functions that build `Markup` from `Markup`, from their own marks, and from numbers."""
+PUT_TOGETHER = frozenset(
+    {
+        "checklist",
+        "_first_lines",
+        "_link",
+        "_capital",
+        "_lines",
+        "joined",
+        "word_meant",
+        "tell",
+        "__call__",
+        "known_refusal",
+    }
+)
+"""Functions that build `Markup` from `Markup`, from their own marks, from numbers, and from our words."""
 SHOWN = frozenset({"button", "link_button", "plain_text", "paragraph", "section", "option", "confirmation"})
 """Functions that turn a text into something visible."""
-FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "INTRODUCTION", "UNITS"})
+FILLED_IN_A_LOOP = frozenset({"HELP", "UNITS"})
 """Lines of one message, covered by the tests of the help."""
 
 
 def test_entries_are_short_and_plain() -> None:
-    for entry in TABLE:
+    for entry in [*TABLE, *NOTICE_TABLE]:
         assert len(SENTENCE.findall(entry.words)) <= 2, entry
         assert len(entry.words) <= LONGEST, entry
         assert JARGON.search(entry.words) is None, entry
-        assert entry.words == entry.words.strip(), entry
-        assert "  " not in entry.words, entry
+        assert "  " not in entry.words.strip(), entry
 
 
 def test_entries_are_unique() -> None:
     """A repeated text has one entry; a label may be used for several things."""
-    said = [entry.words for entry in TABLE if SENTENCE.search(entry.words)]
+    said = [entry.words for entry in [*TABLE, *NOTICE_TABLE] if SENTENCE.search(entry.words)]
     assert {words for words in said if said.count(words) > 1} == set()
 
 
@@ -154,7 +174,7 @@ def test_texts_of_others_are_escaped_in_one_module() -> None:
     """A placeholder takes only `Markup`: outside `text.py` and the table it is only combined, in the functions here."""
     made = {
         function.name
-        for path in USERS
+        for path in [*USERS, *NOTICES.glob("*.py")]
         if path.name != "text.py"
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -218,3 +238,7 @@ def entry_named(node: ast.AST, imported: dict[str, tuple[str, str]]) -> tuple[st
             return imported[name]
         case _:
             return None
+
+
+TABLE = list(entries())
+NOTICE_TABLE = list(notice_entries())

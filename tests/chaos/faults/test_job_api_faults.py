@@ -24,7 +24,7 @@ from support.worlds.app_world import AppWorld, a_world
 
 from bot.app.edges import EdgeTimings
 from bot.notices.notice import Reaction
-from bot.slack.rendering.blocks import SEND_AGAIN
+from bot.notices.said import ButtonId
 
 pytestmark = [pytest.mark.promise("sent once"), pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
@@ -131,7 +131,7 @@ async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -
     world.complete(job)
     await world.until_said("Spared", "started", *["refused/1"] * len(of_words), "completed")
     world.fake_job_api.heal()
-    await world.press("402", SEND_AGAIN, key="/refused/")
+    await world.press("402", ButtonId.SEND_AGAIN, key="/refused/")
     await world.until_said("402", "refused/1", "started")
     world.complete(world.fake_job_api.job_of("402"))
     await world.until_said("402", "refused/1", *FINISHED)
@@ -156,7 +156,7 @@ async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
         await world.settled()
         assert world.said("Spared")[1:] == ["unsure/1"] * len(UNKNOWN)
         assert {world.fake_job_api.tried(Operation.MESSAGE, f"More: {name}") for name in UNKNOWN} == {1}
-        await world.press("500", SEND_AGAIN, key="/unsure/")
+        await world.press("500", ButtonId.SEND_AGAIN, key="/unsure/")
         await world.until_said("500", "unsure/1", "started")
         world.complete(spared, world.fake_job_api.job_of("500"))
         await world.until_said("500", "unsure/1", *FINISHED)

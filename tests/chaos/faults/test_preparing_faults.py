@@ -7,7 +7,7 @@ from support.servers.slack_faults import CallFault
 from support.worlds.app_world import AppWorld
 
 from bot.app.edges import EdgeTimings
-from bot.slack.rendering.blocks import STOP_JOB
+from bot.notices.said import ButtonId
 from bot.workspace.model.files import Upload
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
@@ -52,7 +52,7 @@ async def test_the_job_api_is_away_while_a_job_is_stopped(world: AppWorld) -> No
     (job,) = await world.begin("Fix the guides")
     for fault in (refusing(503), cut(applied=False), cut(applied=True)):
         world.fake_job_api.fail(fault, Operation.CANCEL)
-    await world.workspace.people["ana"].press("docs", await world.card("Fix the guides"), STOP_JOB)
+    await world.workspace.people["ana"].press("docs", await world.card("Fix the guides"), ButtonId.STOP_JOB)
 
     async def stopped() -> bool:
         await world.hurry()

@@ -12,18 +12,10 @@ from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
 
 from bot.domain.requests.request import RequestKind, WayIn
+from bot.notices.said import ButtonId
 from bot.service.start import request_id
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
-from bot.slack.rendering.blocks import (
-    CHOOSE_PROJECT_BUTTONS,
-    DISCARD_HELD,
-    DISCARD_WORK,
-    RETRY_JOB,
-    SEND_ALL_HELD,
-    SEND_EXAMPLES,
-    SEND_HELD,
-    STOP_JOB,
-)
+from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_EXAMPLES
 from bot.workspace.model.entities import Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.people import Actor
@@ -41,7 +33,7 @@ DISCARDED, EXAMPLES = 0.5, 0.4
 """How often partial work of a failed job is discarded, and how often a follow-up button is pressed."""
 EDITED, DELETED = 0.12, 0.08
 """How often a reply is edited or deleted at once."""
-OF_HELD = (SEND_HELD, SEND_HELD, SEND_HELD, SEND_ALL_HELD, DISCARD_HELD)
+OF_HELD = (ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_ALL_HELD, ButtonId.DISCARD_HELD)
 """The answers of the person who is asked."""
 _SWITCH = "Switch project…"
 _OPEN = "SELECT id FROM requests WHERE thread_id = '{}' AND kind IN ({}) AND due_at IS NOT NULL"
@@ -81,15 +73,15 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
     recorded the reply was paused.
     """
     asked = scenario.other if reply.held and not reply.is_answer else scenario.person
-    question = _question(scenario, asked, SEND_HELD, reply.request_id)
+    question = _question(scenario, asked, ButtonId.SEND_HELD, reply.request_id)
     if question is not None and question.ts not in reply.answered:
         reply.answered.add(question.ts)
         offered = [each for each in OF_HELD if each in str(question.blocks)]
         action_id = scenario.rng.choice(offered)
         # Of two questions, as before and after a stop, either answer may come first; one that sends is in vain then.
-        reply.discarded |= action_id == DISCARD_HELD
+        reply.discarded |= action_id == ButtonId.DISCARD_HELD
         await _press(scenario, ABOUT_REQUESTS[action_id], asked, question, action_id)
-        if action_id == DISCARD_HELD and SEND_ALL_HELD not in offered and len(reply.answered) == 1:
+        if action_id == ButtonId.DISCARD_HELD and ButtonId.SEND_ALL_HELD not in offered and len(reply.answered) == 1:
             reply.gone_at = asyncio.get_running_loop().time()
 
 
@@ -127,9 +119,9 @@ async def ask_in_vain(scenario: "UserScenario") -> None:
     said = await person.say(scenario.channel, f"{MENTION}{words}", thread_ts=scenario.root_ts)
     scenario.refused_words.append(words)
     scenario.refused_requests.append(request_id(f"message/{said.channel}/{said.ts}"))
-    if name == GUEST and scenario.card is not None and STOP_JOB in str(scenario.card.blocks):
+    if name == GUEST and scenario.card is not None and ButtonId.STOP_JOB in str(scenario.card.blocks):
         with suppress(SlackError):
-            await person.press(scenario.channel, scenario.card.ts, STOP_JOB)
+            await person.press(scenario.channel, scenario.card.ts, ButtonId.STOP_JOB)
 
 
 async def finish(scenario: "UserScenario", turn: int) -> None:
@@ -187,8 +179,8 @@ async def _discard(scenario: "UserScenario") -> None:
     """Discards the partial work, by the card's button if it is there already."""
     scenario.where, card = "discards", scenario.card
     assert card is not None
-    if scenario.rng.random() < 0.5 and DISCARD_WORK in str(card.blocks):
-        await _press(scenario, RequestKind.DISCARD, scenario.person, card, DISCARD_WORK)
+    if scenario.rng.random() < 0.5 and ButtonId.DISCARD_WORK in str(card.blocks):
+        await _press(scenario, RequestKind.DISCARD, scenario.person, card, ButtonId.DISCARD_WORK)
         await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{RequestKind.DISCARD}'"))
     else:
         await _do(scenario, RequestKind.DISCARD, "!discard")
@@ -262,7 +254,7 @@ async def _stop(scenario: "UserScenario") -> bool:
     for reply in scenario.replies[before:]:
         reply.stopped = True
     if scenario.stopped_by_reaction or scenario.rng.random() > BY_REACTION:
-        await _by_button_or_word(scenario, RequestKind.STOP, STOP_JOB, scenario.rng.choice(STOP_SAID))
+        await _by_button_or_word(scenario, RequestKind.STOP, ButtonId.STOP_JOB, scenario.rng.choice(STOP_SAID))
     else:
         await _stop_by_reaction(scenario)
     scenario.where = "waits for what it wrote before a stop"
@@ -285,7 +277,7 @@ async def _stop_by_reaction(scenario: "UserScenario") -> None:
     """Reacts to the card with `:x:`. If Pagehand was away, it asks whether to stop the job, unless that has ended."""
     card, reacted = scenario.card, PersonsAction(RequestKind.STOP, tries=1)
     assert card is not None
-    await scenario.see(lambda: STOP_JOB in str(card.blocks))
+    await scenario.see(lambda: ButtonId.STOP_JOB in str(card.blocks))
     scenario.actions.append(reacted)
     scenario.stopped_by_reaction = True
     await scenario.world.when_people_write()
@@ -294,11 +286,11 @@ async def _stop_by_reaction(scenario: "UserScenario") -> None:
     await scenario.see(lambda: acked(deliveries) is not None)
     recorded = f"SELECT id FROM requests WHERE thread_id = '{scenario.thread_id}' AND way_in = '{WayIn.REACTION}'"  # noqa: S608 - in hexadecimal
     scenario.where = "waits for its reaction to stop the job"
-    while acked(deliveries) and not reacted.acked and STOP_JOB in str(card.blocks):
+    while acked(deliveries) and not reacted.acked and ButtonId.STOP_JOB in str(card.blocks):
         reacted.acked = bool(await scenario.world.rows(recorded))
-        question = _question(scenario, scenario.person, STOP_JOB, scenario.thread_id)
+        question = _question(scenario, scenario.person, ButtonId.STOP_JOB, scenario.thread_id)
         if question is not None:
-            await _press(scenario, RequestKind.STOP, scenario.person, question, STOP_JOB)
+            await _press(scenario, RequestKind.STOP, scenario.person, question, ButtonId.STOP_JOB)
             break
         await scenario.dither(0.5)
     await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{RequestKind.STOP}'"))

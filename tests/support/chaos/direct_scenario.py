@@ -15,8 +15,8 @@ from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, broken
 
 from bot.domain.requests.request import RequestKind, RequestState
+from bot.notices.said import ButtonId
 from bot.service.start import request_id
-from bot.slack.rendering.blocks import DISCARD_HELD, SEND_AGAIN, SEND_HELD
 from bot.workspace.delivery.deliveries import DeliveryRecord
 from bot.workspace.model.entities import Message
 from bot.workspace.model.errors import SlackError
@@ -100,7 +100,9 @@ class DirectScenario:
             if row is None or row.state is not RequestState.AWAITING_PERSON:
                 continue
             with suppress(SlackError):  # it is gone: it has done its work
-                pressed = await self.person.press(DIRECT, message.ts, self.rng.choice((SEND_HELD, DISCARD_HELD)))
+                pressed = await self.person.press(
+                    DIRECT, message.ts, self.rng.choice((ButtonId.SEND_HELD, ButtonId.DISCARD_HELD))
+                )
                 line.answered = pressed.ok
 
     async def _send_again(self, message: Message) -> None:
@@ -110,7 +112,7 @@ class DirectScenario:
             return
         merged = f"SELECT id FROM requests WHERE id = '{request}' OR merged_into = '{request}'"  # noqa: S608 - in hexadecimal
         self.presses.update(row[0] for row in await self.world.rows(merged))
-        if (await self.person.press(DIRECT, message.ts, SEND_AGAIN)).ok:
+        if (await self.person.press(DIRECT, message.ts, ButtonId.SEND_AGAIN)).ok:
             self.pressed.add(message.ts)
 
 

@@ -20,8 +20,8 @@ from support.chaos.process_world import (
 from support.oracles.notice_keys import key_in_thread, key_of
 
 from bot.domain.requests.request import WayIn
+from bot.notices.said import ButtonId
 from bot.service.start import request_id
-from bot.slack.rendering.blocks import SEND_AGAIN
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.workspace.model.entities import Message
 from bot.workspace.model.files import Upload
@@ -297,7 +297,7 @@ class UserScenario:
         while not answered:
             await self.dither(0.5)
             self.presses.update(each for each, _ in rows)
-            answered = (await self.person.press(self.channel, message.ts, SEND_AGAIN)).ok
+            answered = (await self.person.press(self.channel, message.ts, ButtonId.SEND_AGAIN)).ok
 
     async def dither(self, longest: float) -> None:
         """Hesitates for a moment."""

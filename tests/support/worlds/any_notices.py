@@ -5,6 +5,7 @@ from typing import Any, get_args, get_type_hints
 
 from hypothesis import strategies as st
 
+import bot.store.schema.rows  # noqa: F401 - so that all families are known
 from bot.domain.jobs.details import Answer, digest
 from bot.notices.notice import KINDS as STORED
 from bot.notices.notice import CardChanged, Delivery, NoticeContent, ReactionChanged, ToPerson, UnknownNotice

@@ -13,6 +13,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.jobs.details import digest
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, RequestKind, WayIn, home_key
+from bot.notices.said import ButtonId
 from bot.runtime.text import displayable
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import user_of
@@ -25,18 +26,18 @@ from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED
 
 logger = logging.getLogger(__name__)
 
-ABOUT_REQUESTS = {
-    blocks.SEND_AGAIN: RequestKind.SEND_AGAIN,
-    blocks.SEND_NEW_WORDS: RequestKind.SEND_NEW_WORDS,
-    blocks.SEND_HELD: RequestKind.SEND_HELD,
-    blocks.SEND_ALL_HELD: RequestKind.SEND_ALL_HELD,
-    blocks.DISCARD_HELD: RequestKind.DISCARD_HELD,
+ABOUT_REQUESTS: dict[str, RequestKind] = {
+    ButtonId.SEND_AGAIN: RequestKind.SEND_AGAIN,
+    ButtonId.SEND_NEW_WORDS: RequestKind.SEND_NEW_WORDS,
+    ButtonId.SEND_HELD: RequestKind.SEND_HELD,
+    ButtonId.SEND_ALL_HELD: RequestKind.SEND_ALL_HELD,
+    ButtonId.DISCARD_HELD: RequestKind.DISCARD_HELD,
 }
 """The value of each is the id of a request."""
-ABOUT_JOBS = {
-    blocks.STOP_JOB: RequestKind.STOP,
+ABOUT_JOBS: dict[str, RequestKind] = {
+    ButtonId.STOP_JOB: RequestKind.STOP,
     blocks.RETRY_JOB: RequestKind.RETRY,
-    blocks.DISCARD_WORK: RequestKind.DISCARD,
+    ButtonId.DISCARD_WORK: RequestKind.DISCARD,
     blocks.ASK_FOR_PROJECT: RequestKind.CHOOSE_PROJECT,
     blocks.SHOW_PROMPT: RequestKind.SHOW_PROMPT,
 }
@@ -53,7 +54,7 @@ FROM_MENU = {
     MenuItem.JOB_ID: RequestKind.SHOW_JOB_ID,
 }
 RECORDED = (*ABOUT_REQUESTS, *ABOUT_JOBS, *WITH_ARGUMENTS, blocks.CARD_MENU)
-LINKS = (blocks.OPEN_PULL_REQUEST,)
+LINKS = (ButtonId.OPEN_PULL_REQUEST,)
 SAYING_FOLLOW_UPS = (*blocks.SEND_EXAMPLES, *blocks.SEND_ANSWERS, blocks.CHOOSE_ANSWER)
 
 

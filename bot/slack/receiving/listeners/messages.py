@@ -35,6 +35,7 @@ from bot.domain.requests.request import MessageVersion, Reply, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreError
+from bot.notices.answers import word_meant
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
 from bot.slack.receiving.payloads.edited_message import deleted_reply, is_deletion, read_edit
@@ -47,7 +48,6 @@ from bot.slack.rendering.ephemeral_texts import (
     help_text,
     task_missing,
     unknown_job,
-    word_meant,
     word_without_job,
     wrong_option,
 )

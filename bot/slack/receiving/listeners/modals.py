@@ -14,6 +14,7 @@ from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
 from bot.domain.threads.thread import ThreadOrigin
+from bot.notices.said import ButtonId
 from bot.ports.service import ServicePort
 from bot.runtime.text import displayable
 from bot.slack.receiving.modals.draft_keeper import DraftKey
@@ -56,7 +57,7 @@ class ModalListeners:
             app.view_closed(callback)(_acknowledge)  # the typed text is already saved
         app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
         app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
-        app.action(blocks.OPEN_FORM)(self._on_form_button)
+        app.action(ButtonId.OPEN_FORM)(self._on_form_button)
         app.action(blocks.FOLLOW_UP)(self._on_follow_up_button)
         app.action(blocks.FILL_IN_ANSWER)(self._on_answer_button)
         app.action(blocks.HAND_OVER)(self._on_hand_over_button)

@@ -17,6 +17,7 @@ from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
 from bot.notices.questions import RequestRefused
+from bot.notices.said import Markup
 from bot.ports.service import ServicePort
 from bot.ports.slack import Conversations, DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
@@ -24,7 +25,7 @@ from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.message_context import MessageContext, SlackRenderer
 from bot.slack.rendering.modals import (
     Drafted,
     ModalPlace,
@@ -37,8 +38,6 @@ from bot.slack.rendering.modals import (
     new_job_modal,
     settings_modal,
 )
-from bot.slack.rendering.personal_notices import refusal
-from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
 
@@ -68,13 +67,15 @@ class Admission:
         verdict = may(person, wanted, facts)
         if not isinstance(verdict, Refused):
             return Markup("")
-        return refusal(RequestRefused(person.id, verdict.reason, wanted), self.message_context)
+        return RequestRefused(person.id, verdict.reason, wanted).why(SlackRenderer(self.message_context))
 
     def known_refusal(self, person: Person, wanted: RequestKind) -> Markup:
         """Returns why somebody may not, if that is known without asking Slack; otherwise an empty text."""
         member = self.reading.members.known_member(person.id)
         reason = refusal_anywhere(member, self.rules) if member else None
-        return refusal(RequestRefused(person.id, reason, wanted), self.message_context) if reason else Markup("")
+        if reason is None:
+            return Markup("")
+        return RequestRefused(person.id, reason, wanted).why(SlackRenderer(self.message_context))
 
     async def _facts(self, person: Person, thread: Thread) -> Facts:
         member, channel, in_groups = await asyncio.gather(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bot.domain.commands.options import OptionFault
-from bot.slack.rendering.text import Markup
+from bot.notices.said import Markup
 from bot.slack.rendering.words.template import Template
 
 RECORDED = Markup("On it.")
@@ -44,12 +44,6 @@ EXAMPLE_OF_QUIET = Markup("`quiet`")
 EXAMPLE_OF_PROJECT = Markup("`project:NAME`")
 WORD_WITHOUT_JOB = Template(
     "Nothing was done: `!{word}` only works in a job's thread. Write it there, or see `{command} help`."
-)
-WORD_MEANT = Template(
-    "Did you mean `!{word}`? Write only that in a new message; what is for the agent doesn't start with `!`."
-)
-NEW_MEANT = Markup(
-    "Did you mean `!new and the task`? Write that in a new message; what is for the agent doesn't start with `!`."
 )
 WRITE_TASK = "Write the task"
 """A button, below the next."""

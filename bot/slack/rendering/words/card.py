@@ -6,7 +6,7 @@ from bot.domain.jobs.details import PullRequestState
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, FAILED, Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
-from bot.slack.rendering.text import Markup
+from bot.notices.said import Markup
 from bot.slack.rendering.words.template import Template
 
 WAITING = Markup("Waiting to be sent to the agent")
@@ -136,11 +136,6 @@ STOP_TITLE = "Stop this job?"
 STOP_MEANING = "The agent is told to stop. What it has changed so far stays as it is."
 STOP_YES = "Stop it"
 STOP_NO = "Keep going"
-DISCARD = "Discard"
-DISCARD_TITLE = "Discard this work?"
-DISCARD_MEANING = "What the agent changed before it failed is thrown away. The pull request stays as it is."
-DISCARD_YES = "Discard it"
-DISCARD_NO = "Keep it"
 FOLLOW_UP = "Follow up…"
 RETRY = "Retry"
 RETRY_TITLE = "Try it again?"

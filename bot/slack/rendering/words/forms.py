@@ -1,6 +1,6 @@
 """The forms (modals): titles, labels, hints and errors. Slack shows most of them without markup."""
 
-from bot.slack.rendering.text import Markup
+from bot.notices.said import Markup
 from bot.slack.rendering.words.template import PlainTemplate, Template
 
 NEW_JOB = "New job"

@@ -1,22 +1,10 @@
-"""The introduction in a channel; the help after the command, and in a job's thread. Lists, whose entries are lines of
-one message.
-"""
+"""The help after the command: lines of one message."""
 
 from collections.abc import Mapping
 
 from bot.domain.commands.commands import LoneWord
-from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 
-INTRODUCTION = (
-    Template("*Hello, I'm {bot}: I hand documentation tasks to an agent and bring back the pull request.*"),
-    Template("Type `{command}` and what to do, or mention me where a question about the docs came up."),
-    Template("A card shows how it goes, and replies in its thread steer the agent. More: `{command} help`."),
-)
-TRY_IT = "Try it"
-WORKFLOW_CANNOT_ASK = Template(
-    "Nothing was started: a workflow can't ask me, only people can. Mention me with the task, or type `{command}`."
-)
 HELP = (
     Template("*Pagehand hands documentation tasks to an agent and brings back the pull request.*"),
     Template('• Start: `{command} Replace "colour" with "color"`. A card shows how it goes.'),
@@ -45,12 +33,3 @@ NO_SUCH_COMMAND: Mapping[LoneWord, Template] = {
         "Nothing was started: `{command} stop` is not a command. To stop a job, write `!stop` in its thread."
     ),
 }
-HELP_IN_THREAD = (
-    Template("• `!status`: how the job is · `!stop`: stop it · `!retry`: start it again if it failed"),
-    Template("• `!discard`: throw away what the agent did before it failed"),
-    Template("• `!mute`: send no replies, post only failures and pull requests · `!unmute`: end that"),
-    Template("• `!new` and a task: another job in this thread"),
-    Template("• Replies that start with `//` stay between people."),
-)
-ALL_REPLIES_GO = Markup("*Replies in this thread go to the agent.* These words, on their own, are for me:")
-MENTIONS_GO = Template("*Replies that mention {bot} go to the agent.* These words, on their own, are for me:")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.slack.rendering.text import Markup
+from bot.notices.said import Markup
 from bot.slack.rendering.words.template import Template
 
 WAITING_FOR_YOU = "Waiting for you"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.slack.rendering.text import Markup
+from bot.notices.said import Markup
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from support.worlds.ways_in_world import LINK, WaysInWorld, labels
 
-from bot.slack.rendering.blocks import CARD_MENU, FOLLOW_UP, RETRY_JOB, SEND_NEW_WORDS, MenuItem, menu_value
+from bot.notices.said import ButtonId
+from bot.slack.rendering.blocks import CARD_MENU, FOLLOW_UP, RETRY_JOB, MenuItem, menu_value
 
 
 async def test_status_is_shown_to_the_person_who_asks(world: WaysInWorld) -> None:
@@ -105,7 +106,7 @@ async def test_edits_of_the_original_request_are_offered(world: WaysInWorld) -> 
     await world.said("Started.", thread_ts=asked.ts)
     await world.ana.edit("docs", asked.ts, f"{world.bot} Fix the guides and the manual")
     offer = await world.private_message(world.ana, "Send the new one as a follow-up?")
-    assert (await world.ana.press("docs", offer.ts, SEND_NEW_WORDS)).ok
+    assert (await world.ana.press("docs", offer.ts, ButtonId.SEND_NEW_WORDS)).ok
     await world.steered(created.job_id, "Fix the guides and the manual")
     assert len(world.job_api.created) == 1
 

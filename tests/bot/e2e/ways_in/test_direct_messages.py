@@ -3,7 +3,7 @@
 import pytest
 from support.worlds.ways_in_world import LINK, OpenWorld, WaysInWorld, labels
 
-from bot.slack.rendering.blocks import DISCARD_HELD, SEND_HELD
+from bot.notices.said import ButtonId
 
 DIRECT = "pagehand"
 
@@ -43,11 +43,11 @@ async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -
     await world.ana.say(DIRECT, "And the manual")
     asked = await world.private_message(world.ana, "And the manual")
     assert labels(asked) == ["New job", "Add to the one above"]
-    assert (await world.ana.press(DIRECT, asked.ts, SEND_HELD)).ok
+    assert (await world.ana.press(DIRECT, asked.ts, ButtonId.SEND_HELD)).ok
     await world.steered(created.job_id, "And the manual")
     await world.ana.say(DIRECT, "Fix the index")
     asked = await world.private_message(world.ana, "Fix the index")
-    assert (await world.ana.press(DIRECT, asked.ts, DISCARD_HELD)).ok
+    assert (await world.ana.press(DIRECT, asked.ts, ButtonId.DISCARD_HELD)).ok
     await world.job("Fix the index")
     assert len(world.job_api.created) == 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from support.worlds.jobserver_world import KEY, JobServerWorld, git, make_bare, running
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld
 
-from bot.slack.rendering.blocks import STOP_JOB
+from bot.notices.said import ButtonId
 from bot.workspace.model.files import Upload
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -87,7 +87,7 @@ async def test_our_job_server_stops_the_agent(open_world: OpenWorld, tmp_path: P
         world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_CANCEL="true")
         await world.ana.command("docs", "/docs", "Never end")
         card = await world.card("Active: the agent is at work")
-        await world.ana.press("docs", card.ts, STOP_JOB)
+        await world.ana.press("docs", card.ts, ButtonId.STOP_JOB)
         assert world.ana.mention in (await world.said("Stopped by", thread_ts=card.ts)).text
 
 

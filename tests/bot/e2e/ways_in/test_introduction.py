@@ -2,7 +2,7 @@
 
 from support.worlds.ways_in_world import WaysInWorld
 
-from bot.slack.rendering.blocks import OPEN_FORM
+from bot.notices.said import ButtonId
 
 
 async def test_an_introduction_offers_an_example_to_the_inviter(world: WaysInWorld) -> None:
@@ -12,7 +12,7 @@ async def test_an_introduction_offers_an_example_to_the_inviter(world: WaysInWor
     assert len(hello.text.splitlines()) == 3
     world.workspace.channels.remove_bot("general")
     await world.ana.invite("general", world.bot)
-    assert (await world.ben.press("general", hello.ts, OPEN_FORM)).ok
+    assert (await world.ben.press("general", hello.ts, ButtonId.OPEN_FORM)).ok
     form = await world.modal(world.ben, "New job")
     assert [block["block_id"] for block in form.blocks if block["type"] == "input"] == ["prompt", "telling"]
     await world.ben.views.enter("prompt", "Fix the guides")

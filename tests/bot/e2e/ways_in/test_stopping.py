@@ -5,7 +5,7 @@ from support.servers.fake_job_api import Operation, slow
 from support.worlds.ways_in_world import Job, OpenWorld, WaysInWorld
 
 from bot.domain.jobs.stopping import STOP_WORDS
-from bot.slack.rendering.blocks import SEND_HELD, STOP_JOB
+from bot.notices.said import ButtonId
 
 CAN_CANCEL = {"JOB_API_CANCEL": "true"}
 
@@ -13,7 +13,7 @@ CAN_CANCEL = {"JOB_API_CANCEL": "true"}
 async def _stop(world: WaysInWorld, job: Job, how: str) -> None:
     match how:
         case "button":
-            assert (await world.ben.press("docs", job.ts, STOP_JOB)).ok
+            assert (await world.ben.press("docs", job.ts, ButtonId.STOP_JOB)).ok
         case "word":
             await world.ben.say("docs", "!stop", thread_ts=job.ts)
         case "mention":
@@ -64,7 +64,7 @@ async def test_a_stop_in_slack_withdraws_waiting_replies(open_world: OpenWorld) 
     told = (await world.said("Stopped by", thread_ts=job.ts)).ts
     await world.steered(job.id, "And the manual", "Only the glossary")
     question = await world.private_message(world.ana, "Send it anyway?")
-    await world.ana.press("docs", question.ts, SEND_HELD)
+    await world.ana.press("docs", question.ts, ButtonId.SEND_HELD)
     await world.steered(job.id, "And the manual", "Only the glossary", "And the index")
     assert set(world.job_api.cancelled) == {job.id}
     assert (await world.said("At work again", thread_ts=job.ts)).ts > told

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld, labels
 
-from bot.slack.rendering.blocks import DISCARD_HELD, SEND_ALL_HELD, SEND_HELD
+from bot.notices.said import ButtonId
 
 DOCS = "C0DOCS001"
 ASKED_FIRST = "Send this to the agent?"
@@ -49,7 +49,7 @@ async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWo
     assert ASKED_FIRST not in "".join(message.text for message in world.private(world.ana))
     await world.ana.say("docs", "Mine needs no question", thread_ts=job.ts)
     await world.steered(job.id, "Mine needs no question")
-    assert (await world.ben.press("docs", asked.ts, SEND_HELD)).ok
+    assert (await world.ben.press("docs", asked.ts, ButtonId.SEND_HELD)).ok
     await world.steered(job.id, "Mine needs no question", "And the manual")
     await world.marked(held, "white_check_mark")
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
@@ -64,7 +64,7 @@ async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_wor
     await world.private_message(world.ben, "And the manual")
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
     asked = await world.private_message(world.ben, "And the index")
-    assert (await world.ben.press("docs", asked.ts, SEND_ALL_HELD)).ok
+    assert (await world.ben.press("docs", asked.ts, ButtonId.SEND_ALL_HELD)).ok
     await world.steered(job.id, "And the manual", "And the index")
     await world.ben.say("docs", "And the glossary", thread_ts=job.ts)
     await world.steered(job.id, "And the manual", "And the index", "And the glossary")
@@ -76,7 +76,7 @@ async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorl
     job = await world.begun()
     held = await world.ben.say("docs", "I would not do that", thread_ts=job.ts)
     asked = await world.private_message(world.ben, ASKED_FIRST)
-    assert (await world.ben.press("docs", asked.ts, DISCARD_HELD)).ok
+    assert (await world.ben.press("docs", asked.ts, ButtonId.DISCARD_HELD)).ok
     await world.private_message(world.ben, "your reply wasn't sent")
     await world.ana.say("docs", "Go on", thread_ts=job.ts)
     await world.steered(job.id, "Go on")

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld
 
-from bot.slack.rendering.blocks import FOLLOW_UP, RETRY_JOB, STOP_JOB
+from bot.notices.said import ButtonId
+from bot.slack.rendering.blocks import FOLLOW_UP, RETRY_JOB
 from bot.workspace.people import Actor
 
 Asking = Callable[[WaysInWorld, Actor, str], Awaitable[object]]
@@ -70,7 +71,7 @@ async def test_a_guest_can_do_nothing_in_a_jobs_thread(open_world: OpenWorld) ->
     job = await world.begun()
     for words in ("And the manual", "!stop", "!mute", "!retry", "!new Another"):
         await world.gia.say("docs", words, thread_ts=job.ts)
-    await world.gia.press("docs", job.ts, STOP_JOB)
+    await world.gia.press("docs", job.ts, ButtonId.STOP_JOB)
     await world.gia.react("docs", job.ts, "x")
     await world.until(lambda: len(_refusals(world, world.gia)) >= 6, "a refusal of each")
     await world.ana.say("docs", "Go on", thread_ts=job.ts)
@@ -97,7 +98,7 @@ async def test_a_person_of_another_organization_is_refused(open_world: OpenWorld
     await world.private_message(world.emil, "only members of ")
     job = await world.begun(channel="partners")
     await world.emil.say("partners", "And the manual", thread_ts=job.ts)
-    await world.emil.press("partners", job.ts, STOP_JOB)
+    await world.emil.press("partners", job.ts, ButtonId.STOP_JOB)
     await world.ana.say("partners", "Go on", thread_ts=job.ts)
     await world.steered(job.id, "Go on")
     assert len(world.job_api.created) == 1
@@ -169,7 +170,7 @@ async def test_actions_are_audited_and_logged_without_their_words(
     await world.card("Muted: by")
     await world.ben.say("docs", "!unmute", thread_ts=job.ts)
     await world.until(lambda: "Muted: by" not in job.card.text, "the card without it")
-    await world.ana.press("docs", job.ts, STOP_JOB)
+    await world.ana.press("docs", job.ts, ButtonId.STOP_JOB)
     await world.said("Stopped by", thread_ts=job.ts)
     await world.until(lambda: RETRY_JOB in str(job.card.blocks), "the card with a retry")
     await world.ana.press("docs", job.ts, RETRY_JOB)
