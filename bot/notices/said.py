@@ -33,8 +33,8 @@ class Renderer(Protocol):
     def quote(self, text: str, characters: int = 300, lines: int = 4, width: int = 1_500) -> Markup:
         """Returns the beginning of a text as a quotation."""
 
-    def link(self, url: str) -> Markup:
-        """Returns a link."""
+    def link(self, url: str, limit: int = 1_500) -> Markup:
+        """Returns a link, or text where it is none, or too long."""
 
     def moment(self, seconds: int) -> Markup:
         """Returns a time of day."""

@@ -4,6 +4,7 @@ from bot.domain.jobs.details import PullRequestState
 from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.people.home import can_be_retried
 from bot.domain.threads.thread import Thread
+from bot.notices.card import is_undecided
 from bot.notices.job import discard_button
 from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import (
@@ -78,11 +79,6 @@ def takes_follow_ups(thread: Thread) -> bool:
     """Whether there is a job that can be steered, and nobody has muted it."""
     job, gone = thread.state.job, thread.state.failure.problem is Problem.GONE
     return job is not None and job.status != ARCHIVED and not gone and not thread.state.people.muted_by
-
-
-def is_undecided(thread: Thread) -> bool:
-    """Whether the job waits for the choice of its project."""
-    return thread.options.project_reason is None and thread.state.job is None and thread.state.failure.problem is None
 
 
 def can_switch_project(thread: Thread) -> bool:

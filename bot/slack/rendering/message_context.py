@@ -94,9 +94,9 @@ class SlackRenderer:
         shown, cut = opening(text, characters=characters, lines=lines)
         return quote((pieces(shown + (ELLIPSIS if cut else ""), width) or [""])[0])
 
-    def link(self, url: str) -> Markup:
+    def link(self, url: str, limit: int = 1_500) -> Markup:
         """See Renderer."""
-        return link(url)
+        return link(url, limit)
 
     def moment(self, seconds: int) -> Markup:
         """See Renderer."""

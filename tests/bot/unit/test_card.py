@@ -11,9 +11,10 @@ from bot.domain.jobs.job import Job, Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
+from bot.notices.card import duration
 from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
-from bot.slack.rendering.cards import card, duration
-from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.cards import card
+from bot.slack.rendering.message_context import MessageContext, SlackRenderer
 
 CONTEXT = MessageContext(bot_user_id="U0BOT")
 SEVERAL = replace(CONTEXT, several_projects=True)
@@ -107,7 +108,7 @@ def test_the_duration_is_shown_once_the_job_ended() -> None:
 )
 def test_durations_are_written_in_words(seconds: float, words: str) -> None:
     """In its two largest units."""
-    assert duration(seconds) == words
+    assert duration(SlackRenderer(MessageContext()), seconds) == words
 
 
 @pytest.mark.parametrize(

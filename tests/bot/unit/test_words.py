@@ -106,7 +106,7 @@ PUT_TOGETHER = frozenset(
 """Functions that build `Markup` from `Markup`, from their own marks, from numbers, and from our words."""
 SHOWN = frozenset({"button", "link_button", "plain_text", "paragraph", "section", "option", "confirmation"})
 """Functions that turn a text into something visible."""
-FILLED_IN_A_LOOP = frozenset({"HELP", "UNITS"})
+FILLED_IN_A_LOOP = frozenset({"HELP"})
 """Lines of one message, covered by the tests of the help."""
 
 
