@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from bot.domain.projects import PostMode
 from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Thread
-from bot.notices.job import (
-    JobEnd,
-    JobFinished,
-    JobStopped,
-    PullRequestFound,
-)
+from bot.notices.job import JobEnd, JobFinished, JobStopped, PullRequestFound
 from bot.notices.notice import NoticeContent, ToPerson
 
 PostModes = Callable[[str], PostMode]

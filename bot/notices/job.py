@@ -239,17 +239,13 @@ class JobFailed(JobEnd, kind="job_failed"):
 
     def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
         unexplained = show("The job failed without giving a reason.")
-        told = _because(show, show("The job failed:"), report, otherwise=unexplained)
+        words = "{reply} to try again, or start over with {slash}."
+        if report.partial_files:
+            words = "What it changed in {count} files is kept. {reply} to go on from there, or write `!discard`."
         if report.partial_files == 1:
-            next_ = show("What it changed in 1 file is kept. {reply} to go on from there, or write `!discard`.")
-        elif report.partial_files:
-            kept = "What it changed in {count} files is kept. {reply} to go on from there, or write `!discard`."
-            next_ = show(kept, count=report.partial_files)
-        else:
-            next_ = show("{reply} to try again, or start over with {slash}.")
-            told = [joined([unexplained, next_])] if told == [unexplained] else [*told, next_]
-            return [*told, *self._so_far(show)]
-        return [*told, next_, *self._so_far(show)]
+            words = "What it changed in 1 file is kept. {reply} to go on from there, or write `!discard`."
+        told = _because(show, show("The job failed:"), report, otherwise=unexplained)
+        return [*told, show(words, count=report.partial_files), *self._so_far(show)]
 
     @staticmethod
     def key(round_: int, nth: int = 1) -> NoticeKey:

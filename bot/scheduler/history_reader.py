@@ -8,16 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar, assert_never
 
-from bot.domain.gaps.gap import (
-    DAY,
-    MOST_MISSED,
-    MOST_PAGES,
-    Gap,
-    GapScope,
-    Missed,
-    missed,
-    threads_with_news,
-)
+from bot.domain.gaps.gap import DAY, MOST_MISSED, MOST_PAGES, Gap, GapScope, Missed, missed, threads_with_news
 from bot.domain.gaps.past_message import PastMessage
 from bot.domain.jobs.stopping import is_at_work
 from bot.errors import (

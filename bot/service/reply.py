@@ -9,14 +9,7 @@ from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import MAX_QUOTED, without_effect
 from bot.domain.requests.held import is_late, was_stopped_after
 from bot.domain.requests.request import HeldBecause, Reply, Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.reply_rules import (
-    ReplyMeaning,
-    ReplyModes,
-    asks_for_a_job,
-    may_ask,
-    meaning,
-    never_began,
-)
+from bot.domain.threads.reply_rules import ReplyMeaning, ReplyModes, asks_for_a_job, may_ask, meaning, never_began
 from bot.domain.threads.thread import Thread
 from bot.notices.answers import ActionAnswer, ActionAnswered, HelpRequested
 from bot.notices.notice import NewNotice, NoticeKey, Reaction

@@ -7,14 +7,7 @@ from itertools import accumulate
 from bot.domain.jobs.details import JobReport, QuestionField
 from bot.domain.notification import NotificationSettings, person_mentioned
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOrigin
-from bot.notices.answers import (
-    CONTINUED,
-    EMPTY,
-    AnswerRequested,
-    PostNotDelivered,
-    PromptRequested,
-    StatusRequested,
-)
+from bot.notices.answers import CONTINUED, EMPTY, AnswerRequested, PostNotDelivered, PromptRequested, StatusRequested
 from bot.notices.job import SHOW_ALL, JobEnd, PullRequestFound, QuestionAsked, asked, failed_checks
 from bot.notices.notice import Notice, NoticeContent
 from bot.notices.questions import CHOOSE_PROJECT as CHOOSE_LABEL

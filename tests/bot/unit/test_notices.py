@@ -12,16 +12,7 @@ from support.hypothesis_settings import examples
 from support.worlds.any_notices import KINDS, messages_of
 
 from bot.domain.requests.request import RejectionReason, Request, RequestKind
-from bot.notices.answers import (
-    ActionAnswered,
-    AnswerRequested,
-    CardNotPosted,
-    HelpRequested,
-    JobIdRequested,
-    PostNotDelivered,
-    PromptRequested,
-    StatusRequested,
-)
+from bot.notices.answers import ActionAnswered, CardNotPosted, PostNotDelivered, PromptRequested
 from bot.notices.job import (
     JobActiveAgain,
     JobArchived,
@@ -39,6 +30,7 @@ from bot.notices.notice import (
     NoticeContent,
     NoticeKey,
     ReactionChanged,
+    ToPerson,
     UnknownNotice,
     in_database,
     within_thread,
@@ -51,7 +43,6 @@ from bot.notices.questions import (
     ReplyEdited,
     ReplyHeld,
     RequestRefused,
-    StopAsked,
 )
 from bot.notices.requests import (
     AccessDenied,
@@ -83,24 +74,6 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     PromptRequested: {"prompt"},
 }
 """The fields with texts by people; all others are ours, or a machine's."""
-PERSONAL = (
-    PostNotDelivered,
-    CardNotPosted,
-    ReplyEdited,
-    EditWithoutEffect,
-    PromptRequested,
-    AnswerRequested,
-    ActionAnswered,
-    JobIdRequested,
-    StatusRequested,
-    RequestRefused,
-    ReplyHeld,
-    JobOrReplyAsked,
-    HeldAsked,
-    ProjectAsked,
-    StopAsked,
-    HelpRequested,
-)
 BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
 
 
@@ -147,7 +120,7 @@ def test_a_private_notice_names_its_person(kind: type[Any], data: st.DataObject)
     if kind is UnknownNotice:
         assert message.about == message.fields.get("person_id", "")
         return
-    assert (message.delivery is Delivery.EPHEMERAL) == (kind in PERSONAL)
+    assert (message.delivery is Delivery.EPHEMERAL) == issubclass(kind, ToPerson)
     people = {path: text for path, text in texts_in(message) if path.rpartition(".")[2] == "person_id"}
     outer = people.get("person_id") or next(iter(people.values()), "")
     assert message.about == outer

@@ -3,14 +3,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.jobs.observe import (
-    Decision,
-    JobApiUnavailable,
-    JobNotFound,
-    JobObserved,
-    Observation,
-    decide,
-)
+from bot.domain.jobs.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.requests.settle import (
