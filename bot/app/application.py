@@ -14,7 +14,7 @@ from functools import partial
 from aiohttp import web
 
 from bot.app.checks.watch import SetupWatch, WatchTimings
-from bot.app.checks.whole import checks_of, clients_of
+from bot.app.checks.whole import checks_of
 from bot.app.edges import Edges, open_edges
 from bot.app.metrics.counts import Readings, free_bytes
 from bot.app.settings.config import Config
@@ -120,7 +120,7 @@ class App:
             probe_retry=self._timings.probe_retry,
         )
         self._watch = SetupWatch(
-            checks_of(config, clients_of(config, edges.session)),
+            checks_of(config, edges.session),
             secrets=config.secrets,
             missing_scopes=edges.missing_scopes,
             token_refused=edges.token_refused,

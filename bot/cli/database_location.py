@@ -6,6 +6,9 @@ from pathlib import Path
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from bot.app.settings.config import database_url
+from bot.errors import ConfigError
+
 MOUNTS = Path("/proc/self/mounts")
 
 
@@ -23,6 +26,19 @@ and whether there are persistent disks.
 """
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "overlay"})
 _POSTGRES = "postgresql://USER:PASSWORD@HOST/NAME"
+
+
+def location_faults(environ: Mapping[str, str], shared_by: str = "") -> list[str]:
+    """Returns why the database cannot be where it is; nothing if the setting cannot be read, which `load` reports.
+    `shared_by` is the command that shares it with other processes, if any.
+    """
+    try:
+        url = database_url(environ)
+    except ConfigError:
+        return []
+    unshared = unshared_file_fault(url, shared_by) if shared_by else None
+    fault = unshared or lost_file_fault(url, environ, mounted_file_systems())
+    return [fault] if fault else []
 
 
 def unshared_file_fault(url: str, command: str) -> str | None:

@@ -15,8 +15,8 @@ import click
 from bot import __version__
 from bot.app.checks.running import Check
 from bot.app.checks.whole import examine
-from bot.app.settings.config import CONFIGURATION_TOKEN, database_url
-from bot.cli.database_location import lost_file_fault, mounted_file_systems
+from bot.app.settings.config import CONFIGURATION_TOKEN
+from bot.cli.database_location import location_faults
 from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, env_files, environment, is_set_up
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
@@ -48,7 +48,7 @@ def run_doctor(*, configuration_token: str, as_json: bool) -> int:
 
 
 async def _examine(environ: Mapping[str, str], files: Sequence[Path], token: str, *, as_json: bool) -> int:
-    further, more = _location_faults(environ), [Check(JOB_SERVER, partial(_job_server, environ), _JOB_SERVER_LIMIT)]
+    further, more = location_faults(environ), [Check(JOB_SERVER, partial(_job_server, environ), _JOB_SERVER_LIMIT)]
     findings = await examine(environ, configuration_token=token, further=further, env_files=files, more=more)
     # Printed before the event loop closes: that waits for threads, such as a look-up of a host that nobody answers.
     if as_json:
@@ -80,14 +80,6 @@ def _print(findings: Sequence[Finding]) -> None:
         f"\n{errors} {'error' if errors == 1 else 'errors'}, {warnings} {'warning' if warnings == 1 else 'warnings'}, "
         f"{counts[FindingStatus.OK]} ok, {counts[FindingStatus.NOT_CHECKED]} not checked."
     )
-
-
-def _location_faults(environ: Mapping[str, str]) -> list[str]:
-    try:
-        fault = lost_file_fault(database_url(environ), environ, mounted_file_systems())
-    except ConfigError:
-        return []  # it is listed with the other settings
-    return [fault] if fault else []
 
 
 async def _job_server(environ: Mapping[str, str]) -> Sequence[Finding]:

@@ -74,13 +74,9 @@ def _with(forgotten: Forgotten, deleted: Deleted, left: int) -> Forgotten:
 
 async def _walk(store: Store, step: Callable[[Transaction, str], Awaitable[Step | None]]) -> Step:
     walked = Step("", 0, 0)
-    while taken := await store.transact(partial(_step, step, walked.last)):
+    while taken := await store.transact(partial(lambda after, tx: step(tx, after), walked.last)):
         walked = Step(taken.last, walked.changed + taken.changed, walked.left + taken.left)
     return walked
-
-
-async def _step(step: Callable[[Transaction, str], Awaitable[Step | None]], after: str, tx: Transaction) -> Step | None:
-    return await step(tx, after)
 
 
 async def _forget_batch(tx: UpkeepTransaction, person_id: str, channel_id: str) -> Deleted:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bot.app.settings.config import database_url
-from bot.cli.database_location import lost_file_fault, mounted_file_systems
+from bot.cli.database_location import location_faults
 from bot.errors import ConfigError
 from bot.store.database.url import sqlite_path
 from bot.store.schema.migration import WORDS, SchemaReport, SchemaState, migrate, schema_report
@@ -21,8 +21,8 @@ TELL_EVERY = 10.0
 def migrate_database(environ: Mapping[str, str]) -> None:
     """Migrates the database of DATABASE_URL, and prints signs of life. Raises ConfigError, StoreError."""
     url = database_url(environ)
-    if fault := lost_file_fault(url, environ, mounted_file_systems()):
-        raise ConfigError([fault])
+    if faults := location_faults(environ):
+        raise ConfigError(faults)
     asyncio.run(_migrate(url))
 
 

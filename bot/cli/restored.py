@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bot.app.settings.config import database_url
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
@@ -106,11 +107,8 @@ async def _mark_news_in_doubt(store: Store, thread_id: str) -> None:
 async def _mark_reactions_in_doubt(store: Store) -> None:
     done: int | None = 0
     while done is not None:
-        done = await _mark_some_reactions_in_doubt(store, after=done)
-
-
-async def _mark_some_reactions_in_doubt(store: Store, *, after: int) -> int | None:
-    return await store.transact(lambda tx: tx.restoration.mark_reactions_in_doubt(after=after, limit=BATCH_SIZE))
+        mark = partial(lambda after, tx: tx.restoration.mark_reactions_in_doubt(after=after, limit=BATCH_SIZE), done)
+        done = await store.transact(mark)
 
 
 async def _end_actions(store: Store) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bot.app.checks.arrivals import ago, arrival_findings, signature_finding
@@ -22,11 +22,11 @@ _OLD_BACKUP = 8 * 86_400.0
 """Seconds; a weekly backup is not old."""
 
 
-async def check_database(url: str, *, command: str, by_socket: bool, now: float) -> Sequence[Finding]:
+async def check_database(url: str, *, command: str, by_socket: bool, now: Callable[[], float]) -> Sequence[Finding]:
     """Checks a database, and what it shows about arrivals from Slack. It creates and changes nothing."""
     file = _file(url)
     if file is not None and not await asyncio.to_thread(file.exists):
-        return [*_no_file_yet(file), *arrival_findings({}, now, command=command)]
+        return [*_no_file_yet(file), *arrival_findings({}, now(), command=command)]
     try:
         condition = await database_condition(url)
     except (ConfigError, StoreError) as error:
@@ -36,7 +36,7 @@ async def check_database(url: str, *, command: str, by_socket: bool, now: float)
     findings = [_schema(condition.schema, is_file=file is not None)]
     findings += [_room(file)] if file is not None else []
     if condition.schema.usable:
-        time = now if condition.clock is None else condition.clock
+        time = now() if condition.clock is None else condition.clock
         findings.append(_backup(condition, time, is_file=file is not None))
         findings.append(signature_finding(condition.last, time, by_socket=by_socket))
         findings += arrival_findings(condition.last, time, command=command)

@@ -89,6 +89,7 @@ async def check_manifest(
 def manifest_faults(manifest: Mapping[str, Any], choices: ManifestChoices, app_id: str) -> Iterator[Finding]:
     """Yields what an app's manifest does not have."""
     wanted = manifest_for(choices)
+    over_http = f" --http {choices.address}" if choices.address else ""
     found = defaultdict[tuple[str, _Part], list[str]](list)
     for change in manifest_changes(manifest, merge_manifest(manifest, wanted)):
         for part in _PARTS:
@@ -101,8 +102,8 @@ def manifest_faults(manifest: Mapping[str, Any], choices: ManifestChoices, app_i
             f"{MANIFEST}.{name}",
             f"This is to change in the app's manifest: {'; '.join(changes)}.",
             why=part.why,
-            fix=f"Run `pagehand setup --app-id {app_id} --configuration-token-file FILE`, which does it. Or change it "
-            f"at https://api.slack.com/apps/{app_id}, under App Manifest, and reinstall the app.",
+            fix=f"Run `pagehand setup --app-id {app_id} --configuration-token-file FILE{over_http}`, which does it. Or "
+            f"change it at https://api.slack.com/apps/{app_id}, under App Manifest, and reinstall the app.",
         )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
@@ -34,7 +34,9 @@ _APP_ID = re.compile("xapp-[0-9]+-(A[A-Z0-9]{6,})-")
 _NO_SOCKETS = frozenset({"socket_mode_not_enabled"})
 
 
-async def check_bot(client: AsyncWebClient, *, now: float, left_out: Collection[str] = ()) -> Sequence[Finding]:
+async def check_bot(
+    client: AsyncWebClient, *, now: Callable[[], float], left_out: Collection[str] = ()
+) -> Sequence[Finding]:
     """Checks the bot token, the scopes and the clock, by one `auth.test`. `left_out`: scopes that the app does without
     on purpose.
     """
@@ -45,7 +47,7 @@ async def check_bot(client: AsyncWebClient, *, now: float, left_out: Collection[
         rest = [Finding.not_checked(SCOPES, why), Finding.not_checked(CLOCK, why)]
         return [token_finding(TOKEN, BOT_TOKEN, error), *rest]
     who = f"This is {text_at(answer, 'user')} ({text_at(answer, 'user_id')}) in {text_at(answer, 'team')}."
-    return [Finding.ok(TOKEN, who), *scope_findings(granted_scopes(headers), left_out), clock_finding(headers, now)]
+    return [Finding.ok(TOKEN, who), *scope_findings(granted_scopes(headers), left_out), clock_finding(headers, now())]
 
 
 async def check_app_token(client: AsyncWebClient, bot: AsyncWebClient) -> Sequence[Finding]:

@@ -1,8 +1,8 @@
 """The checks of a set-up: all of them for `pagehand doctor` and the running bot, one at a time for `pagehand setup`."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,28 +20,26 @@ from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.sending.web_api import new_client, new_session
 
 
-@dataclass(frozen=True)
-class SlackClients:
-    """Clients with the bot token and the app-level token."""
-
-    bot: AsyncWebClient
-    app: AsyncWebClient | None = None
-
-
-def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float] = time.time) -> list[Check]:
+def checks_of(config: Config, session: aiohttp.ClientSession, *, now: Callable[[], float] = time.time) -> list[Check]:
     """Returns the checks of everything that the settings name. `now` returns the time, in seconds since the epoch."""
+    bot, app_token = _client(config, session, config.slack_bot_token), config.slack_app_token
     channel_ids = config.known_projects.channel_ids | config.allowed_channels
-    by_socket = config.slack_app_token is not None
-    url = config.database_url.get_secret_value()
-    database = partial(_database, url, command=config.command, by_socket=by_socket, now=now)
+    database = partial(
+        check_database,
+        config.database_url.get_secret_value(),
+        command=config.command,
+        by_socket=app_token is not None,
+        now=now,
+    )
     checks = [
-        Check("slack", partial(_bot, clients.bot, now, config.left_out)),
-        Check("channels", partial(check_channels, clients.bot, channel_ids)),
+        Check("slack", partial(check_bot, bot, now=now, left_out=config.left_out)),
+        Check("channels", partial(check_channels, bot, channel_ids)),
         Check("database", database),
         *(Check(f"job_api.{each.project.name}", partial(check_job_api, each)) for each in config.projects),
     ]
-    if clients.app is not None:
-        checks.insert(1, Check("slack.app_token", partial(check_app_token, clients.app, clients.bot)))
+    if app_token is not None:
+        app = _client(config, session, app_token)
+        checks.insert(1, Check("slack.app_token", partial(check_app_token, app, bot)))
     return checks
 
 
@@ -71,10 +69,9 @@ async def examine(
         rest = await run_all(more)
         return tuple(without_secrets([*findings, *rest], hidden))
     async with new_session() as session:
-        clients = clients_of(read.config, session)
-        checks = checks_of(read.config, clients, now=now)
+        checks = checks_of(read.config, session, now=now)
         if configuration_token:
-            checks.append(_manifest_check(read.config, clients.bot, _client(read.config, session, configuration_token)))
+            checks.append(_manifest_check(read.config, session, configuration_token))
         findings += await run_all([*(_unless_unusable(check, read) for check in checks), *more])
     if not configuration_token:
         fix = "Give --configuration-token: at api.slack.com/apps, under Your App Configuration Tokens, generate one."
@@ -96,7 +93,7 @@ async def examine_part(environ: Mapping[str, str], name: str) -> Sequence[Findin
         why, fix = "Nothing can be checked with them.", "`pagehand doctor` lists them."
         return [Finding.error(SETTINGS, "Other settings are wrong.", why=why, fix=fix)]
     async with new_session() as session:
-        checks = checks_of(read.config, clients_of(read.config, session))
+        checks = checks_of(read.config, session)
         return [*faults, *await run_all(each for each in checks if _kind(each) == name)]
 
 
@@ -112,37 +109,18 @@ def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iter
     return (replace(each, found=masked(each.found), why=masked(each.why), fix=masked(each.fix)) for each in findings)
 
 
-async def _bot(client: AsyncWebClient, now: Callable[[], float], left_out: Collection[str]) -> Sequence[Finding]:
-    return await check_bot(client, now=now(), left_out=left_out)
-
-
-async def _database(url: str, *, command: str, by_socket: bool, now: Callable[[], float]) -> Sequence[Finding]:
-    return await check_database(url, command=command, by_socket=by_socket, now=now())
-
-
-def _manifest_check(config: Config, bot: AsyncWebClient, configuration: AsyncWebClient) -> Check:
+def _manifest_check(config: Config, session: aiohttp.ClientSession, configuration_token: str) -> Check:
     from bot.app.checks.manifest import check_manifest  # noqa: PLC0415 - only doctor looks at it
 
-    by_socket = config.slack_app_token is not None
-    return Check(
-        "manifest",
-        partial(
-            check_manifest,
-            bot,
-            configuration,
-            command=config.command,
-            by_socket=by_socket,
-            without=config.features_left_out,
-        ),
-    )
-
-
-def clients_of(config: Config, session: aiohttp.ClientSession) -> SlackClients:
-    """Returns clients with the tokens of the settings."""
-    return SlackClients(
+    check = partial(
+        check_manifest,
         _client(config, session, config.slack_bot_token),
-        _client(config, session, config.slack_app_token) if config.slack_app_token else None,
+        _client(config, session, configuration_token),
+        command=config.command,
+        by_socket=config.slack_app_token is not None,
+        without=config.features_left_out,
     )
+    return Check("manifest", check)
 
 
 def _client(config: Config, session: aiohttp.ClientSession, token: RotatingSecret | str) -> AsyncWebClient:

@@ -51,17 +51,16 @@ class Answers:
             name, value = source, self.values[source]
         if name in self._stored and self._stored[name] != value:
             self._say(f"This replaces {name} in {self.file}.")
-        self.values[name], self.has_new = value, True
-        if self._stored.get(name) == value:
-            return
+        self.values[name] = value
         try:
-            write_env_file(self.file, {name: value})
+            if self._stored.get(name) != value:
+                write_env_file(self.file, {name: value})
         except OSError as error:
             raise SetupStopped(
                 f"{self.file} cannot be written ({error.strerror}). Run this in a directory that you may write in, or "
                 "name another file with --write."
             ) from None
-        self._stored[name] = value
+        self._stored[name], self.has_new = value, True
 
 
 class Dialogue:

@@ -299,7 +299,9 @@ async def test_the_transport_must_match_the_app(used: str) -> None:
         assert set(faults) == {"slack.app_token", "manifest.socket_mode"}
         assert "Enable Socket Mode" in faults["slack.app_token"].fix
     async with set_up(over_http(interactivity_url="https://elsewhere.example"), used) as setup:
-        assert "settings.interactivity.request_url: " in (await setup.fault("manifest.addresses", **HTTP)).found
+        fault = await setup.fault("manifest.addresses", **HTTP)
+        assert "settings.interactivity.request_url: " in fault.found
+        assert f" --http {REQUEST_URL}`" in fault.fix, "without it, setup would turn Socket Mode on"
 
 
 @pytest.mark.either_database

@@ -24,13 +24,12 @@ MB = 1 << 20
 Port = Callable[[], AbstractContextManager[int]]
 
 
-def check(url: str, skew: float = 0.0) -> Check:
-    looks = partial(check_database, url, command="/docs", by_socket=True, now=time.time() + skew)
-    return Check("database", looks)
+def check(url: str) -> Check:
+    return Check("database", partial(check_database, url, command="/docs", by_socket=True, now=time.time))
 
 
-async def found_in(url: str, skew: float = 0.0) -> dict[str, Finding]:
-    return {finding.check: finding for finding in await run_all([check(url, skew)])}
+async def found_in(url: str) -> dict[str, Finding]:
+    return {finding.check: finding for finding in await run_all([check(url)])}
 
 
 async def test_a_missing_database_is_not_a_fault_and_is_not_created(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ async def world() -> AsyncIterator[World]:
         app_client = new_client(credentials.app_token, session, base_url=workspace.api_url)
 
         async def slack() -> Sequence[Finding]:
-            return await check_bot(client, now=time.time())
+            return await check_bot(client, now=time.time)
 
         async def app_token() -> Sequence[Finding]:
             return await check_app_token(app_client, client)

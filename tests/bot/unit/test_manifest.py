@@ -219,12 +219,10 @@ def test_the_manifests_command_is_the_default_and_escaped(manifest: dict[str, An
     assert manifest["settings"]["socket_mode_enabled"] is True
 
 
-def test_private_notices_can_be_sent_as_direct_messages(manifest: dict[str, Any]) -> None:
-    assert manifest["features"]["app_home"]["messages_tab_enabled"] is True
-
-
 def test_direct_message_events_require_the_messages_tab(manifest: dict[str, Any]) -> None:
     """If the Messages tab is read-only, neither messages nor slash commands can be sent from it."""
     scopes, settings = manifest["oauth_config"]["scopes"]["bot"], manifest["settings"]["event_subscriptions"]
-    writable = manifest["features"]["app_home"]["messages_tab_read_only_enabled"] is False
+    home = manifest["features"]["app_home"]
+    writable = home["messages_tab_read_only_enabled"] is False
+    assert home["messages_tab_enabled"] is True, "private notices can be direct messages"
     assert ("im:history" in scopes) is ("message.im" in settings["bot_events"]) is writable
