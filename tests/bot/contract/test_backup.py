@@ -99,9 +99,8 @@ def test_of_backups_by_date_the_newest_are_kept(scratch: Path) -> None:
     assert sorted(kept.iterdir()) == sorted([*others, link, kept / "pagehand-20261101T000000Z.sqlite3"]), (
         "a wrong clock"
     )
-    for wrong in (others[0], scratch / "new.sqlite3"):
-        with pytest.raises(click.UsageError, match="needs a directory"):
-            back_up_database(environ, str(wrong), 7, now=datetime.now(UTC))
+    with pytest.raises(click.UsageError, match="needs a directory"):
+        back_up_database(environ, str(others[0]), 7, now=datetime.now(UTC))
 
 
 async def test_a_backup_can_be_made_before_migrating(scratch: Path) -> None:

@@ -97,8 +97,8 @@ def test_a_command_with_a_missing_extra_says_what_to_install(command: Extra, mod
         ({"url": "file://{here}/pagehand-2.whl", "archive_info": {}}, "install '{here}/pagehand-2.whl[demo]'"),
         ({"url": "file://{here}/gone.whl", "archive_info": {}}, "install 'PATH[demo]'"),
         (
-            {"url": "https://example.org/pagehand", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
-            "install 'pagehand[demo] @ git+https://example.org/pagehand@abc'",
+            {"url": "https://a.b/c", "vcs_info": {"vcs": "git", "commit_id": "a"}},
+            "'pagehand[demo] @ git+https://a.b/c@a'",
         ),
         (None, "install 'PATH[demo]'"),
     ],

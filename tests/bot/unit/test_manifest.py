@@ -132,6 +132,7 @@ def test_over_http_every_request_url_is_the_same(manifest: dict[str, Any]) -> No
     assert list(manifest_faults(over_http, choices, "A1")) == []
     (command,) = over_http["features"]["slash_commands"]
     assert command.pop("url") == "https://pagehand.example.org/slack/events"
+    assert command["should_escape"] is True
     command["command"] = "/docs"
     over_http["settings"]["socket_mode_enabled"] = True
     for part in ("event_subscriptions", "interactivity"):
@@ -209,14 +210,6 @@ def test_every_requested_scope_has_a_purpose() -> None:
     listed = re.findall(r"^      - ([a-z_:.]+)( # .+)?$", text, re.MULTILINE)
     assert listed
     assert [name for name, comment in listed if not comment] == []
-
-
-def test_the_manifests_command_is_the_default_and_escaped(manifest: dict[str, Any]) -> None:
-    (command,) = manifest["features"]["slash_commands"]
-    assert command["command"] == "/docs"
-    assert command["should_escape"] is True
-    assert "url" not in command
-    assert manifest["settings"]["socket_mode_enabled"] is True
 
 
 def test_direct_message_events_require_the_messages_tab(manifest: dict[str, Any]) -> None:
