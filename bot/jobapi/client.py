@@ -4,18 +4,14 @@ import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from functools import lru_cache, partial
 from http import HTTPStatus as Status
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from bot import __version__
-from bot.domain.jobs.job import Job
-from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import (
     JobApiBusy,
     JobApiError,
@@ -27,6 +23,7 @@ from bot.errors import (
     JobGone,
 )
 from bot.jobapi.http_errors import JobApiOperation, error_for_status, error_without_answer
+from bot.jobapi.models import Job, PromptCall, PromptFile, Requester, SeenJob
 from bot.jobapi.probe import NO_JOB
 from bot.jobapi.settings import JobApiSettings
 from bot.jobapi.transport import JobApiTransport
@@ -40,7 +37,6 @@ from bot.jobapi.wire import (
     prompt_body,
     unzipped,
 )
-from bot.ports.job_api import PromptCall, SeenJob
 from bot.runtime.log_context import REQUEST_ID_HEADER, current_log_context
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.text import printable_line
@@ -201,7 +197,7 @@ class HttpJobApi:
         fingerprint = hashlib.blake2b(body, digest_size=16).digest()
         return None if fingerprint == unless else SeenJob(self._job_in(body, job_id), fingerprint)
 
-    async def upload(self, project_id: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+    async def upload(self, project_id: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         """Uploads a file, to which requests can then refer. Safe to repeat.
 
         Raises:
@@ -215,7 +211,7 @@ class HttpJobApi:
             body = await self._exchange(JobApiOperation.UPLOAD, project_id, partial(self._put, url, content, mimetype))
         except JobApiUncertain as error:
             raise JobApiUnreachable(str(error), words=error.words) from None
-        return UploadedFile(parse_upload(body), name, mimetype)
+        return PromptFile(parse_upload(body), name, mimetype)
 
     async def aclose(self) -> None:
         """Closes every connection. Later calls raise JobApiUnreachable."""
@@ -241,7 +237,7 @@ class HttpJobApi:
 
     def _job_in(self, body: bytes, job_id: str) -> Job:
         try:
-            return self._without_key(parse_job(body, self._hide_key, asked_id=job_id))
+            return parse_job(body, self._hide_key, asked_id=job_id)
         except JobApiUnreadable as error:
             words = self._words_in(body)
             problem = str(error)
@@ -337,14 +333,6 @@ class HttpJobApi:
 
     def _words_in(self, body: bytes) -> str:
         return printable_line(self._hide_key(error_message_in(body)), MAX_WORDS)
-
-    def _without_key(self, job: Job) -> Job:
-        """Masks our keys in a job. The id is left unchanged, because it addresses the job."""
-        shown = {name: getattr(job, name) for name in ("status", "pr_link", "repository", "ref", "model")}
-        hidden: dict[str, Any] = {
-            name: safe for name, text in shown.items() if text and (safe := self._hide_key(text)) != text
-        }
-        return replace(job, **hidden) if hidden else job
 
     def _hide_key(self, text: str) -> str:
         for key in self._settings.api_key.ever_held:

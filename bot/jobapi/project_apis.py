@@ -3,19 +3,10 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from bot.domain.jobs.job import Job
-from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import NoSuchProject
-from bot.ports.job_api import JobApi, PromptCall, SeenJob
-
-
-class OpenJobApi(JobApi, Protocol):
-    """A job API with connections that are to be closed at the end."""
-
-    async def aclose(self) -> None:
-        """Closes every connection."""
+from bot.jobapi.client import HttpJobApi
+from bot.jobapi.models import Job, PromptCall, PromptFile, Requester, SeenJob
 
 
 @dataclass(frozen=True)
@@ -23,7 +14,7 @@ class ProjectJobApi:
     """A project's job API. `project_id` is what that calls the project."""
 
     project_id: str
-    job_api: OpenJobApi
+    job_api: HttpJobApi
 
 
 class ProjectJobApis:
@@ -68,7 +59,7 @@ class ProjectJobApis:
         of = self._find(project)
         return of is not None and of.job_api.takes_files(of.project_id)
 
-    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         """Gives the project's job API a file; safe to repeat."""
         of = self._of(project)
         return await of.job_api.upload(of.project_id, content, name=name, mimetype=mimetype)

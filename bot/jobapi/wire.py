@@ -3,39 +3,39 @@ exactly.
 """
 
 import json
-import math
 import re
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
-from bot.domain.jobs.job import Job
-from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiUnreadable
-from bot.jobapi.details import Hide, details_from
-from bot.ports.job_api import PromptCall
+from bot.jobapi.models import (
+    MAX_ID,
+    AgentJob,
+    AttachedFile,
+    CancelBody,
+    Hide,
+    Job,
+    PromptBody,
+    PromptCall,
+    Requester,
+    UploadedFile,
+)
 from bot.runtime.text import printable_line
 
 MAX_BODY = 2 << 20
 """The longest response that is read, in bytes; a job has less than a thousand, its details some more."""
 MAX_WORDS = 500
-MAX_ID = 500
 MAX_FILE_NAME = 200
-MAX_LINK = 3000
-"""The longest link that Slack accepts on a button, in characters."""
 
 _GZIP = b"\x1f\x8b"
-_LOST = "\ufffd"
-"""Stands for what is no character of UTF-8."""
 _MAX_DEPTH = 100
 """Python's JSON parser gives up some hundred levels deeper."""
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _HTML = re.compile(r"<\s{0,5}/?\s{0,5}(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
-_URL_CREDENTIALS = re.compile(r"^(https?://)[^/]*@", re.IGNORECASE)
 _LOOKED_AT = 20_000
 """Characters that are checked for HTML."""
 _WORD_FIELDS = ("error_description", "error", "message", "detail", "errors", "msg", "title")
@@ -46,121 +46,28 @@ _STATUS_PHRASES = {
 }
 
 
-def _optional(limit: int) -> Callable[[Any], str | None]:
-    def read(value: Any) -> str | None:
-        return printable_line(value, limit) or None if isinstance(value, str) else None
-
-    return read
-
-
-def _repository(value: Any) -> Any:
-    # A URL that git can push to may contain a token, which must not be shown in a channel.
-    return _URL_CREDENTIALS.sub(r"\1", value) if isinstance(value, str) else None
-
-
-def _link(value: Any) -> str | None:
-    # A shortened or incomplete link would lead elsewhere, so it counts as missing.
-    text = value.strip() if isinstance(value, str) and len(value) <= MAX_LINK else ""
-    return text if text and _LOST not in text and printable_line(text, MAX_LINK) == text else None
-
-
-def _id(value: Any) -> str:
-    """Returns an id unchanged, because it addresses the job. Raises ValueError if no URL path can contain it."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    text = str(value) if whole or (isinstance(value, float) and math.isfinite(value)) else value
-    if not isinstance(text, str) or not text.strip() or not text.isprintable() or _LOST in text or len(text) > MAX_ID:
-        raise ValueError("not an id")
-    if text in {".", ".."}:
-        raise ValueError("a path segment with a meaning of its own")
-    return text
-
-
-def _status(value: Any) -> str:
-    if not isinstance(value, str) or not (text := printable_line(value, 100)):
-        raise ValueError("not a status")
-    return text
-
-
-class _Wire(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, hide_input_in_errors=True)
-
-
-class JobSource(_Wire):
-    """The repository and branch that a job works on."""
-
-    repository: Annotated[str | None, BeforeValidator(_optional(500)), BeforeValidator(_repository)] = None
-    ref: Annotated[str | None, BeforeValidator(_optional(300))] = None
-
-
-def _source(value: Any) -> Any:
-    return value if isinstance(value, dict | JobSource) else JobSource()
-
-
-class AgentJob(_Wire):
-    """The Agent job. Only id and status are required; other fields of the wrong type count as missing.
-
-    Serialize it with `model_dump_json(by_alias=True)`.
-    """
-
-    id: Annotated[str, BeforeValidator(_id)]
-    status: Annotated[str, BeforeValidator(_status)]
-    source: Annotated[JobSource, BeforeValidator(_source)] = JobSource()
-    model: Annotated[str | None, BeforeValidator(_optional(200))] = None
-    pr_link: Annotated[str | None, BeforeValidator(_link), Field(alias="prLink")] = None
-    created_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="createdAt")] = None
-    archived_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="archivedAt")] = None
-    details: Annotated[Any, Field(exclude_if=lambda value: value is None)] = None
-    """Not in the specification; unparsed."""
-
-    def to_job(self, hide: Hide = str) -> Job:
-        """Returns the domain's job. `hide` masks secrets in the texts of the details."""
-        return Job(
-            id=self.id,
-            status=self.status,
-            pr_link=self.pr_link,
-            repository=self.source.repository,
-            ref=self.source.ref,
-            model=self.model,
-            created_at=self.created_at,
-            archived_at=self.archived_at,
-            details=details_from(self.details, hide),
-        )
-
-
-class PromptBody(_Wire):
-    """The body of both POST operations. Only `prompt` is in the specification; our server has them all."""
-
-    prompt: str
-    instruction: str | None = None
-    requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
-    files: tuple[UploadedFile, ...] | None = None
-
-
 def prompt_body(call: PromptCall) -> bytes:
     """Returns the bytes to send. Lone surrogates, which UTF-8 cannot encode, are replaced."""
-    named = tuple(
-        replace(file, name=printable_line(_encodable(file.name), MAX_FILE_NAME) or "file") for file in call.files
+    body = PromptBody.model_construct(
+        prompt=_encodable(call.prompt),
+        instruction=None if call.instruction is None else _encodable(call.instruction),
+        files=tuple(
+            AttachedFile(file.id, printable_line(_encodable(file.name), MAX_FILE_NAME) or "file", file.mimetype)
+            for file in call.files
+        ),
+        requested_by=call.requester,
     )
-    instruction = None if call.instruction is None else _encodable(call.instruction)
-    body = PromptBody(
-        prompt=_encodable(call.prompt), instruction=instruction, requested_by=call.requester, files=named or None
-    )
-    return body.model_dump_json(by_alias=True, exclude_none=True).encode()
+    return body.model_dump_json(by_alias=True, exclude_defaults=True).encode()
 
 
 def _encodable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-class CancelBody(_Wire):
-    """The body of a cancel, which is not in the specification."""
-
-    requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
-
-
 def cancel_body(requested_by: Requester | None = None) -> bytes:
     """Returns the bytes to send."""
-    return CancelBody(requested_by=requested_by).model_dump_json(by_alias=True, exclude_none=True).encode()
+    body = CancelBody.model_construct(requested_by=requested_by)
+    return body.model_dump_json(by_alias=True, exclude_defaults=True).encode()
 
 
 def unzipped(body: bytes) -> bytes:
@@ -212,13 +119,11 @@ def _without_depths(text: str) -> str:
 def parse_upload(body: bytes) -> str:
     """Parses the id of an uploaded file. Raises JobApiUnreadable for any other response."""
     try:
-        data = _json_in(body) if len(body) <= MAX_BODY else None
+        if len(body) <= MAX_BODY:
+            return UploadedFile.model_validate(_json_in(body)).id
     except ValueError:
-        data = None
-    found = data.get("id") if isinstance(data, dict) else None
-    if not isinstance(found, str) or not found.isprintable() or not 0 < len(found) <= MAX_ID:
-        raise JobApiUnreadable("The job API's answer to a file has no usable id.")
-    return found
+        pass
+    raise JobApiUnreadable("The job API's answer to a file has no usable id.")
 
 
 def parse_job(body: bytes, hide: Hide = str, *, asked_id: str = "") -> Job:
@@ -226,13 +131,13 @@ def parse_job(body: bytes, hide: Hide = str, *, asked_id: str = "") -> Job:
 
     Args:
         body: The response.
-        hide: Masks secrets in the job's details.
+        hide: Masks secrets in the job's texts.
         asked_id: The id by which the job was addressed, which counts if the response has an unusable one; empty: none.
     """
     problem = _why_not_a_job(body)
     if not problem:
         try:
-            return _job_in(body, asked_id).to_job(hide)
+            return _job_in(body, hide, asked_id).as_job()
         except ValidationError as error:
             problem = _why_not_valid(error)
         except ValueError:
@@ -241,14 +146,14 @@ def parse_job(body: bytes, hide: Hide = str, *, asked_id: str = "") -> Job:
     raise JobApiUnreadable(f"The job API's answer is not a job: {problem}.")
 
 
-def _job_in(body: bytes, asked_id: str) -> AgentJob:
+def _job_in(body: bytes, hide: Hide, asked_id: str) -> AgentJob:
     try:
-        return AgentJob.model_validate_json(body)  # four times as fast as the rest, and strict
+        return AgentJob.model_validate_json(body, context=hide)  # four times as fast as the rest, and strict
     except ValidationError:
         data = _json_in(body)
     if asked_id and isinstance(data, dict) and "id" in data:
         data["id"] = asked_id
-    return AgentJob.model_validate(data)
+    return AgentJob.model_validate(data, context=hide)
 
 
 def _why_not_a_job(body: bytes) -> str:

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.domain.jobs.details import Progress, PullRequestState, StepStatus
-from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
+from bot.domain.jobs.details import Progress
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadState
+from bot.jobapi.models import Job, PullRequestState, StepStatus
 from bot.notices.said import NOTHING, Markup, Renderer, joined
 
 _MAX_FACT, _MAX_LINK, _MAX_DETAIL = 300, 1_000, 300

@@ -6,19 +6,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
-from bot.domain.jobs.details import (
-    SHOWN_CHECKS,
-    SHOWN_FILES,
-    SHOWN_PROBLEMS,
-    ChangeKind,
-    Changes,
-    CheckResult,
-    FileChange,
-    JobReport,
-    QuestionField,
-)
+from bot.domain.jobs.details import SHOWN_CHECKS, SHOWN_FILES, SHOWN_PROBLEMS, FailedCheck, JobReport, QuestionField
 from bot.domain.jobs.job import ACTIVE
 from bot.domain.requests.request import Request
+from bot.jobapi.models import ChangeKind, Changes, FileChange
 from bot.notices.notice import Addressed, NoticeContent, NoticeKey
 from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined
 
@@ -446,13 +437,13 @@ def _more(show: Renderer, words: str, count: int, listed: list[Markup]) -> list[
     return [show(words, count=left)] if left > 0 and listed else []
 
 
-def failed_checks(show: Renderer, checks: tuple[CheckResult, ...]) -> Markup:
+def failed_checks(show: Renderer, checks: tuple[FailedCheck, ...]) -> Markup:
     """Returns the checks that failed, with their first problems; empty if there are none."""
     shown = [_check(show, each) for each in checks[:SHOWN_CHECKS]]
     return joined([show("Checks that failed:"), *shown], "\n") if shown else NOTHING
 
 
-def _check(show: Renderer, check: CheckResult) -> Markup:
+def _check(show: Renderer, check: FailedCheck) -> Markup:
     listed = [show("    {problem}", problem=show.line(each, _MAX_NAME)) for each in check.problems[:SHOWN_PROBLEMS]]
     name = show(":warning: {name}", name=show.line(check.name, _MAX_NAME))
     return joined([name, *listed, *_more(show, "    and {count} more", check.problem_count, listed)], "\n")

@@ -1,19 +1,8 @@
 """The job API as the workers call it, and the requester that it gets."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.jobs.job import Job
-from bot.domain.requests.request import Requester, UploadedFile
-
-
-@dataclass(frozen=True)
-class SeenJob:
-    """A job as one poll saw it. Two polls with the same `fingerprint` saw the same job."""
-
-    job: Job
-    fingerprint: bytes
+from bot.jobapi.models import Job, PromptCall, PromptFile, Requester, SeenJob
 
 
 class JobReader(Protocol):
@@ -21,21 +10,6 @@ class JobReader(Protocol):
 
     async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         """Reads a job; None if its fingerprint is `unless`."""
-
-
-@dataclass(frozen=True)
-class PromptCall:
-    """The call that creates a job, or sends a follow-up to one.
-
-    `instruction` is the part of the prompt that its writer wants done, where the rest is context. It, `requester` and
-    `files` are only for servers known to support them. A repeated call keeps its `idempotency_key`.
-    """
-
-    prompt: str
-    idempotency_key: str
-    requester: Requester | None = None
-    files: Sequence[UploadedFile] = ()
-    instruction: str | None = None
 
 
 class JobApi(JobReader, Protocol):
@@ -66,7 +40,7 @@ class JobApi(JobReader, Protocol):
     def takes_files(self, project: str) -> bool:
         """Returns whether the project's job API accepts files."""
 
-    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         """Uploads a file to the job API; safe to repeat. Only if `takes_files`."""
 
 

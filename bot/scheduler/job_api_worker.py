@@ -4,9 +4,10 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import TypeVar
 
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable, NotTheJobApi
+from bot.jobapi.models import Job
 from bot.runtime.health.outages import Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import Worker

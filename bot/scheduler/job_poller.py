@@ -28,7 +28,8 @@ from bot.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.ports.job_api import JobReader, SeenJob
+from bot.jobapi.models import SeenJob
+from bot.ports.job_api import JobReader
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable

@@ -22,7 +22,7 @@ from bot.domain.jobs.stopping import (
 from bot.domain.notification import PostModes, everything
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one
-from bot.domain.requests.request import Doubt, RejectionReason, Request, Requester, RequestKind, RequestState
+from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind, RequestState
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import (
@@ -36,8 +36,9 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
+from bot.jobapi.models import PromptCall, Requester
 from bot.notices.answers import ActionAnswer
-from bot.ports.job_api import JobApi, PromptCall, Requesters
+from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import DisplayNames
 from bot.runtime.log_context import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker

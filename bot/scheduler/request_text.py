@@ -7,9 +7,10 @@ from bot.domain.context.message_text import keeping_names, mentioned, with_names
 from bot.domain.context.thread_context import ContextText, compose
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one
-from bot.domain.requests.request import Request, RequestContext, Requester
+from bot.domain.requests.request import Request, RequestContext
 from bot.domain.threads.thread import Thread
-from bot.ports.job_api import JobApi, PromptCall, Requesters
+from bot.jobapi.models import PromptCall, Requester
+from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import DisplayNames
 from bot.store.request_queue import ClaimedRequest
 

@@ -3,9 +3,10 @@
 import asyncio
 from dataclasses import replace
 
-from bot.domain.jobs.details import JobDetails, digest
+from bot.domain.jobs.details import digest
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobGone
+from bot.jobapi.models import JobDetails
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.ports.job_api import JobApi
 

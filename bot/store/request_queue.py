@@ -21,9 +21,10 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, RequestKind, RequestState
+from bot.domain.requests.request import NOT_SENT_YET, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
+from bot.jobapi.models import Requester
 from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds, read_each
 from bot.store.request_parts import FILES_ARE_SETTLED
 from bot.store.requests import SETTLE, THREAD_OF, WAITING_FOLLOW_UPS, Requests, settled, unreadable_notice

@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 from bot.domain.commands.commands import Aside, FollowUp, NoWords, OnlyEmoji, Start, parse_reply, parse_slash
 from bot.domain.commands.thread_words import UnclearWord, Word
 from bot.domain.context.message_text import unescape, with_names
-from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
-from bot.jobapi.wire import MAX_ID, error_message_in, parse_job
+from bot.jobapi.models import MAX_ID, Job
+from bot.jobapi.wire import error_message_in, parse_job
 from bot.jobserver.documents.pages import decoded, title_of
 from bot.jobserver.editors.builtin.pages import replaced
 from bot.jobserver.editors.builtin.prompts import AddPage, FixTypos, Replace, Undo, parse

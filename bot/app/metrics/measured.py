@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bot.app.metrics.counts import Counts
-from bot.domain.jobs.job import Job
-from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiError
-from bot.ports.job_api import JobApi, PromptCall, SeenJob
+from bot.jobapi.models import Job, PromptCall, PromptFile, Requester, SeenJob
+from bot.ports.job_api import JobApi
 
 
 class MeasuredJobApi:
@@ -64,7 +63,7 @@ class MeasuredJobApi:
         """See JobApi."""
         return self._job_api.takes_files(project)
 
-    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         """See JobApi."""
         with self._measured("upload"):
             return await self._job_api.upload(project, content, name=name, mimetype=mimetype)

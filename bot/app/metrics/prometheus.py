@@ -9,10 +9,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from bot.app.metrics.counts import OTHER, Counts, Readings, outcome_of
 from bot.domain.findings import FindingStatus
-from bot.domain.jobs.job import ACTIVE, TERMINAL
+from bot.domain.jobs.job import ACTIVE
 from bot.domain.requests.audit import AuditEntry
 from bot.domain.slack_limits import SlackLimits
 from bot.errors import StoreError
+from bot.jobapi.models import TERMINAL
 from bot.store.upkeep.backlog import Backlog
 
 BACKLOG_SECONDS = 10.0

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from bot.domain.context.slack_files import FileProblem, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.context.thread_context import Room, WrittenFile, file_reference, files_section
-from bot.domain.requests.request import Request, RequestContext, UploadedFile
+from bot.domain.requests.request import Request, RequestContext
+from bot.jobapi.models import PromptFile
 
 PATIENCE = 180.0
 """Seconds after Slack's first failure until a request is sent without the missing parts."""
@@ -68,7 +69,7 @@ class FetchedParts:
 class FileOutcome:
     """The outcome of uploading a file: the job API of `project` has it, or there is a `problem`."""
 
-    uploaded: UploadedFile | None = None
+    uploaded: PromptFile | None = None
     problem: FileProblem | None = None
     project: str = ""
 

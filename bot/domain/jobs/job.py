@@ -1,36 +1,10 @@
-"""The remote Agent job, and the problems that can occur with it."""
+"""The statuses of the remote Agent job, and the problems that can occur with it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.jobs.details import JobDetails
+from bot.jobapi.models import Status
 
-ACTIVE, COMPLETED, ARCHIVED, FAILED = "active", "completed", "archived", "failed"
-TERMINAL = frozenset({COMPLETED, ARCHIVED, FAILED})
-"""The statuses that end polling (specification, part 3). Any other, known or not, means work in progress."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """The remote Agent job, as the API last reported it (specification, part 2). All but id and status are optional.
-
-    `details` belong to a single poll; they are not stored with a thread's job.
-    """
-
-    id: str
-    status: str
-    pr_link: str | None = None
-    repository: str | None = None
-    ref: str | None = None
-    model: str | None = None
-    created_at: str | None = None
-    archived_at: str | None = None
-    details: JobDetails | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether the job has ended, so that polling may stop."""
-        return self.status in TERMINAL
+ACTIVE, COMPLETED, ARCHIVED, FAILED = Status
 
 
 class Problem(StrEnum):

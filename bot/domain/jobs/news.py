@@ -9,20 +9,20 @@ from itertools import count
 
 from bot.domain.jobs.details import (
     SHOWN_WORDS,
-    JobDetails,
     JobReport,
     Progress,
-    PullRequestState,
     digest,
     end_mark,
     progress_of,
+    question_form,
     report_of,
 )
-from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, TERMINAL, Job
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notification import announced_though_muted
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import ThreadState
+from bot.jobapi.models import TERMINAL, Job, JobDetails, PullRequestState
 from bot.notices.job import (
     JobActiveAgain,
     JobArchived,
@@ -243,7 +243,7 @@ def note_question(
     words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
     notice = NewNotice(
         QuestionAsked.key(state.round, asked),
-        QuestionAsked(words, details.question_fields, person_id=state.people.asker_id),
+        QuestionAsked(words, question_form(details.question_fields), person_id=state.people.asker_id),
     )
     work = replace(state.work, question=asked, question_untold=muted and not by_end, answered="")
     return replace(state, work=work), [] if by_end else [notice]

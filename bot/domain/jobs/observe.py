@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.domain.jobs.details import NO_DETAILS
-from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, Job, Problem
+from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, Problem
 from bot.domain.jobs.news import (
     announce_link,
     note_end,
@@ -24,6 +24,7 @@ from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.notification import announced_though_muted
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import ThreadState
+from bot.jobapi.models import Job
 from bot.notices.job import JobDisappeared, tells_of_an_end
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import AccessDenied, OutageEnded, OutageStarted, RequestSummary

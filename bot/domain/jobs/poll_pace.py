@@ -14,10 +14,10 @@ apart.
 
 from dataclasses import dataclass, replace
 
-from bot.domain.jobs.details import PullRequestState
 from bot.domain.jobs.job import COMPLETED, FAILED, Problem
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import ThreadState, owes_question, owes_status
+from bot.jobapi.models import PullRequestState
 
 HOLD_BACK = 5.0
 """Seconds for which the line about a job's start is held back, in case the job ends meanwhile."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never
 
-from bot.domain.jobs.job import ARCHIVED, Job, Problem
+from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.requests.request import Request, surface_of
 from bot.domain.threads.thread import ThreadState
+from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import AgentAskedToStop, JobStillStopping
 from bot.notices.notice import NewNotice, NoticeKey

@@ -7,6 +7,7 @@ from enum import StrEnum
 from bot.domain.commands.options import Options
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ForwardedMessage, SlackFile
+from bot.jobapi.models import PromptFile, Requester
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,6 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class UploadedFile:
-    """A file that was uploaded to the job API; `id` is the SHA-256 of its bytes in hexadecimal."""
-
-    id: str
-    name: str
-    mimetype: str
-
-
-@dataclass(frozen=True)
 class RequestContext:
     """What the agent gets besides the person's own words: quoted words of others, and uploaded files.
 
@@ -106,22 +98,11 @@ class RequestContext:
     """
 
     text: str = ""
-    files: tuple[UploadedFile, ...] = ()
+    files: tuple[PromptFile, ...] = ()
     given: str | None = None
     read_after: str = ""
     read_until: str = ""
     files_of: str = ""
-
-
-@dataclass(frozen=True)
-class Requester:
-    """Who asked, for a job API that accepts it: a name for people, the Slack user id, and the thread's URL (omitted if
-    unknown).
-    """
-
-    name: str
-    id: str
-    url: str | None = None
 
 
 class WayIn(StrEnum):

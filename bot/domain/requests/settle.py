@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.domain.context.message_text import beginning
-from bot.domain.jobs.job import ARCHIVED, Job, Problem
+from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.jobs.observe import (
     JobApiUnavailable,
     JobObserved,
@@ -37,6 +37,7 @@ from bot.domain.jobs.stopping import (
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reading import noted
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
+from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer
 from bot.notices.notice import NewNotice, Reaction
 from bot.notices.requests import OutageStarted, RequestRejected, RequestSummary, RequestUncertain

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from bot.domain.jobs.details import EndMark, Progress
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
+from bot.jobapi.models import Job
 from bot.notices.job import tells_of_a_finish
 from bot.notices.notice import NoticeKey
 from bot.notices.requests import RequestRejected

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import assert_never
 
 from bot.errors import ConfigError
+from bot.jobapi.models import PlanStep
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import MODEL, AgentLaunch, passed_variables
 from bot.jobserver.agents.named import NAMED, Agent, agent_for
@@ -25,11 +26,11 @@ from bot.jobserver.egress.model_login import ModelLogin, login_of, login_with
 from bot.jobserver.egress.run_egress import Egress, egress_for
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.findings import SetupFinding
-from bot.jobserver.models import PlanStep, Question
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable

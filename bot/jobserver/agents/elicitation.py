@@ -23,8 +23,8 @@ from acp.schema import (
     TitledMultiSelectItems,
 )
 
+from bot.jobapi.models import FieldKind, QuestionField, QuestionOption
 from bot.jobserver.agents.failures import nested
-from bot.jobserver.models import FieldKind, QuestionField, QuestionOption
 from bot.jobserver.text import one_line
 
 MOST_FIELDS, MOST_OPTIONS = 10, 100

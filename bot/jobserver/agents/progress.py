@@ -22,10 +22,10 @@ from acp.schema import (
     UsageUpdate,
 )
 
+from bot.jobapi.models import PlanStep, StepStatus
 from bot.jobserver.agents.failures import nested
 from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.editors.job_log import Redactor
-from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.text import one_line
 from bot.jobserver.usage import Money, Spent, reported_money
 from bot.runtime.text import without_misleading

@@ -15,7 +15,7 @@ from acp.schema import (
 from bot.jobserver.agents.elicitation import Form, form_content, read_form
 from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.editors.job_log import Redactor
-from bot.jobserver.models import Question
+from bot.jobserver.store.records import Question
 
 _MOST_ASKED = 20
 

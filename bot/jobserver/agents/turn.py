@@ -21,7 +21,7 @@ from bot.jobserver.agents.questions import Questions
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import JobLog
 from bot.jobserver.errors import EditError
-from bot.jobserver.models import Question
+from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 
 _MOST_ASKED = 5

@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel, ValidationError
 
+from bot.jobapi.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile, media_type
 from bot.jobserver.api.openapi import openapi_document
 from bot.jobserver.errors import (
     FileMismatchError,
@@ -26,7 +27,6 @@ from bot.jobserver.errors import (
     UnusableRequestError,
     UploadSpaceError,
 )
-from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile, media_type
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from bot import __version__
-from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile
+from bot.jobapi.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile
 from bot.runtime.log_context import REQUEST_ID_FORM, REQUEST_ID_HEADER
 
 _REF = "#/components/schemas/{model}"
@@ -57,8 +57,6 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
     )
     schemas = definitions["$defs"]
     schemas["PromptBody"]["properties"]["prompt"]["maxLength"] = max_prompt_characters
-    for name in ("createdAt", "archivedAt"):
-        _mark_date_time(schemas["AgentJob"]["properties"][name])
     paths = {
         "/v2/agent/{projectId}/job": {"post": _post("createJob", "Create an agent job", "201")},
         "/v2/agent/{projectId}/job/{id}/message": {
@@ -90,12 +88,6 @@ def _add_request_id(operation: dict[str, Any]) -> None:
     operation["parameters"].append({"$ref": "#/components/parameters/RequestId"})
     for response in operation["responses"].values():
         response["headers"] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
-
-
-def _mark_date_time(schema: dict[str, Any]) -> None:
-    for form in (schema, *schema.get("anyOf", ())):
-        if form.get("type") == "string":
-            form["format"] = "date-time"
 
 
 def _operation(name: str, summary: str, success: str, *more_parameters: str) -> dict[str, Any]:

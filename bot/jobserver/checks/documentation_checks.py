@@ -9,11 +9,11 @@ from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks import links
 from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.checker import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
-from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.text import one_line
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bot.jobserver.models import PlanStep, Question, QuestionField
+from bot.jobapi.models import PlanStep, QuestionField
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.store.records import Question
 from bot.jobserver.usage import Spent
 
 

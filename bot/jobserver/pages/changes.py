@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.jobserver.models import ChangeKind
+from bot.jobapi.models import ChangeKind
 from bot.jobserver.pages.diff import Hunk, first_lines, parse_patch, with_marked_words
 from bot.jobserver.pull_requests.local.contents import fair_shares
 from bot.jobserver.repository.changed_files import ChangedFile, GitFileMode, PullRequestChange

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from aiohttp import web
 from markupsafe import Markup
 
+from bot.jobapi.models import PullRequestState
 from bot.jobserver.documents.pictures import PICTURE_FORMATS, picture_type
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
-from bot.jobserver.models import PullRequestState
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.diff import visible
 from bot.jobserver.pages.markdown import PageSource

@@ -5,10 +5,9 @@ import logging
 import sqlite3
 from collections.abc import Callable
 
-from bot.jobserver.models import Question
 from bot.jobserver.pipeline.foreign_text import Mask, safe_question
 from bot.jobserver.store.job_rows import QuestionStore
-from bot.jobserver.store.records import Instruction
+from bot.jobserver.store.records import Instruction, Question
 
 logger = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
 
+from bot.jobapi.models import Changes, CheckResult, CheckStatus, JobDetails
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import BudgetUsedUpError, EditError
-from bot.jobserver.models import Changes, CheckResult, CheckStatus, JobDetails
 from bot.jobserver.pipeline.budget import Allowance
 from bot.jobserver.pipeline.descriptions import answer_with, task_from_checks, with_titles
 from bot.jobserver.pipeline.foreign_text import masked_checks, masked_update, safe_result

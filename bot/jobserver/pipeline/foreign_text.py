@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from bot.jobapi.models import CheckResult, PlanStep
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.leaks.interface import Masking
-from bot.jobserver.models import CheckResult, PlanStep, Question
-from bot.jobserver.store.records import Instruction, ProgressUpdate
+from bot.jobserver.store.records import Instruction, ProgressUpdate, Question
 from bot.jobserver.text import one_line, shortened
 
 Mask = Callable[[str], str]
@@ -26,7 +26,7 @@ async def described(instruction: Instruction, masking: Masking) -> Instruction:
     words = await asyncio.to_thread(masking.all, instruction.words)
     requester = instruction.requester
     name = masking.known(requester.name) if requester else ""
-    return replace(instruction, words=words, requester=requester and requester.model_copy(update={"name": name}))
+    return replace(instruction, words=words, requester=requester and replace(requester, name=name))
 
 
 def safe_result(result: EditResult, masking: Masking) -> EditResult:

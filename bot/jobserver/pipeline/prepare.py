@@ -3,9 +3,9 @@
 import asyncio
 from dataclasses import dataclass, replace
 
+from bot.jobapi.models import PullRequestState
 from bot.jobserver.editors.interface import EditTask, Exchange
 from bot.jobserver.editors.job_log import append_line
-from bot.jobserver.models import PullRequestState
 from bot.jobserver.pipeline.descriptions import commit_message
 from bot.jobserver.pipeline.foreign_text import described
 from bot.jobserver.pipeline.tools import Tools

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.jobserver.models import PlanStep, Question
+from bot.jobapi.models import PlanStep
 from bot.jobserver.pipeline.foreign_text import bounded_activity, bounded_plan
-from bot.jobserver.store.records import ProgressUpdate
+from bot.jobserver.store.records import ProgressUpdate, Question
 from bot.jobserver.usage import Spent
 
 logger = logging.getLogger(__name__)

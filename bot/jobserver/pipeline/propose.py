@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from bot.jobapi.models import CheckResult, JobDetails, PullRequestDetails, PullRequestState
 from bot.jobserver.errors import CodeHostError, JobServerError, NothingToProposeError
-from bot.jobserver.models import CheckResult, JobDetails, ProposalState, PullRequestDetails, PullRequestState
 from bot.jobserver.pipeline.descriptions import (
     Proposal,
     answer_with,
@@ -168,6 +168,6 @@ def _reported(pull_request: OpenedPullRequest, checks: Sequence[CheckResult] = (
     """Returns a pull request's details. `checks` are our own; they come first."""
     return PullRequestDetails(
         number=pull_request.number,
-        state=ProposalState(pull_request.state),
+        state=PullRequestState(pull_request.state),
         checks=(*checks, *pull_request.checks)[:_MAX_CHECKS],
     )

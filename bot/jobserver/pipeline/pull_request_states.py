@@ -4,8 +4,8 @@ import asyncio
 import logging
 import sqlite3
 
+from bot.jobapi.models import AgentJob, PullRequestState
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import AgentJob, ProposalState
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.store.proposals import ProposalStore
 from bot.runtime.tasks import BackgroundTasks
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 _PATIENCE_S = 2.0
 """How long a reader waits; the next reader gets the result."""
 _MOST_LOOKUPS, _MOST_WAITING = 4, 200
-_MAY_CHANGE = {ProposalState.OPEN, ProposalState.CLOSED}
+_MAY_CHANGE = {PullRequestState.OPEN, PullRequestState.CLOSED}
 """States that can change: a closed pull request may be reopened."""
 
 
@@ -26,7 +26,7 @@ class PullRequestStates:
         self._records = records
         self._patience = patience
         self._tasks = BackgroundTasks()
-        self._lookups: dict[str, asyncio.Task[ProposalState]] = {}
+        self._lookups: dict[str, asyncio.Task[PullRequestState]] = {}
         self._slots = asyncio.Semaphore(_MOST_LOOKUPS)
 
     async def as_of_now(self, job: AgentJob) -> AgentJob:
@@ -47,7 +47,7 @@ class PullRequestStates:
     async def stop(self) -> None:
         await self._tasks.cancel()
 
-    def _start(self, job_id: str, number: int, known: ProposalState) -> asyncio.Task[ProposalState] | None:
+    def _start(self, job_id: str, number: int, known: PullRequestState) -> asyncio.Task[PullRequestState] | None:
         if len(self._lookups) >= _MOST_WAITING:
             return None
         lookup = self._tasks.spawn(self._look_up(job_id, number, known), name=f"the pull request of job {job_id}")
@@ -55,10 +55,10 @@ class PullRequestStates:
         lookup.add_done_callback(lambda _: self._lookups.pop(job_id, None))
         return lookup
 
-    async def _look_up(self, job_id: str, number: int, known: ProposalState) -> ProposalState:
+    async def _look_up(self, job_id: str, number: int, known: PullRequestState) -> PullRequestState:
         try:
             async with self._slots:
-                state = ProposalState(await self._pull_requests.state(number))
+                state = PullRequestState(await self._pull_requests.state(number))
             if state is not known:
                 await self._records.record_state(job_id, number, state)
         except (JobServerError, sqlite3.Error) as error:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from bot.jobapi.models import PullRequestState
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import PullRequestState
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.git_repository import GitRepository

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from bot.jobapi.models import CheckResult
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.leaks.interface import LeakScan, Masking
-from bot.jobserver.models import CheckResult
 from bot.jobserver.pipeline.asking import Asking
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.job_folders import JobFolders

@@ -4,7 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.jobserver.models import CheckResult, Extra, PullRequestState, Requester
+from bot.jobapi.models import CheckResult, PullRequestState, Requester
+from bot.jobserver.store.records import Extra
 
 
 @dataclass(frozen=True)

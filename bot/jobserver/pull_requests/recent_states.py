@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bot.jobserver.models import PullRequestState
+from bot.jobapi.models import PullRequestState
 
 _REMEMBERED = 1_000
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.jobserver.models import ChangeKind
+from bot.jobapi.models import ChangeKind
 
 _KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED, "R": ChangeKind.RENAMED}
 _SHORTSTAT = re.compile(r"(\d{1,18}) (file|insertion|deletion)")

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.jobapi.models import Changes, FileChange
 from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
-from bot.jobserver.models import Changes, FileChange
 from bot.jobserver.repository.changed_files import parse_files
 from bot.jobserver.repository.git import BLOCKED, explain, printable
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot

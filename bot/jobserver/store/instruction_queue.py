@@ -6,8 +6,8 @@ from datetime import datetime
 
 import aiosqlite
 
+from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.models import JobDetails
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.job_rows import (
     attachments_until,

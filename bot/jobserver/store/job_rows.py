@@ -5,12 +5,13 @@ from datetime import datetime, timedelta
 
 import aiosqlite
 
+from bot.jobapi.models import AgentJob, AttachedFile, JobDetails
 from bot.jobserver.errors import FileNotUploadedError, JobNotFoundError
-from bot.jobserver.models import AgentJob, AttachedFile, JobDetails, Question
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.records import (
     Attachment,
     Instruction,
+    Question,
     QueuedReply,
     as_text,
     job_from_row,

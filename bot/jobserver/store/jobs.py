@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 import aiosqlite
 
+from bot.jobapi.models import AgentJob, Requester, Status
 from bot.jobserver.errors import (
     IdempotencyKeyReusedError,
     JobArchivedError,
     JobServerError,
     RateLimitExceededError,
 )
-from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.job_rows import (
     attach,

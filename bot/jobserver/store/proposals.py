@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 import aiosqlite
 from pydantic import TypeAdapter
 
+from bot.jobapi.models import CheckResult, PullRequestDetails, PullRequestState
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import CheckResult, Extra, ProposalState, PullRequestDetails
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.job_rows import read_details, write_details
-from bot.jobserver.store.records import Instruction, PendingProposal, as_text, requester_from_row
+from bot.jobserver.store.records import Extra, Instruction, PendingProposal, as_text, requester_from_row
 
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20
@@ -112,10 +112,10 @@ class ProposalStore:
             )
             known = (await read_details(connection, pending.job_id)).pull_request
             if known is None or not await _is_open(connection, pending):
-                known = PullRequestDetails(state=ProposalState.PENDING, checks=pending.checks)
+                known = PullRequestDetails(state=PullRequestState.PENDING, checks=pending.checks)
             return await _record_details(connection, pending, known.model_copy(update={"reason": reason}))
 
-    async def record_state(self, job_id: str, number: int, state: ProposalState) -> None:
+    async def record_state(self, job_id: str, number: int, state: PullRequestState) -> None:
         """Records the state of a pull request, if it is still the job's current one."""
         async with self._database.transaction() as connection:
             details = await read_details(connection, job_id)
@@ -129,7 +129,7 @@ class ProposalStore:
         async with self._database.transaction() as connection:
             await _delete(connection, pending)
             details = await read_details(connection, pending.job_id)
-            if details.pull_request and details.pull_request.state is ProposalState.PENDING:
+            if details.pull_request and details.pull_request.state is PullRequestState.PENDING:
                 await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": None}))
 
     def _later(self, pause: timedelta) -> str:

@@ -4,20 +4,19 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 
 import aiosqlite
 
-from bot.jobserver.models import (
+from bot.jobapi.models import (
     AgentJob,
     AttachedFile,
     CheckResult,
     Cost,
-    Extra,
     JobDetails,
     PartialWork,
     PlanStep,
-    ProposalState,
-    Question,
+    PullRequestState,
     QuestionField,
     Requester,
     Source,
@@ -25,6 +24,21 @@ from bot.jobserver.models import (
     Usage,
 )
 from bot.jobserver.usage import Money, Spent
+
+
+class Extra(StrEnum):
+    """What is added to a pull request once it is open."""
+
+    LABELS = "labels"
+    REVIEW = "review"
+
+
+@dataclass(frozen=True)
+class Question:
+    """An agent's question. `text`: the whole question, in Markdown; `fields`: what can be chosen."""
+
+    text: str
+    fields: tuple[QuestionField, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -198,10 +212,14 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
         source=Source(repository=row["repository"], ref=row["ref"]),
         model=row["model"],
         pr_link=None if row["status"] == Status.ACTIVE or _is_pending(details) else row["pr_link"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        archived_at=datetime.fromisoformat(row["archived_at"]) if row["archived_at"] else None,
+        created_at=_in_milliseconds(row["created_at"]),
+        archived_at=_in_milliseconds(row["archived_at"]) if row["archived_at"] else None,
         details=details if details != JobDetails() else None,
     )
+
+
+def _in_milliseconds(stored: str) -> str:
+    return as_text(datetime.fromisoformat(stored), "milliseconds")
 
 
 def question_as_json(question: Question) -> str:
@@ -227,7 +245,7 @@ def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
 
 def _is_pending(details: JobDetails) -> bool:
     """Whether the newest change has no pull request yet; the ended one of an earlier branch does not count."""
-    return details.pull_request is not None and details.pull_request.state is ProposalState.PENDING
+    return details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
 
 
 def usage_from_row(row: aiosqlite.Row) -> Usage | None:
@@ -254,6 +272,6 @@ def branch_name(job_id: str, number: int) -> str:
     return f"pagehand/{job_id}" if number == 1 else f"pagehand/{job_id}-{number}"
 
 
-def as_text(moment: datetime) -> str:
+def as_text(moment: datetime, precision: str = "microseconds") -> str:
     """Returns a moment as stored in the tables: in UTC, so that text sorts like time."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

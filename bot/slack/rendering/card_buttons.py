@@ -1,9 +1,9 @@
 """What can be done about a job on its card. Pure."""
 
-from bot.domain.jobs.details import PullRequestState
 from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.people.home import can_be_retried
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import PullRequestState
 from bot.notices.card import is_undecided
 from bot.notices.job import discard_button
 from bot.notices.said import ButtonId

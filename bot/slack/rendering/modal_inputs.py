@@ -9,10 +9,11 @@ from typing import assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.domain.jobs.details import LONGEST_LABEL, MOST_OPTIONS, FieldKind, QuestionField
+from bot.domain.jobs.details import LONGEST_LABEL, MOST_OPTIONS, QuestionField
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import FieldKind
 from bot.notices import job
 from bot.slack.rendering.blocks import (
     CHOOSE_ANSWER,

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.requests.request import Requester
 from bot.errors import ChatError
+from bot.jobapi.models import Requester
 from bot.ports.job_api import Requesters
 from bot.ports.slack import DisplayNames
 from bot.runtime.lenient_model import LenientModel, Text

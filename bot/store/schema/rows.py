@@ -11,9 +11,10 @@ from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestContext, Requester
+from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestContext
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 from bot.errors import UnreadableRow
+from bot.jobapi.models import Requester
 from bot.notices import answers, job, questions
 from bot.notices import requests as request_notices
 from bot.notices.notice import (

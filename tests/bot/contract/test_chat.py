@@ -12,7 +12,6 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.deliver import AddReaction, RemoveReaction
-from bot.domain.jobs.job import Job
 from bot.domain.notification import NotificationSettings
 from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin, ThreadState
@@ -27,6 +26,7 @@ from bot.errors import (
     ChatUnreachable,
     StoreUnavailable,
 )
+from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted, StatusRequested
 from bot.notices.job import JobFinished, JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction

@@ -9,22 +9,19 @@ from dataclasses import replace
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.jobs.details import (
-    Answer,
+from bot.domain.jobs.details import Answer, FailedCheck, JobReport, Progress
+from bot.domain.people.home import HomeContent
+from bot.domain.threads.thread import ThreadState, Work
+from bot.jobapi.models import (
     ChangeKind,
     Changes,
-    CheckResult,
     CheckStatus,
     FileChange,
-    JobReport,
+    Job,
     PlanStep,
-    Progress,
+    Requester,
     StepStatus,
 )
-from bot.domain.jobs.job import Job
-from bot.domain.people.home import HomeContent
-from bot.domain.requests.request import Requester
-from bot.domain.threads.thread import ThreadState, Work
 from bot.notices.answers import AnswerRequested
 from bot.notices.job import JobFinished
 from bot.notices.notice import Notice
@@ -36,8 +33,15 @@ REPORT = JobReport(
     reason="stopped by Ben <!here>",
     question="Which of them, <@U0ANA>?",
     unchanged=False,
-    changes=Changes((FileChange("a.md", ChangeKind.ADDED, 3, 0, "Getting <started>"),), 13, 40, 2),
-    failed_checks=(CheckResult("links", CheckStatus.FAILED, ("a.md:3 leads <nowhere>",), 4),),
+    changes=Changes(
+        files=(FileChange(path="a.md", kind=ChangeKind.ADDED, added=3, removed=0, title="Getting <started>"),),
+        file_count=13,
+        added=40,
+        removed=2,
+    ),
+    failed_checks=(
+        FailedCheck(name="links", status=CheckStatus.FAILED, problems=("a.md:3 leads <nowhere>",), problem_count=4),
+    ),
 )
 
 
@@ -86,7 +90,11 @@ async def test_a_long_answer_reaches_one_person_in_several_messages(world: Slack
 
 async def test_the_card_shows_the_agents_progress(world: SlackWorld) -> None:
     thread = await world.posted()
-    plan = (PlanStep("Read <it>", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
+    plan = (
+        PlanStep(title="Read <it>", status=StepStatus.COMPLETED),
+        PlanStep(title="Write", status=StepStatus.IN_PROGRESS),
+        PlanStep(title="Check"),
+    )
     state = ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan, "Editing a.md")))
     await world.chat.update_card(replace(thread, state=state))
     (card,) = world.workspace.channels.messages("docs")[-1:]

@@ -11,12 +11,12 @@ from support.worlds.slack_world import slack_world
 from support.worlds.store_world import a_start, a_thread
 
 from bot.domain.context.message_text import mention
-from bot.domain.jobs.job import Job
 from bot.domain.people.home import HomeContent, PartHealth
 from bot.domain.people.members import Account, Member, Preference
 from bot.domain.requests.request import Request, RequestState
 from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
+from bot.jobapi.models import Job
 from bot.ports.slack import HomeViews, Members
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher

@@ -19,9 +19,6 @@ from aiohttp import web
 from pydantic import SecretStr, ValidationError
 
 import bot
-from bot.domain.jobs.details import JobDetails
-from bot.domain.jobs.job import Job
-from bot.domain.requests.request import Requester
 from bot.errors import (
     ConfigError,
     JobApiBusy,
@@ -37,9 +34,10 @@ from bot.errors import (
     NotTheJobApi,
 )
 from bot.jobapi.client import HttpJobApi
+from bot.jobapi.models import Job, JobDetails, PromptCall, Requester
 from bot.jobapi.settings import JobApiSettings
 from bot.jobapi.wire import MAX_BODY, MAX_WORDS
-from bot.ports.job_api import JobApi, PromptCall
+from bot.ports.job_api import JobApi
 
 pytestmark = pytest.mark.promise("refusals")
 

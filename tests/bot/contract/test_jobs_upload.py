@@ -11,7 +11,6 @@ import pytest
 from pydantic import SecretStr
 from support.worlds.jobserver_world import KEY, make_bare, running
 
-from bot.domain.requests.request import UploadedFile
 from bot.errors import (
     JobApiBusy,
     JobApiError,
@@ -21,8 +20,8 @@ from bot.errors import (
     JobApiUnreadable,
 )
 from bot.jobapi.client import MAX_UPLOAD_BYTES, HttpJobApi
+from bot.jobapi.models import PromptCall, PromptFile
 from bot.jobapi.settings import JobApiSettings
-from bot.ports.job_api import PromptCall
 
 CONTENT = b"\x89PNG\r\n\x1a\n..."
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -51,7 +50,7 @@ async def test_an_uploaded_file_is_attached_to_a_job_and_a_message(tmp_path: Pat
     bare = make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     async with running(bare, tmp_path / "data") as world, client(world.url) as api:
         file = await api.upload("docs", CONTENT, name="diagram.png", mimetype="image/png")
-        assert file == UploadedFile(DIGEST, "diagram.png", "image/png")
+        assert file == PromptFile(DIGEST, "diagram.png", "image/png")
         assert await api.upload("docs", CONTENT, name="diagram.png", mimetype="image/png") == file
         job = await api.create("docs", PromptCall('Replace "Start" with "Begin"', "k1", files=(file,)))
         assert "Attached, and left alone: diagram.png." in (await world.ended(job.id))["details"]["summary"]
@@ -70,7 +69,7 @@ async def test_an_upload_sends_the_bytes_digest_and_type() -> None:
     async with client("http://x/api", answer) as api:
         plain = await api.upload("a/b", CONTENT, name="x\ny" * 100, mimetype="image/png\r\nX: y")
         await api.upload("docs", CONTENT, name="", mimetype="text/plain")
-        await api.create("docs", PromptCall("x", "k", files=(plain, UploadedFile("1", "", "text/plain"))))
+        await api.create("docs", PromptCall("x", "k", files=(plain, PromptFile("1", "", "text/plain"))))
         await api.create("docs", PromptCall("x", "k"))
     assert [request.url.raw_path for request in seen[:2]] == [
         f"/api/v2/agent/a%2Fb/file/{DIGEST}".encode(), f"/api/v2/agent/docs/file/{DIGEST}".encode()

@@ -8,12 +8,13 @@ import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.context.slack_files import SlackFile
-from bot.domain.jobs.details import FieldKind, QuestionField
+from bot.domain.jobs.details import QuestionField
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Attachments, Person, RequestContext, RequestKind, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
+from bot.jobapi.models import FieldKind
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, encoded_fields

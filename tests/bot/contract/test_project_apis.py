@@ -10,13 +10,11 @@ from support.servers.fake_job_api import KEY, FakeJobApiServer, refusing
 from support.worlds.jobserver_world import KEY as SERVER_KEY
 from support.worlds.jobserver_world import make_bare, running, until
 
-from bot.domain.jobs.job import Job
-from bot.domain.requests.request import Requester
 from bot.errors import JobApiBusy, JobApiUnreachable, JobGone, NoSuchProject
 from bot.jobapi.client import HttpJobApi
+from bot.jobapi.models import Job, PromptCall, Requester
 from bot.jobapi.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobapi.settings import JobApiSettings
-from bot.ports.job_api import PromptCall
 
 
 def api_at(url: str, *, key: str = KEY, can_cancel: bool = False) -> HttpJobApi:
@@ -123,7 +121,7 @@ async def test_our_job_server_cancels_a_job(tmp_path: Path, who: Requester | Non
         stopped = await until(ended)
         assert (stopped.status, stopped.pr_link) == ("completed", None)
         assert stopped.details is not None
-        assert ("Robin" in stopped.details.reason) == (who is not None)
+        assert ("Robin" in str(stopped.details.reason)) == (who is not None)
         with pytest.raises(JobGone):
             await api.cancel("docs", "nowhere", idempotency_key="k4")
         await api.aclose()

@@ -13,8 +13,8 @@ from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, make_bare, 
 from bot.domain.requests.request import log_id
 from bot.errors import JobApiError
 from bot.jobapi.client import HttpJobApi
+from bot.jobapi.models import PromptCall
 from bot.jobapi.settings import JobApiSettings
-from bot.ports.job_api import PromptCall
 from bot.runtime.log_context import REQUEST_ID_HEADER, LogContext, log_context
 
 CREATE, MESSAGE = log_id("first-request"), log_id("second-request")

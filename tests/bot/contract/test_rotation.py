@@ -14,8 +14,8 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.errors import ChatNotAllowed, JobApiError, JobApiFailed, JobApiNotAllowed
 from bot.jobapi.client import HttpJobApi
+from bot.jobapi.models import PromptCall
 from bot.jobapi.settings import JobApiSettings
-from bot.ports.job_api import PromptCall
 from bot.runtime.http.metrics_page import METRICS_PATH, metrics_route
 from bot.runtime.http.server import listening_socket
 from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of

@@ -14,14 +14,15 @@ from bot.domain.context.fetched_parts import (
     with_files,
 )
 from bot.domain.context.slack_files import FileMode, FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
-from bot.domain.requests.request import RejectionReason, RequestState, UploadedFile
+from bot.domain.requests.request import RejectionReason, RequestState
+from bot.jobapi.models import PromptFile
 from bot.store.request_parts import ClaimedFile
 from bot.store.transaction import Store, Transaction
 
 FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
 ONE = f"t1-{FIRST}"
 FILES = [SlackFile(f"F{n}", f"{n}.png", "image/png", mode=FileMode.SNIPPET) for n in range(3)]
-GIVEN = FileOutcome(UploadedFile("id", "0.png", "image/png"), project="docs")
+GIVEN = FileOutcome(PromptFile("id", "0.png", "image/png"), project="docs")
 
 
 async def claim(store: Store, owner: str = "one", limit: int = 9) -> list[ClaimedFile]:

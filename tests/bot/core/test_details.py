@@ -4,9 +4,10 @@ import pytest
 from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.jobs.details import JobDetails, PlanStep, StepStatus, digest
+from bot.domain.jobs.details import digest
 from bot.domain.requests.request import RequestKind
 from bot.errors import JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import JobDetails, PlanStep, StepStatus
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import JobFailed, JobFinished, QuestionAsked
 
@@ -96,7 +97,7 @@ async def test_a_fast_changing_plan_edits_the_card_rarely(
     await world.started()
     before = world.chat.calls.count("update_card")
     for number in range(30):
-        plan = (PlanStep(f"Step {number}", StepStatus.IN_PROGRESS),)
+        plan = (PlanStep(title=f"Step {number}", status=StepStatus.IN_PROGRESS),)
         world.job_api.show("job-1", "active", None, JobDetails(plan=plan, activity=f"At {number}"))
         await world.pass_time(1)
     edits = world.chat.calls.count("update_card") - before

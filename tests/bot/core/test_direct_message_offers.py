@@ -9,11 +9,11 @@ from support.worlds.direct_lines import ADD, NEW_JOB, an_edit, answer, asked, wr
 from bot.domain.commands.options import Options
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
-from bot.domain.jobs.details import JobDetails
 from bot.domain.notification import InConversation
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import Action, Attachments, Reply, RequestKind
+from bot.jobapi.models import JobDetails
 from bot.notices.notice import Reaction
 from bot.notices.questions import JobOrReplyAsked, RequestRefused
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper

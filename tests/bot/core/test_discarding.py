@@ -5,17 +5,17 @@ from collections.abc import Callable
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.jobs.details import JobDetails
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.request import Action, Person, RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.jobapi.models import JobDetails, PartialWork
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import JobFailed
 from bot.notices.notice import Reaction
 
 JOB = "job-1"
-HALF = JobDetails(reason="out of credit", partial_files=3)
+HALF = JobDetails(reason="out of credit", partial_work=PartialWork(files=3))
 DAY = 24 * 3600.0
 
 
@@ -128,7 +128,7 @@ async def test_partial_work_of_a_second_failure_is_kept_again(world: CoreWorld, 
     await world.reply(ts, "Continue", at(1))
     await world.pass_time(5)
     assert await kept(world, ts) == 0
-    world.job_api.show(JOB, "failed", details=JobDetails(reason="again", partial_files=4))
+    world.job_api.show(JOB, "failed", details=JobDetails(reason="again", partial_work=PartialWork(files=4)))
     await world.pass_time(60)
     assert await kept(world, ts) == 4
     await discard(world, ts)

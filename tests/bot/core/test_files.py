@@ -11,10 +11,10 @@ from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.context.slack_files import FileContent, FileMode, SlackFile, ThreadMessage
-from bot.domain.jobs.job import Job
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState, UploadedFile
+from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState
 from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
+from bot.jobapi.models import Job, PromptFile
 from bot.notices.requests import ContextCut
 from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
 from bot.scheduler.request_preparer import RequestPreparer
@@ -231,7 +231,7 @@ async def test_an_upload_in_flight_for_another_project_does_not_count(world: Cor
     uploads: list[str] = []
     upload = world.job_api.upload
 
-    async def noted(project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+    async def noted(project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         uploads.append(project)
         return await upload(project, content, name=name, mimetype=mimetype)
 

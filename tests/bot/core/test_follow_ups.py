@@ -6,14 +6,13 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.jobs.job import Job
 from bot.domain.requests.request import RequestKind
 from bot.domain.threads.thread import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import Job, PromptCall
 from bot.notices.job import JobFailed, JobFinished
 from bot.notices.notice import Reaction
 from bot.notices.requests import RequestUncertain
-from bot.ports.job_api import PromptCall
 from bot.store.request_queue import ClaimedRequest
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"

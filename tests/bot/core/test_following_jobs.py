@@ -7,7 +7,6 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ThreadMessage
-from bot.domain.jobs.job import Job
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
@@ -16,6 +15,7 @@ from bot.domain.requests.request import Action, Person, RejectionReason, Reply, 
 from bot.domain.requests.settle import GIVE_UP_AFTER
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import Job
 from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import Reaction
 from bot.notices.questions import HeldAsked, ProjectAsked, ReplyEdited, ReplyHeld, RequestRefused

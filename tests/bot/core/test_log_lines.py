@@ -9,10 +9,9 @@ from support.fakes.ports import FakeJobApi
 from support.oracles.log_lines import log_lines
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Reply
 from bot.errors import JobApiRejected, NotRecorded, StoreUnavailable
-from bot.ports.job_api import PromptCall
+from bot.jobapi.models import Job, PromptCall
 from bot.runtime.log_context import current_log_context
 from bot.service import Service
 from bot.store.transaction import Transaction

@@ -6,8 +6,9 @@ from functools import partial
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.requests.request import Person, Reply, Request, RequestContext, RequestState, UploadedFile
+from bot.domain.requests.request import Person, Reply, Request, RequestContext, RequestState
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import PromptFile
 from bot.notices.notice import Reaction
 from bot.store.transaction import Transaction
 
@@ -203,7 +204,7 @@ async def test_files_of_merged_replies_are_sent_with_the_message(
 ) -> None:
     """Separated from the person's own text; files only if the job API accepts them."""
     world.job_api.files_taken = takes_files
-    file = UploadedFile("f1", "a.png", "image/png")
+    file = PromptFile("f1", "a.png", "image/png")
     await write(world, ts, ("One", 1), ("Two", 2))
     for request, context in zip(await rows(world, ts), ("Ben: yes", "Cleo: no"), strict=True):
         prepared = replace(request, context=RequestContext(context, (file,)))

@@ -2,8 +2,9 @@
 
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.errors import JobApiUnreachable, NoSuchProject
+from bot.jobapi.models import Job
 from bot.runtime.health.report import ComponentStatus
 
 

@@ -13,8 +13,8 @@ from support.scratch import IN_MEMORY
 from support.worlds.core_world import CoreWorld
 from support.worlds.store_world import watched
 
-from bot.domain.jobs.details import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.errors import JobApiError, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.scheduler.job_poller import MOST_READ
 from bot.scheduler.poll_memory import PollMemory
 from bot.store.polls import ClaimedPoll, KnownPoll
@@ -24,9 +24,9 @@ LINK = "https://git.example/1"
 DETAILS = (
     None,
     JobDetails(activity="Reading"),
-    JobDetails(plan=(PlanStep("Write", StepStatus.PENDING),)),
+    JobDetails(plan=(PlanStep(title="Write", status=StepStatus.PENDING),)),
     JobDetails(question="Which?"),
-    JobDetails(summary="Done.", revision="a1", changes=Changes((FileChange("a.md"),), 1)),
+    JobDetails(summary="Done.", revision="a1", changes=Changes(files=(FileChange(path="a.md"),), file_count=1)),
 )
 
 

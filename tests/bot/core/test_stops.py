@@ -8,7 +8,6 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
-from bot.domain.jobs.job import Job
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import Refusal
@@ -19,12 +18,12 @@ from bot.domain.requests.request import (
     HeldBecause,
     Person,
     Reply,
-    Requester,
     RequestKind,
     RequestState,
     WayIn,
 )
 from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import Job, Requester
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
 from bot.notices.notice import Reaction

@@ -5,9 +5,9 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
-from bot.domain.jobs.details import JobDetails
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import NO_ATTACHMENTS, Attachments, Reply, RequestKind
+from bot.jobapi.models import JobDetails
 from bot.notices.notice import Reaction
 from bot.notices.questions import ReplyHeld
 

@@ -4,7 +4,7 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.requests.request import RequestKind
 from bot.errors import (
     JobApiBusy,
@@ -16,9 +16,9 @@ from bot.errors import (
     JobApiUnreadable,
     JobGone,
 )
+from bot.jobapi.models import Job, PromptCall
 from bot.notices.notice import Notice, Reaction
 from bot.notices.requests import RequestRejected, RequestUncertain
-from bot.ports.job_api import PromptCall
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages

@@ -5,8 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs.details import FieldKind, JobReport, QuestionField
+from bot.domain.jobs.details import JobReport, QuestionField
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import FieldKind
 from bot.notices.job import JobFinished, QuestionAsked
 from bot.notices.notice import Notice, NoticeContent
 from bot.runtime.text import displayable

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from support.worlds.thread_states import thread_state
 
-from bot.domain.jobs.details import ChangeKind, Changes, FileChange, PlanStep, Progress, PullRequestState, StepStatus
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.details import Progress
+from bot.domain.jobs.job import Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
+from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.card import duration
 from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
 from bot.slack.rendering.cards import card
@@ -151,8 +152,10 @@ def test_the_card_names_who_muted_it_and_what_that_means() -> None:
 
 def test_only_the_first_of_many_changed_pages_are_named() -> None:
     """The others are counted."""
-    files = tuple(FileChange(f"p{number}.md", ChangeKind.ADDED, title=f"Page {number}") for number in range(8))
-    known = Progress(changes=Changes(files, 11))
+    files = tuple(
+        FileChange(path=f"p{number}.md", kind=ChangeKind.ADDED, title=f"Page {number}") for number in range(8)
+    )
+    known = Progress(changes=Changes(files=files, file_count=11))
     message = card(with_state(Job("j1", "completed", pr_link=LINK), progress=known), CONTEXT)
     assert "• Page 7, new\n• and 3 more" in message.blocks[2]["text"]["text"]
     assert "changes 11 files: Page 0, new, Page 1" in message.text
@@ -249,7 +252,11 @@ def test_an_unknown_menu_value_is_ignored(value: str) -> None:
 
 def test_screen_readers_get_plain_sentences() -> None:
     """The plan as a count with the current step, without emoji or asterisks."""
-    plan = (PlanStep("Read it", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
+    plan = (
+        PlanStep(title="Read it", status=StepStatus.COMPLETED),
+        PlanStep(title="Write", status=StepStatus.IN_PROGRESS),
+        PlanStep(title="Check"),
+    )
     state = ThreadState(
         Job("j1", "active", ref="main"), work=Work(progress=Progress(plan, "Editing a.md"), work_began_at=NOON)
     )

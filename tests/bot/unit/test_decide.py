@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import (
     Decision,
     JobApiUnavailable,
@@ -18,6 +18,7 @@ from bot.domain.jobs.observe import (
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import Failure, ThreadState, Work, owes_status
+from bot.jobapi.models import Job
 from bot.notices.job import (
     JobActiveAgain,
     JobArchived,

@@ -7,26 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs.details import (
-    NO_DETAILS,
-    SHOWN_ANSWER,
-    Changes,
-    FieldKind,
-    FileChange,
-    JobDetails,
-    JobReport,
-    PlanStep,
-    Progress,
-    PullRequest,
-    PullRequestState,
-    QuestionField,
-    StepStatus,
-    digest,
-)
-from bot.domain.jobs.job import Job
+from bot.domain.jobs.details import NO_DETAILS, SHOWN_ANSWER, JobReport, Progress, QuestionField, digest
 from bot.domain.jobs.observe import JobObserved, decide, open_round
 from bot.domain.jobs.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
 from bot.domain.threads.thread import ThreadState
+from bot.jobapi import models
+from bot.jobapi.models import (
+    Changes,
+    FieldKind,
+    FileChange,
+    Job,
+    JobDetails,
+    PlanStep,
+    PullRequestDetails,
+    PullRequestState,
+    QuestionOption,
+    StepStatus,
+)
 from bot.notices.job import JobActiveAgain, JobFailed, JobFinished, PullRequestFound, QuestionAsked
 from bot.notices.notice import NewNotice, NoticeContent
 
@@ -126,7 +123,7 @@ def test_changes_are_not_claimed_when_unknown() -> None:
 
 def test_a_first_round_without_changes_and_link_changed_nothing() -> None:
     assert report(Play().see(job(), job("completed", JobDetails(changes=Changes())))).unchanged is True
-    one = Changes((FileChange("a.md"),), 1)
+    one = Changes(files=(FileChange(path="a.md"),), file_count=1)
     assert report(Play().see(job(), job("completed", JobDetails(changes=one)))).changes == one
 
 
@@ -175,8 +172,10 @@ def test_a_question_is_asked_once_and_answered_by_the_next_follow_up() -> None:
 
 
 def test_choices_are_shown_only_with_their_question() -> None:
+    options = (QuestionOption(label="A"), QuestionOption(label="B"))
+    told = (models.QuestionField(title="Which?", kind=FieldKind.CHOICE, options=options),)
     fields = (QuestionField("Which?", FieldKind.CHOICE, ("A", "B")),)
-    asking, play = JobDetails(summary="I wait.", question=WHICH, question_fields=fields), Play()
+    asking, play = JobDetails(summary="I wait.", question=WHICH, question_fields=told), Play()
     play.see(job())
     (asked,) = [each.message for each in play.see(job(details=asking)) if isinstance(each.message, QuestionAsked)]
     assert asked.fields == fields
@@ -210,7 +209,9 @@ def test_a_question_asked_while_active_is_not_repeated_by_the_end() -> None:
 
 
 def steps(done: int, of: int = 30) -> tuple[PlanStep, ...]:
-    return tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < done else StepStatus.PENDING) for n in range(of))
+    return tuple(
+        PlanStep(title=f"Step {n}", status=StepStatus.COMPLETED if n < done else StepStatus.PENDING) for n in range(of)
+    )
 
 
 def test_card_edits_are_throttled_and_end_up_to_date() -> None:
@@ -245,12 +246,12 @@ def test_a_completed_step_speeds_up_polling_but_current_activity_does_not() -> N
 def test_the_pull_requests_state_is_on_the_card() -> None:
     play = Play()
     play.see(job(), job("completed", link=LINK))
-    merged = JobDetails(pull_request=PullRequest(PullRequestState.MERGED))
+    merged = JobDetails(pull_request=PullRequestDetails(state=PullRequestState.MERGED))
     assert play.see(job("completed", merged, LINK)) == []
     assert play.state.work.progress.pull_request is PullRequestState.MERGED
 
 
-PENDING = JobDetails(pull_request=PullRequest(PullRequestState.PENDING, reason="GitHub is away"))
+PENDING = JobDetails(pull_request=PullRequestDetails(state=PullRequestState.PENDING, reason="GitHub is away"))
 
 
 def test_a_pending_pull_request_is_shown_with_its_reason_and_polled_for() -> None:
@@ -262,7 +263,7 @@ def test_a_pending_pull_request_is_shown_with_its_reason_and_polled_for() -> Non
     week_later = play.state.work.changed_at + 7 * 24 * 3600
     assert next_poll_in(play.state, week_later, POLLING, jitter=0.5) == PENDING_SLOWEST
     play.now = week_later
-    told = play.see(job("completed", JobDetails(pull_request=PullRequest(PullRequestState.OPEN)), LINK))
+    told = play.see(job("completed", JobDetails(pull_request=PullRequestDetails(state=PullRequestState.OPEN)), LINK))
     assert [type(each.message) for each in told] == [PullRequestFound]
     assert next_poll_in(play.state, play.now + POLLING.grace, POLLING, jitter=0.5) is None
 
@@ -284,7 +285,7 @@ any_details = st.none() | st.builds(
     plan=st.sampled_from([(), steps(1), steps(2)]),
     activity=st.sampled_from(["", "Reading"]),
     revision=st.sampled_from(["", "a1", "b2"]),
-    changes=st.sampled_from([None, Changes(), Changes((FileChange("a.md"),), 1)]),
+    changes=st.sampled_from([None, Changes(), Changes(files=(FileChange(path="a.md"),), file_count=1)]),
 )
 looks = st.lists(
     st.tuples(
@@ -309,7 +310,7 @@ def test_with_any_details_ends_and_open_questions_are_announced_once(
         play.now += passed
         decision = decide(play.state, JobObserved(seen), play.now, POLLING)
         play.state = decision.state
-        question = seen.details.question if seen.details else ""
+        question = (seen.details.question or "") if seen.details else ""
         for message in (notice.message for notice in decision.notices):
             if isinstance(message, JobFinished | JobFailed | JobActiveAgain):
                 said.append((play.state.round, message.kind))
@@ -336,7 +337,7 @@ def test_card_edits_stay_throttled_at_any_pace_of_progress(
     play.see(job())
     for details, passed in history:
         play.now += passed
-        plain = replace(details, question="") if details else None
+        plain = details.model_copy(update={"question": None}) if details else None
         before = play.cards
         assert play.see(job(details=plain)) == []
         edits += [play.now] if play.cards > before else []
@@ -369,7 +370,7 @@ def test_a_round_never_seen_active_has_only_an_end_time() -> None:
 
 def test_the_card_keeps_the_changed_pages_while_they_are_missing() -> None:
     """The pull request is unchanged until something newer is known."""
-    first, second = (Changes((FileChange(name),), 1) for name in ("a.md", "b.md"))
+    first, second = (Changes(files=(FileChange(path=name),), file_count=1) for name in ("a.md", "b.md"))
     play = Play()
     play.see(job(), job("completed", JobDetails(changes=first), LINK))
     play.follow_up()
@@ -436,7 +437,7 @@ def test_an_earlier_link_is_not_shown_for_a_pending_pull_request() -> None:
     play = Play()
     play.see(job(), job("completed", JobDetails(revision="a1"), LINK))
     play.follow_up()
-    pending = PullRequest(PullRequestState.PENDING, reason="GitHub is away")
+    pending = PullRequestDetails(state=PullRequestState.PENDING, reason="GitHub is away")
     why = "The change was pushed, but has no pull request yet."
     told = play.see(job(), job("completed", JobDetails(reason=why, revision="b2", pull_request=pending)))
     (finished,) = [each.message for each in told if isinstance(each.message, JobFinished)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.worlds.store_world import a_follow_up, a_thread
 
 from bot.domain.commands.options import NO_OPTIONS, Options
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import (
     IN_ONE_GO,
@@ -21,6 +21,7 @@ from bot.domain.threads.direct_messages import (
 )
 from bot.domain.threads.reply_rules import ReplyMeaning
 from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
+from bot.jobapi.models import Job
 
 NOW = 1_700_000_100.0
 AT_WORK, DONE, GONE = (

@@ -4,18 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.jobs.details import (
-    Answer,
-    Changes,
-    FileChange,
-    JobReport,
-    PlanStep,
-    Progress,
-    PullRequestState,
-    StepStatus,
-)
-from bot.domain.jobs.job import Job
+from bot.domain.jobs.details import Answer, JobReport, Progress
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState, Work
+from bot.jobapi.models import Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import JobFailed, JobFinished, JobStopped, QuestionAsked
 from bot.notices.notice import Notice, NoticeContent
@@ -93,7 +84,13 @@ def words(message: NoticeContent) -> str:
             f"The job failed without giving a reason.\n{KEPT.format('1 file')}\nWhat was done so far: <{LINK}>",
         ),
         (
-            JobFinished(LINK, new=True, report=JobReport(changes=Changes((FileChange("a.md", added=1),), 1, 1, 0))),
+            JobFinished(
+                LINK,
+                new=True,
+                report=JobReport(
+                    changes=Changes(files=(FileChange(path="a.md", added=1),), file_count=1, added=1, removed=0)
+                ),
+            ),
             f"Done. Here's the pull request: <{LINK}>\n1 file changed (+1).",
         ),
         (QuestionAsked("Which?"), "The agent asks:\n>Which?\nReply here to answer."),
@@ -134,7 +131,9 @@ def test_a_card_shows_the_pull_requests_state(became: PullRequestState) -> None:
 
 
 def test_a_card_shows_the_next_steps_of_a_long_plan() -> None:
-    plan = tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < 15 else StepStatus.PENDING) for n in range(20))
+    plan = tuple(
+        PlanStep(title=f"Step {n}", status=StepStatus.COMPLETED if n < 15 else StepStatus.PENDING) for n in range(20)
+    )
     text = state_line(ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan))), MessageContext())
     assert "Step 15" in text
     assert "Step 5" not in text

@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from bot.domain.jobs.details import (
+from bot.domain.jobs.details import JobReport, report_of
+from bot.errors import JobApiUnreadable
+from bot.jobapi.models import (
+    MAX_CHANGED_FILES,
+    MAX_LINE,
+    MAX_PROBLEMS,
+    MAX_STEPS,
+    MAX_SUMMARY,
+    MAX_WORDS,
     ChangeKind,
     Changes,
     CheckResult,
@@ -15,21 +24,27 @@ from bot.domain.jobs.details import (
     FieldKind,
     FileChange,
     JobDetails,
+    PartialWork,
     PlanStep,
-    PullRequest,
+    PromptCall,
+    PullRequestDetails,
     PullRequestState,
     QuestionField,
+    QuestionOption,
+    Requester,
     StepStatus,
 )
-from bot.domain.requests.request import Requester
-from bot.errors import JobApiUnreadable
-from bot.jobapi.details import MAX_FILES, MAX_LINE, MAX_STEPS, MAX_SUMMARY, MAX_WORDS
 from bot.jobapi.wire import MAX_BODY, parse_job, prompt_body
-from bot.ports.job_api import PromptCall
 
 
 def parsed(details: Any) -> JobDetails | None:
     return parse_job(json.dumps({"id": "j1", "status": "active", "details": details}).encode()).details
+
+
+def reported(details: Any) -> JobReport:
+    read = parsed(details)
+    assert read is not None
+    return report_of(read, unchanged=None)
 
 
 WHOLE = {
@@ -69,31 +84,57 @@ def test_all_details_of_our_job_server_are_read() -> None:
         summary="I did **it**.\n\n- one",
         reason="because",
         plan=(
-            PlanStep("Read", StepStatus.COMPLETED),
-            PlanStep("Write", StepStatus.IN_PROGRESS),
-            PlanStep("Check", StepStatus.PENDING),
+            PlanStep(title="Read", status=StepStatus.COMPLETED),
+            PlanStep(title="Write", status=StepStatus.IN_PROGRESS),
+            PlanStep(title="Check", status=StepStatus.PENDING),
         ),
         activity="Writing",
         question="Which?",
         question_fields=(
-            QuestionField("Page", FieldKind.CHOICE, ("A", "B"), own_words=True),
-            QuestionField("Sure?", FieldKind.YES_OR_NO, required=True),
+            QuestionField(
+                title="Page",
+                kind=FieldKind.CHOICE,
+                options=(QuestionOption(label="A"), QuestionOption(label="B", description="b")),
+                own_words=True,
+            ),
+            QuestionField(title="Sure?", kind=FieldKind.YES_OR_NO, required=True),
         ),
         examples=("Fix it", "Mend it"),
-        changes=Changes((FileChange("a.md", ChangeKind.ADDED, 3, None, "A"),), 12, 30, 4),
-        pull_request=PullRequest(
-            PullRequestState.MERGED,
-            (CheckResult("links", CheckStatus.FAILED, ("a.md:3 leads nowhere", "b"), 2),),
+        changes=Changes(
+            files=(FileChange(path="a.md", kind=ChangeKind.ADDED, added=3, removed=None, title="A"),),
+            file_count=12,
+            added=30,
+            removed=4,
+        ),
+        pull_request=PullRequestDetails(
+            number=7,
+            state=PullRequestState.MERGED,
+            checks=(CheckResult(name="links", status=CheckStatus.FAILED, problems=("a.md:3 leads nowhere", "b")),),
         ),
         revision="abc123",
-        partial_files=3,
+        partial_work=PartialWork(files=3),
     )
+
+
+def test_what_is_stored_keeps_its_form() -> None:
+    """During an upgrade, the version before reads these rows, too."""
+    stored = TypeAdapter(JobReport).dump_python(reported(WHOLE), mode="json")
+    file = {"path": "a.md", "kind": "added", "added": 3, "removed": None, "title": "A"}
+    assert stored["changes"] == {"files": [file], "file_count": 12, "added": 30, "removed": 4}
+    assert stored["failed_checks"] == [
+        {"name": "links", "status": "failed", "problems": ["a.md:3 leads nowhere", "b"], "problem_count": 2}
+    ]
+    assert stored["question_fields"][0] == {
+        "title": "Page", "kind": "choice", "options": ["A", "B"], "own_words": True, "required": False,
+    }  # fmt: skip
+    untitled = FileChange(path="a.md").model_dump(mode="json")
+    assert untitled == {"path": "a.md", "kind": "changed", "added": None, "removed": None}
 
 
 def test_a_pending_pull_request_is_read_with_its_reason() -> None:
     told = parsed({"pullRequest": {"number": None, "state": "pending", "reason": "GitHub is\u202e away"}})
     assert told is not None
-    assert told.pull_request == PullRequest(PullRequestState.PENDING, reason="GitHub is away")
+    assert told.pull_request == PullRequestDetails(state=PullRequestState.PENDING, reason="GitHub is away")
 
 
 @pytest.mark.parametrize("details", [None, 1, "text", [], [1], True])
@@ -124,21 +165,25 @@ def test_long_texts_and_lists_are_bounded() -> None:
             "reason": "x" * 9_000,
             "activity": "y" * 9_000,
             "plan": [{"title": "z" * 900}] * 1_000,
-            "pullRequest": {"checks": [{"name": "n", "status": "failed", "problems": ["p"] * 900}]},
+            "pullRequest": {"checks": [{"name": "n", "status": "failed", "problems": ["p"] * 9_000}]},
         }
     )
     assert found is not None
     assert found.pull_request is not None
-    assert (len(found.summary), len(found.reason), len(found.activity)) == (MAX_SUMMARY, MAX_WORDS, MAX_LINE)
+    assert [len(each or "") for each in (found.summary, found.reason, found.activity)] == [
+        MAX_SUMMARY,
+        MAX_WORDS,
+        MAX_LINE,
+    ]
     assert (len(found.plan), max(len(step.title) for step in found.plan)) == (MAX_STEPS, MAX_LINE)
-    assert (len(found.pull_request.checks[0].problems), found.pull_request.checks[0].problem_count) == (20, 900)
+    assert len(found.pull_request.checks[0].problems) == MAX_PROBLEMS
 
 
 def test_of_a_hundred_thousand_files_the_first_and_their_count_are_kept() -> None:
     found = parsed({"changes": {"files": [{"path": "a"}] * 100_000, "fileCount": 100_000, "added": -1, "removed": 1e9}})
     assert found is not None
     assert found.changes is not None
-    assert (len(found.changes.files), found.changes.file_count) == (MAX_FILES, 100_000)
+    assert (len(found.changes.files), found.changes.file_count) == (MAX_CHANGED_FILES, 100_000)
     assert (found.changes.added, found.changes.removed) == (0, 0)
 
 
@@ -159,7 +204,7 @@ def test_an_oversized_body_is_not_read() -> None:
 def test_control_and_misleading_characters_are_removed_but_not_newlines() -> None:
     found = parsed({"summary": "a\x00\x1b[31m\u202eb\r\n\tc", "activity": "one\ntwo\u2028three"})
     assert found is not None
-    assert (found.summary, found.activity) == ("a[31mb\n\tc", "one twothree")
+    assert (found.summary, found.activity) == ("a[31mb\n\tc", "one two three")
 
 
 def test_a_secret_in_any_text_is_masked_before_it_is_cut() -> None:
@@ -203,8 +248,11 @@ def test_partial_work_without_files_is_none(kept: Any) -> None:
 def test_an_example_too_long_for_a_button_is_dropped() -> None:
     """No more is sent than is visible; duplicates are removed."""
     fits = "x" * 75
-    told = parsed({"examples": ["x" * 76, fits, "Fix it", "Fix it", "", 7, None, "two\nlines"]})
-    assert told == JobDetails(examples=(fits, "Fix it", "two lines"))
+    assert reported({"examples": ["x" * 76, fits, "Fix it", "Fix it", "", 7, None, "two\nlines"]}).examples == (
+        fits,
+        "Fix it",
+        "two lines",
+    )
     for wrong in ("Fix it", {"a": 1}, None, 7):
         assert parsed({"examples": wrong}) == JobDetails()
 
@@ -232,6 +280,5 @@ CHOICE = {"title": "Page", "kind": "choice", "options": [{"label": "A"}, {"label
 )
 def test_a_form_that_cannot_be_shown_whole_is_asked_in_text(fields: Any) -> None:
     """Half of it could not be sent, and shortened values would not be recognized."""
-    read = parsed({"question": "Which?", "questionFields": fields})
-    assert read is not None
-    assert (read.question, read.question_fields) == ("Which?", ())
+    report = reported({"question": "Which?", "questionFields": fields})
+    assert (report.question, report.question_fields) == ("Which?", ())

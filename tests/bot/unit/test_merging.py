@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.requests.merging import MOST_CHARACTERS, MOST_MERGED, as_one, merged_with
-from bot.domain.requests.request import Request, RequestContext, RequestKind, RequestState, UploadedFile
+from bot.domain.requests.request import Request, RequestContext, RequestKind, RequestState
+from bot.jobapi.models import PromptFile
 
-FILE = UploadedFile("f1", "a.png", "image/png")
+FILE = PromptFile("f1", "a.png", "image/png")
 
 
 def said(text: str, at: float, person: str = "UANA") -> Request:

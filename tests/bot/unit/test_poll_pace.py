@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs.job import Job
 from bot.domain.jobs.observe import JobObserved, decide, open_round
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.threads.thread import ThreadState
+from bot.jobapi.models import Job
 
 POLLING = Polling()
 ENDED_AT = 1_000.0

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
@@ -17,6 +17,7 @@ from bot.domain.requests.settle import (
     summary,
 )
 from bot.domain.threads.thread import Announcements, ThreadState, Work
+from bot.jobapi.models import Job
 from bot.notices.job import JobActiveAgain, JobFinished, JobStarted
 from bot.notices.notice import NewNotice, NoticeKey, Reaction
 from bot.notices.requests import (

@@ -11,22 +11,13 @@ from hypothesis import strategies as st
 from support.worlds.any_notices import KINDS, messages_of
 from support.worlds.thread_states import thread_state
 
-from bot.domain.jobs.details import (
-    Answer,
-    ChangeKind,
-    Changes,
-    FileChange,
-    JobReport,
-    PlanStep,
-    Progress,
-    PullRequestState,
-    StepStatus,
-)
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.details import Answer, JobReport, Progress
+from bot.domain.jobs.job import Problem
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import Doubt, RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
+from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import (
     ActionAnswer,
     ActionAnswered,
@@ -164,14 +155,15 @@ jobs = st.builds(
     model=facts,
 )
 times = st.just(0.0) | st.floats(0, 10**11 - 1)
-steps = st.builds(PlanStep, texts, st.sampled_from(StepStatus))
-files = st.builds(FileChange, texts, st.sampled_from(ChangeKind), title=texts)
+steps = st.builds(PlanStep, title=texts, status=st.sampled_from(StepStatus))
+files = st.builds(FileChange, path=texts, kind=st.sampled_from(ChangeKind), title=texts)
 progresses = st.builds(
     Progress,
     plan=st.lists(steps, max_size=12).map(tuple),
     activity=texts,
     pull_request=st.none() | st.sampled_from(PullRequestState),
-    changes=st.none() | st.builds(Changes, st.lists(files, max_size=12).map(tuple), st.integers(0, 999)),
+    changes=st.none()
+    | st.builds(Changes, files=st.lists(files, max_size=12).map(tuple), file_count=st.integers(0, 999)),
 )
 knowns = st.builds(
     thread_state,

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.thread_states import thread_state
 
-from bot.domain.jobs.details import PlanStep, Progress, StepStatus
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.details import Progress
+from bot.domain.jobs.job import Problem
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
 from bot.domain.people.members import Preference
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import Job, PlanStep, StepStatus
 from bot.slack.rendering.home import HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.workspace.wire.views import checked_view
@@ -121,7 +122,7 @@ def test_what_waits_for_this_person_can_be_answered_here() -> None:
 def test_an_unsent_request_says_why() -> None:
     """In the card's words; the steps of a plan are only on the card."""
     assert "the agent is busy" in shown(HomeContent("U1", jobs=[thread(problem=Problem.BUSY)]))
-    plan = Progress(plan=(PlanStep("Read the guides", StepStatus.PENDING),))
+    plan = Progress(plan=(PlanStep(title="Read the guides", status=StepStatus.PENDING),))
     blocks = shown(HomeContent("U1", jobs=[thread(job=Job("j", "active"), progress=plan)]))
     assert "Active: the agent is at work" in blocks
     assert "Read the guides" not in blocks

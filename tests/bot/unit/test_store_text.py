@@ -8,8 +8,9 @@ from pydantic_core import from_json
 from support.worlds.any_notices import any_messages
 from support.worlds.thread_states import PARTS, thread_state
 
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.threads.thread import ThreadState
+from bot.jobapi.models import Job
 from bot.notices.notice import NoticeContent, NoticeKey
 from bot.store.schema.column_types import LONGEST_KEY, shortened_key, storable, storable_json
 from bot.store.schema.rows import _STATE, message_from, message_text, state_from, state_json

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.domain.jobs.details import Changes, FileChange, JobDetails, PlanStep, PullRequest, PullRequestState, StepStatus
-from bot.domain.jobs.job import Job, Problem
+from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import (
     Decision,
     JobApiUnavailable,
@@ -18,11 +17,21 @@ from bot.domain.jobs.observe import (
 )
 from bot.domain.jobs.poll_pace import PENDING_FOR, Polling, pace_of
 from bot.domain.threads.thread import ThreadState
+from bot.jobapi.models import (
+    Changes,
+    FileChange,
+    Job,
+    JobDetails,
+    PlanStep,
+    PullRequestDetails,
+    PullRequestState,
+    StepStatus,
+)
 
 pytestmark = pytest.mark.promise("cheap polls")
 
 POLLING = Polling()
-STEPS = tuple(PlanStep(title, StepStatus.PENDING) for title in ("Read", "Write"))
+STEPS = tuple(PlanStep(title=title, status=StepStatus.PENDING) for title in ("Read", "Write"))
 details = st.none() | st.builds(
     JobDetails,
     summary=st.sampled_from(["", "Done."]),
@@ -30,8 +39,8 @@ details = st.none() | st.builds(
     plan=st.sampled_from([(), STEPS[:1], STEPS]),
     activity=st.sampled_from(["", "Reading"]),
     revision=st.sampled_from(["", "a1", "b2"]),
-    changes=st.sampled_from([None, Changes((FileChange("a.md"),), 1)]),
-    pull_request=st.sampled_from([None, PullRequest(PullRequestState.PENDING)]),
+    changes=st.sampled_from([None, Changes(files=(FileChange(path="a.md"),), file_count=1)]),
+    pull_request=st.sampled_from([None, PullRequestDetails(state=PullRequestState.PENDING)]),
 )
 jobs = st.builds(
     Job,

@@ -8,7 +8,7 @@ import pytest
 from support.worlds.agent_world import AgentWorld, agent_world
 
 from bot.jobserver.editors.interface import EditResult
-from bot.jobserver.models import Question
+from bot.jobserver.store.records import Question
 
 FORM = """
 PORTS = {"type": "string", "title": "Port", "enum": ["80", "443"]}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from support.worlds.agent_world import AgentWorld, agent_world, is_running, scripted
 
+from bot.jobapi.models import PlanStep, StepStatus
 from bot.jobserver.agents.choice import CHECK_S, check_editor
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.errors import EditError
-from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.usage import Money, Spent
 

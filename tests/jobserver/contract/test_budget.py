@@ -8,10 +8,10 @@ import pytest
 from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import executing
 
+from bot.jobapi.models import AgentJob, Status
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import AgentJob, Status
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.limits import TokenBudget
@@ -29,7 +29,7 @@ async def greedy(task: EditTask, progress: EditProgress) -> EditResult | None:
     return None
 
 
-def outcome(job: AgentJob) -> tuple[Status, str | None, str | None]:
+def outcome(job: AgentJob) -> tuple[str, str | None, str | None]:
     assert job.details is not None
     return job.status, job.details.reason, job.details.question
 

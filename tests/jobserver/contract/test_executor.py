@@ -9,9 +9,9 @@ from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import executing
 from support.worlds.jobserver_world import git, until
 
+from bot.jobapi.models import CheckStatus, JobDetails, PlanStep, PullRequestState, Requester, Status, StepStatus
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask, Exchange
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.models import CheckStatus, JobDetails, PlanStep, PullRequestState, Requester, Status, StepStatus
 
 ROBIN = Requester(name="Robin", id="U1", url="https://example.slack.com/archives/C1/p1")
 

@@ -16,7 +16,7 @@ from support.worlds.executor_world import executing
 from support.worlds.hostile_world import findings_of, hostile_world, needs_bubblewrap
 from support.worlds.jobserver_world import ADA, FILE, KEY, WITHOUT_TLS, JobServerWorld, git, make_bare, running, until
 
-from bot.jobserver.models import AttachedFile
+from bot.jobapi.models import AttachedFile
 from bot.jobserver.store.records import PromptRequest
 from bot.jobserver.store.uploads import KEPT_UNUSED
 

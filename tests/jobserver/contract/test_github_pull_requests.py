@@ -12,9 +12,10 @@ from support.servers.github_server import GitHubServer, github_server
 from support.servers.github_server_state import TOKEN
 from support.worlds.github_world import PassingTime, as_app, branch_with_a_commit, connected
 
+from bot.jobapi.models import CheckStatus, PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.models import CheckStatus, Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest
+from bot.jobserver.store.records import Extra
 
 pytestmark = pytest.mark.promise("github")
 

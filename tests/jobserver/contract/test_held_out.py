@@ -8,9 +8,9 @@ from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import git
 
+from bot.jobapi.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
-from bot.jobserver.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.snapshot import Snapshot
 

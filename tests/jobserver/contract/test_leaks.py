@@ -12,8 +12,8 @@ from support.fakes.job_ports import ScriptedEditor
 from support.worlds.executor_world import ExecutorWorld, Secrets, executing
 from support.worlds.jobserver_world import git
 
+from bot.jobapi.models import AgentJob, PlanStep, Requester, Status, StepStatus
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.models import AgentJob, PlanStep, Requester, Status, StepStatus
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
 """A configured value of the server in these tests, which no rule recognizes."""

@@ -12,8 +12,8 @@ import pytest
 from pydantic import SecretStr
 from support.worlds.jobserver_world import KEY, git, make_bare
 
+from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import PullRequestNotFoundError
-from bot.jobserver.models import PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.pull_requests.local.local_pull_requests import (
     LIST_LENGTH,

@@ -9,10 +9,11 @@ from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import git
 
+from bot.jobapi.models import AgentJob, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
-from bot.jobserver.models import AgentJob, Extra, ProposalState, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.pipeline.propose import retry_due, retry_forever
+from bot.jobserver.store.records import Extra
 
 AWAY = CodeHostError("the host is away")
 
@@ -42,7 +43,7 @@ async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(t
         job = await pushed_in_vain(world)
         assert (job.status, job.pr_link) == (Status.COMPLETED, None)
         told = pull_request_of(job)
-        assert (told.state, told.number, told.reason) == (ProposalState.PENDING, None, "the host is away")
+        assert (told.state, told.number, told.reason) == (PullRequestState.PENDING, None, "the host is away")
         assert job.details is not None
         words = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away."
         assert job.details.reason == f"{words} The server keeps trying."
@@ -62,7 +63,7 @@ async def test_a_pending_pull_request_is_retried_with_backoff(tmp_path: Path) ->
         await retry_due(world.tools)
         again = await world.store.get("docs", job.id)
         assert again.pr_link == "https://host/pulls/1"
-        assert pull_request_of(again) == PullRequestDetails(number=1, state=ProposalState.OPEN)
+        assert pull_request_of(again) == PullRequestDetails(number=1, state=PullRequestState.OPEN)
         assert again.details is not None
         assert again.details.reason is None
         world.ahead = timedelta(days=1)
@@ -92,7 +93,7 @@ async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path
         world.pull_requests.outage = None
         again = await world.done("two", job.id)
         assert (again.status, again.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
-        assert pull_request_of(again).state is ProposalState.OPEN
+        assert pull_request_of(again).state is PullRequestState.OPEN
         (opened,) = world.pull_requests.opened
         assert opened.title == "one"
         assert opened.description.startswith("> one\n")
@@ -148,7 +149,7 @@ async def test_while_a_second_is_pending_the_first_link_is_not_shown(tmp_path: P
         world.pull_requests.outage = AWAY
         again = await world.done("two", job.id)
         assert (again.status, again.pr_link) == (Status.COMPLETED, None)
-        assert pull_request_of(again).state is ProposalState.PENDING
+        assert pull_request_of(again).state is PullRequestState.PENDING
         assert again.details is not None
         assert again.details.reason is not None
         assert f"pushed to pagehand/{job.id}-2, but has no pull request yet" in again.details.reason
@@ -171,7 +172,7 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
         world.ahead = timedelta(minutes=2)
         await retry_due(world.tools)
         told = pull_request_of(await world.store.get("docs", job.id))
-        assert (told.state, [check.name for check in told.checks]) == (ProposalState.OPEN, ["words"])
+        assert (told.state, [check.name for check in told.checks]) == (PullRequestState.OPEN, ["words"])
 
 
 async def test_refused_labels_and_reviews_are_retried_alone(tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ async def test_refused_labels_and_reviews_are_retried_alone(tmp_path: Path) -> N
         world.pull_requests.refused_extras[Extra.REVIEW] = "ada is no collaborator"
         job = await world.done("one")
         told = pull_request_of(job)
-        assert (told.state, told.reason) == (ProposalState.OPEN, "ada is no collaborator")
+        assert (told.state, told.reason) == (PullRequestState.OPEN, "ada is no collaborator")
         assert job.pr_link == "https://host/pulls/1"
         assert world.pull_requests.extras == [Extra.LABELS]
         world.pull_requests.refused_extras.clear()
@@ -222,11 +223,11 @@ async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(tmp
     async with executing(tmp_path) as world:
         world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
         job = await world.done("one")
-        assert pull_request_of(job).state == ProposalState.PENDING
+        assert pull_request_of(job).state == PullRequestState.PENDING
         world.pull_requests.outage = None
         world.ahead = timedelta(minutes=2)
         await retry_due(world.tools)
-        assert pull_request_of(await world.store.get("docs", job.id)).state == ProposalState.OPEN
+        assert pull_request_of(await world.store.get("docs", job.id)).state == PullRequestState.OPEN
 
 
 async def test_a_pending_proposal_is_deleted_with_the_job(tmp_path: Path) -> None:
@@ -244,7 +245,7 @@ async def test_texts_added_meanwhile_are_not_taken_for_settled(tmp_path: Path) -
         before = await world.proposals.of_job(job.id)
         assert before is not None
         await world.done("two", job.id)
-        opened = PullRequestDetails(number=1, state=ProposalState.OPEN)
+        opened = PullRequestDetails(number=1, state=PullRequestState.OPEN)
         await world.proposals.record_proposed(before, opened, "https://x", missing=(), pause=timedelta())
         after = await world.proposals.of_job(job.id)
         assert after is not None

@@ -13,15 +13,15 @@ from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.github_world import PassingTime, branch_with_a_commit, connected
 from support.worlds.jobserver_world import make_bare, running
 
+from bot.jobapi.models import AgentJob, PullRequestState
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.models import AgentJob, ProposalState, PullRequestState
 from bot.jobserver.pipeline.pull_request_states import PullRequestStates
 from bot.jobserver.pull_requests.interface import NewPullRequest
 
 PULL = "/repos/acme/docs/pulls/1"
 
 
-def state_of(job: AgentJob) -> ProposalState:
+def state_of(job: AgentJob) -> PullRequestState | None:
     assert job.details is not None
     assert job.details.pull_request is not None
     return job.details.pull_request.state
@@ -90,10 +90,10 @@ async def test_concurrent_readers_share_one_lookup_that_is_recorded(tmp_path: Pa
         readers = [asyncio.create_task(states.as_of_now(job)) for _ in range(50)]
         await asyncio.sleep(0)
         world.pull_requests.looking.set()
-        assert {state_of(await reader) for reader in readers} == {ProposalState.MERGED}
+        assert {state_of(await reader) for reader in readers} == {PullRequestState.MERGED}
         assert world.pull_requests.looks == 1
         after = await world.store.get("docs", job.id)
-        assert state_of(after) is ProposalState.MERGED
+        assert state_of(after) is PullRequestState.MERGED
         await states.as_of_now(after)
         assert world.pull_requests.looks == 1, "a merged one stays merged"
 
@@ -106,7 +106,7 @@ async def test_a_slow_host_delays_no_reader(tmp_path: Path) -> None:
         assert await states.as_of_now(job) == job
         world.pull_requests.looking.set()
         async with asyncio.timeout(20):
-            while state_of(await world.store.get("docs", job.id)) is not ProposalState.CLOSED:  # noqa: ASYNC110 - a row
+            while state_of(await world.store.get("docs", job.id)) is not PullRequestState.CLOSED:  # noqa: ASYNC110 - a row
                 await asyncio.sleep(0.01)
         await states.stop()
 
@@ -120,8 +120,8 @@ async def test_an_unreachable_host_changes_nothing(tmp_path: Path) -> None:
         assert await states.as_of_now(job) == job
 
 
-@pytest.mark.parametrize("state", [ProposalState.PENDING, ProposalState.MERGED])
-async def test_final_states_are_not_looked_up(tmp_path: Path, state: ProposalState) -> None:
+@pytest.mark.parametrize("state", [PullRequestState.PENDING, PullRequestState.MERGED])
+async def test_final_states_are_not_looked_up(tmp_path: Path, state: PullRequestState) -> None:
     """Most jobs that are read were merged long ago."""
     async with executing(tmp_path) as world:
         job = await world.done("one")

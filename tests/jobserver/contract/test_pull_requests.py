@@ -12,7 +12,7 @@ from support.servers.github_server import github_server
 from support.servers.github_server_git import BareRepository
 from support.worlds.github_world import connected
 
-from bot.jobserver.models import PullRequestState, Requester
+from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import open_local_pull_requests
 from bot.jobserver.repository.git import Git

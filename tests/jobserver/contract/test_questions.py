@@ -7,8 +7,9 @@ from support.fakes.job_ports import ScriptedEditor
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import until
 
+from bot.jobapi.models import AgentJob, FieldKind, QuestionField, QuestionOption, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.models import AgentJob, FieldKind, Question, QuestionField, QuestionOption, Status
+from bot.jobserver.store.records import Question
 
 PORT = QuestionField(title="Port", kind=FieldKind.CHOICE, options=(QuestionOption(label="80"),))
 ASKED = Question("Which port?", (PORT,))

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 from support.worlds.jobserver_world import git, make_bare
 
+from bot.jobapi.models import ChangeKind
 from bot.jobserver.errors import GitError, PushRejectedError
-from bot.jobserver.models import ChangeKind
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint

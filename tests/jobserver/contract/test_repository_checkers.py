@@ -10,11 +10,11 @@ import pytest
 from support.agents.packages import NotInstalled, Package, program_folder, python_program_folder
 from support.fakes.fake_snapshot import FakeSnapshot
 
+from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks.checker import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
 from bot.jobserver.egress.run_egress import ListedEgress, OpenEgress
-from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
 from bot.jobserver.sandbox.choice import MissingSandbox, NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox

@@ -5,9 +5,9 @@ from pathlib import Path
 from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 
+from bot.jobapi.models import AgentJob, Cost, Usage
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
-from bot.jobserver.models import AgentJob, Cost, Usage
 from bot.jobserver.usage import Money, Spent
 
 

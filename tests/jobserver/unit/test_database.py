@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.jobapi.models import JobDetails, Status
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import JobDetails, Status
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore

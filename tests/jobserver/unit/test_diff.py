@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.models import ChangeKind
+from bot.jobapi.models import ChangeKind
 from bot.jobserver.pages.changes import FILE_LINES, PAGE_LINES, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.diff import (
     LONGEST_LINE,

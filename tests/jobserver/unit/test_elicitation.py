@@ -7,8 +7,8 @@ from acp.schema import CreateFormSessionElicitationRequest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.jobapi.models import FieldKind
 from bot.jobserver.agents.elicitation import MOST_FIELDS, MOST_OPTIONS, Form, form_content, read_form
-from bot.jobserver.models import FieldKind
 
 pytestmark = pytest.mark.promise("questions")
 

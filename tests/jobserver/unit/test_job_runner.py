@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.oracles.log_lines import log_lines
 
+from bot.jobapi.models import AgentJob, JobDetails, PlanStep, Requester, Status
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import AgentJob, JobDetails, PlanStep, Requester, Status
 from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue

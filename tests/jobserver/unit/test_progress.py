@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 
-from bot.jobserver.models import PlanStep
+from bot.jobapi.models import PlanStep
 from bot.jobserver.pipeline.progress import RecordedProgress
 from bot.jobserver.store.records import ProgressUpdate
 from bot.jobserver.usage import Money, Spent

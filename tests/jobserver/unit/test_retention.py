@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.fakes.job_ports import FakePullRequests
 
+from bot.jobapi.models import PullRequestState
 from bot.jobserver.errors import GitError, JobNotFoundError
-from bot.jobserver.models import PullRequestState
 from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
 from bot.jobserver.store.database import Database

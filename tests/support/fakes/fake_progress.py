@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from bot.jobserver.models import PlanStep, Question
+from bot.jobapi.models import PlanStep
+from bot.jobserver.store.records import Question
 from bot.jobserver.usage import Spent
 
 

@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState, Requester
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.leaks.interface import Leak, Trees
-from bot.jobserver.models import CheckResult, CheckStatus, Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
 from bot.jobserver.repository.snapshot import Snapshot
+from bot.jobserver.store.records import Extra
 
 Edit = Callable[[EditTask, EditProgress], Awaitable[EditResult | None]]
 

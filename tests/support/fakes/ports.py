@@ -7,15 +7,12 @@ from hashlib import sha256
 from typing import TypeVar
 
 from bot.domain.deliver import AddReaction, ReactionCall
-from bot.domain.jobs.details import JobDetails
-from bot.domain.jobs.job import Job
 from bot.domain.notification import PrivatePlace, private_place
-from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
+from bot.jobapi.models import Job, JobDetails, PromptCall, PromptFile, Requester, SeenJob
 from bot.notices.answers import ActionAnswered, Introduction
 from bot.notices.notice import CardChanged, Notice, NoticeContent, Reaction
-from bot.ports.job_api import PromptCall, SeenJob
 
 M = TypeVar("M")
 
@@ -59,7 +56,7 @@ class FakeJobApi:
         self.outdated_answers: list[Job] = []
         self.polls = 0
         self.requesters: list[Requester | None] = []
-        self.files: dict[str, tuple[UploadedFile, ...]] = {}
+        self.files: dict[str, tuple[PromptFile, ...]] = {}
         self.projects: list[str] = []
         self.cancels = False
         self.cancelled: list[str] = []
@@ -121,16 +118,16 @@ class FakeJobApi:
         self.discarded.append(job_id)
         job = self.jobs[job_id]
         if job.ended and job.details is not None:
-            self.jobs[job_id] = replace(job, details=replace(job.details, partial_files=0))
+            self.jobs[job_id] = replace(job, details=job.details.model_copy(update={"partial_work": None}))
         self._fail(self.after)
         return self.jobs[job_id]
 
     def takes_files(self, project: str) -> bool:
         return self.files_taken
 
-    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
+    async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         self._fail(self.faults)
-        file = UploadedFile(sha256(content).hexdigest(), name, mimetype)
+        file = PromptFile(sha256(content).hexdigest(), name, mimetype)
         self.uploads[file.id] = content
         return file
 

@@ -14,11 +14,11 @@ from support.oracles.control_verdict import ControlVerdict
 from support.oracles.people_model import Message
 from support.worlds.core_world import ANA, BEN, EVA
 
-from bot.domain.jobs.details import JobDetails
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import JobDetails, PartialWork
 from bot.notices.notice import Reaction
 from bot.notices.questions import JobOrReplyAsked, ReplyHeld
 from bot.service.start import request_id
@@ -209,7 +209,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         assert live.state.job is not None
         if not self._is_newest(live):
             return
-        kept = JobDetails(reason="out of credit", partial_files=2)
+        kept = JobDetails(reason="out of credit", partial_work=PartialWork(files=2))
         self.outside.job_api.show(live.state.job.id, "failed", details=kept)
         self._look_at(live)
         before = len(self.outside.job_api.calls)

@@ -10,18 +10,18 @@ from support.oracles.promises import check, posted_too_often
 from support.worlds.fault_traps import TRAPS
 from support.worlds.fault_world import Trap
 
-from bot.domain.jobs.details import JobDetails, PlanStep, StepStatus
+from bot.jobapi.models import JobDetails, PartialWork, PlanStep, StepStatus
 from bot.notices.notice import Delivery
 from bot.store.schema.tables import NoticeState
 
 DETAILS = (
     None,
     None,
-    JobDetails(plan=(PlanStep("Read", StepStatus.IN_PROGRESS),), activity="Reading"),
-    JobDetails(plan=(PlanStep("Read", StepStatus.COMPLETED), PlanStep("Write")), activity="Writing"),
+    JobDetails(plan=(PlanStep(title="Read", status=StepStatus.IN_PROGRESS),), activity="Reading"),
+    JobDetails(plan=(PlanStep(title="Read", status=StepStatus.COMPLETED), PlanStep(title="Write")), activity="Writing"),
     JobDetails(summary="Done.", revision="a1"),
     JobDetails(summary="It was short already.", reason="It was short already.", revision="a1"),
-    JobDetails(reason="out of credit", revision="a1", partial_files=2),
+    JobDetails(reason="out of credit", revision="a1", partial_work=PartialWork(files=2)),
     JobDetails(question="Which guide?"),
     JobDetails(summary="Which guide?", question="Which guide?", revision="b2"),
 )

@@ -39,16 +39,9 @@ from bot.domain.gaps.gap import Gap, Listening
 from bot.domain.last_times import LastTime
 from bot.domain.people.members import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry
-from bot.domain.requests.request import (
-    Person,
-    RejectionReason,
-    Reply,
-    RequestContext,
-    Requester,
-    RequestKind,
-    RequestState,
-)
+from bot.domain.requests.request import Person, RejectionReason, Reply, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin, ThreadState
+from bot.jobapi.models import Requester
 from bot.notices.answers import PostNotDelivered
 from bot.notices.job import RecordDamaged
 from bot.notices.notice import NewNotice, NoticeKey, Reaction

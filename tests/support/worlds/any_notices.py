@@ -1,9 +1,10 @@
 """Any message of any kind, for tests that hold for all of them: built from the types, so that none is missing."""
 
 from dataclasses import fields, is_dataclass
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 import bot.store.schema.rows  # noqa: F401 - so that all families are known
 from bot.domain.jobs.details import Answer, digest
@@ -28,6 +29,8 @@ def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st
     if kind is Answer:
         return st.builds(Answer, texts, st.builds(digest, texts), cut=st.booleans())
     hints = get_type_hints(kind)
+    if issubclass(kind, BaseModel):
+        return st.builds(kind, **{name: _values(hints[name], texts) for name in kind.model_fields})
     values = {
         field.name: _values(hints[field.name], texts)
         for field in fields(kind)
@@ -43,7 +46,6 @@ def _values(hint: Any, texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
         str: texts,
         int: st.integers(0, 999),
         float: times,
-        tuple[str, ...]: st.lists(texts, max_size=4).map(tuple),
     }
     if hint in simple:
         return simple[hint]
@@ -54,4 +56,7 @@ def _values(hint: Any, texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     if type(None) in get_args(hint):
         (some,) = (each for each in get_args(hint) if each is not type(None))
         return st.none() | (st.integers(0, 10**11 - 1) if some is int else _values(some, texts))
-    return messages_of(hint, texts) if isinstance(hint, type) and is_dataclass(hint) else st.from_type(hint)
+    if get_origin(hint) is tuple and Ellipsis in get_args(hint):
+        return st.lists(_values(get_args(hint)[0], texts), max_size=4).map(tuple)
+    is_built = isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))
+    return messages_of(hint, texts) if is_built else st.from_type(hint)

@@ -9,9 +9,9 @@ from pathlib import Path
 from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
+from bot.jobapi.models import AgentJob, Requester, Status
 from bot.jobserver.leaks.forms import OwnSecrets
 from bot.jobserver.leaks.scan import ChangeScan
-from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.pipeline.asking import Asking
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.job_folders import JobFolders

@@ -17,12 +17,10 @@ from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.deliver import AddReaction, ReactionCall
-from bot.domain.jobs.details import JobDetails
-from bot.domain.jobs.job import ARCHIVED, Job
+from bot.domain.jobs.job import ARCHIVED
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
-from bot.domain.requests.request import Requester
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import (
     ChatRejected,
@@ -33,8 +31,8 @@ from bot.errors import (
     JobGone,
     StoreError,
 )
+from bot.jobapi.models import Job, JobDetails, PromptCall, Requester, SeenJob
 from bot.notices.notice import Notice
-from bot.ports.job_api import PromptCall, SeenJob
 from bot.scheduler.worker import Worker
 from bot.slack.sending.user_directory import RIGHTS_KEPT
 from bot.store.transaction import Store, Transaction

@@ -6,10 +6,10 @@ from typing import Any
 
 from support.fakes.slack_limits import ANY_NUMBER
 
-from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.slack_limits import Budget, Grant, SlackLimits
 from bot.domain.threads.thread import Thread, ThreadState
+from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import JobStarted
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged

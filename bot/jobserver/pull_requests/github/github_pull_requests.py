@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar, assert_never
 
+from bot.jobapi.models import CheckResult, PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
-from bot.jobserver.models import CheckResult, Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.github.api import ATTEMPTS
 from bot.jobserver.pull_requests.github.errors import (
     LABEL,
@@ -31,6 +31,7 @@ from bot.jobserver.pull_requests.interface import (
 )
 from bot.jobserver.pull_requests.recent_states import RecentStates
 from bot.jobserver.repository.references import BREAK, without_issue_links, without_references
+from bot.jobserver.store.records import Extra
 from bot.jobserver.text import cut
 
 logger = logging.getLogger(__name__)

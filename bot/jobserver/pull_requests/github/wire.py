@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
-from bot.jobserver.models import CheckResult, CheckStatus, PullRequestState
+from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState
 from bot.jobserver.pull_requests.github.errors import NOT_UNDERSTOOD, UncertainError
 from bot.jobserver.text import one_line
 

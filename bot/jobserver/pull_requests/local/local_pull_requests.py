@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError
-from bot.jobserver.models import Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import (
     MissingExtra,
     NewPullRequest,
@@ -23,6 +23,7 @@ from bot.jobserver.pull_requests.recent_states import RecentStates
 from bot.jobserver.repository.changed_files import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
+from bot.jobserver.store.records import Extra
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)

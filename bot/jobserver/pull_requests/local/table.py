@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import aiosqlite
 
+from bot.jobapi.models import PullRequestState
 from bot.jobserver.errors import PullRequestNotFoundError
-from bot.jobserver.models import PullRequestState
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.store.database import Database
 
