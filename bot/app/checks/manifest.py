@@ -23,37 +23,51 @@ _UNKNOWN_HOST = "https://YOUR-HOST"
 class _Part(NamedTuple):
     """A part of the manifest: the changes to it, the name of its check, the kind of fault, and why it matters."""
 
-    changes: str
+    changes: re.Pattern[str]
     check: str
     fault: Callable[..., Finding]
     why: str
 
 
 _PARTS = (
-    _Part(".*url: ", "addresses", Finding.error, "What comes to no address of Pagehand's is not seen."),
+    _Part(re.compile(".*url: "), "addresses", Finding.error, "What comes to no address of Pagehand's is not seen."),
     _Part(
-        r".*bot_events: \+ (?=message\.channels)",
+        re.compile(r".*bot_events: \+ (?=message\.channels)"),
         "events.",
         Finding.error,
         "Without it, replies in public channels never arrive.",
     ),
-    _Part(r".*bot_events: \+ ", "events.", Finding.warning, "Without it, Pagehand does not hear of this."),
+    _Part(re.compile(r".*bot_events: \+ "), "events.", Finding.warning, "Without it, Pagehand does not hear of this."),
     _Part(
-        "settings.socket_mode_enabled",
+        re.compile("settings.socket_mode_enabled"),
         "socket_mode",
         Finding.error,
         "Nothing that people do in Slack arrives: Socket Mode has to be on with SLACK_APP_TOKEN, and off without it.",
     ),
-    _Part("settings.interactivity", "interactivity", Finding.error, "Buttons, menus, shortcuts and forms do nothing."),
     _Part(
-        r"features.slash_commands: \+ ",
+        re.compile("settings.interactivity"),
+        "interactivity",
+        Finding.error,
+        "Buttons, menus, shortcuts and forms do nothing.",
+    ),
+    _Part(
+        re.compile(r"features.slash_commands: \+ "),
         "command",
         Finding.error,
         "Slack does not know the command of PAGEHAND_COMMAND (/docs if it is not set).",
     ),
-    _Part("features.slash_commands", "command", Finding.warning, "Mentions in a task arrive as bare words."),
-    _Part("features.app_home", "home", Finding.warning, "People see no jobs on Home, or cannot write to Pagehand."),
-    _Part("features.shortcuts", "shortcuts", Finding.warning, "It is not in Slack's menus, or does nothing."),
+    _Part(
+        re.compile("features.slash_commands"), "command", Finding.warning, "Mentions in a task arrive as bare words."
+    ),
+    _Part(
+        re.compile("features.app_home"),
+        "home",
+        Finding.warning,
+        "People see no jobs on Home, or cannot write to Pagehand.",
+    ),
+    _Part(
+        re.compile("features.shortcuts"), "shortcuts", Finding.warning, "It is not in Slack's menus, or does nothing."
+    ),
 )
 """What is checked: the first that matches a change. Which scopes are granted is another check."""
 
@@ -93,7 +107,7 @@ def manifest_faults(manifest: Mapping[str, Any], choices: ManifestChoices, app_i
     found = defaultdict[tuple[str, _Part], list[str]](list)
     for change in manifest_changes(manifest, merge_manifest(manifest, wanted)):
         for part in _PARTS:
-            if matched := re.match(part.changes, change):
+            if matched := part.changes.match(change):
                 name = part.check + (change[matched.end() :] if part.check.endswith(".") else "")
                 found[name, part].append(change)
                 break

@@ -42,7 +42,8 @@ class Config(JobApiVariables, SchedulerVariables):
     """Every setting of the bot. The alias is the environment variable."""
 
     slack_bot_token: BotToken = Field(
-        alias="SLACK_BOT_TOKEN", description="on your app's page at api.slack.com/apps, under OAuth & Permissions"
+        alias="SLACK_BOT_TOKEN",
+        description="on your app's page at api.slack.com/apps, under OAuth & Permissions",
     )
     slack_signing_secret: SigningSecret | None = Field(
         default=None,
@@ -151,7 +152,7 @@ class Config(JobApiVariables, SchedulerVariables):
     @classmethod
     def _one_way_to_receive(cls, value: RotatingSecret | None, info: ValidationInfo) -> RotatingSecret | None:
         if value is None and info.data.get("slack_signing_secret", "malformed") is None:
-            raise ValueError("is missing (for Socket Mode; or set SLACK_SIGNING_SECRET to receive over HTTP)")
+            raise ValueError("is missing (or set SLACK_SIGNING_SECRET to receive over HTTP)")
         return value
 
     @property

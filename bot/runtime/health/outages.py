@@ -43,7 +43,7 @@ class _Seen:
         return now > self.expires_at or (self.well_since is not None and now >= self.well_since + recovery)
 
     def seconds(self, now: float) -> float:
-        return now - self.since if self.well_since is None else max(self.well_since - self.since, _SHORTEST)
+        return max((now if self.well_since is None else self.well_since) - self.since, _SHORTEST)
 
 
 class Outage:
