@@ -76,21 +76,6 @@ async def test_entries_are_exported_as_json_lines_oldest_first(database: str, st
     assert (second["action"], second["reason"], second["job"]) == ("refused", "guest ✋ \u2028", None)
 
 
-@pytest.mark.full
-async def test_a_period_is_exported(database: str, store: Store, clock: FakeClock) -> None:
-    """By dates and times, whatever the time zone of the machine."""
-    begin = datetime.fromtimestamp(clock.now(), UTC).replace(tzinfo=None)
-    for number in range(4):
-        await record(store, replace(ENTRY, job_id=str(number)))
-        clock.advance(3600)
-    since, until = begin + timedelta(hours=1), begin + timedelta(hours=3)
-    _, found, _ = await run(database, "--since", since.isoformat(), "--until", until.isoformat() + "+00:00")
-    assert [entry["job"] for entry in found] == ["1", "2"]
-    later = (begin + timedelta(days=2)).date().isoformat()
-    _, found, _ = await run(database, "--since", later, "--until", "2100-01-01")
-    assert found == []
-
-
 async def test_many_are_exported_in_pages_each_once(database: str) -> None:
     """They are in the order of their times."""
     engine = engine_for(database)

@@ -118,15 +118,6 @@ async def test_a_backup_can_be_made_before_migrating(scratch: Path) -> None:
     assert await schema_state(f"sqlite:///{copy}") is SchemaState.TOO_OLD
 
 
-async def test_a_failed_copy_leaves_no_file_to_restore(scratch: Path) -> None:
-    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
-    with closing(sqlite3.connect(live)) as database:
-        database.execute("CREATE TABLE something_else (id)")
-    with pytest.raises(StoreUnavailable, match="failed"):
-        await back_up(f"sqlite:///{live}", copy)
-    assert not copy.exists()
-
-
 @pytest.mark.parametrize("url", ["postgresql://u:planted@h/d", "nonsense", "sqlite:////nowhere/at/all.sqlite3"])
 async def test_a_failed_backup_explains_itself(scratch: Path, url: str) -> None:
     with pytest.raises(ConfigError) as caught:

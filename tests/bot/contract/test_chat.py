@@ -12,9 +12,8 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.deliver import AddReaction, RemoveReaction
-from bot.domain.notification import NotificationSettings
 from bot.domain.requests.request import Surface
-from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
 from bot.errors import (
     ChatError,
     ChatMissingScope,
@@ -27,8 +26,8 @@ from bot.errors import (
     StoreUnavailable,
 )
 from bot.jobapi.models import Job
-from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted, StatusRequested
-from bot.notices.job import JobFinished, JobStarted
+from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
+from bot.notices.job import JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
@@ -95,14 +94,6 @@ async def test_an_updated_card_keeps_its_key(world: SlackWorld) -> None:
     assert not message.blocks
 
 
-async def test_a_notice_is_a_reply_in_the_thread(world: SlackWorld) -> None:
-    thread = await world.posted()
-    ts = await world.chat.post(thread, notice(JobFinished(LINK), "th1/finished"))
-    card, reply = world.workspace.channels.thread("docs", thread.ts or "")
-    assert (card.ts, reply.ts) == (thread.ts, ts)
-    assert reply.text.startswith(f"<@{thread.requester_id}>")
-
-
 async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     ts = await world.chat.post_card(world.thread, "th1/card")
@@ -145,16 +136,6 @@ async def test_marks_are_added_and_removed_by_one_idempotent_call_each(world: Sl
     assert calls == [*["reactions.add"] * 2 * len(Reaction), *["reactions.remove"] * 2 * len(Reaction)]
 
 
-async def test_reactions_of_people_are_left_alone(world: SlackWorld) -> None:
-    thread = await world.posted()
-    ana = world.workspace.people["ana"]
-    reply = await ana.say("docs", "and this", thread_ts=thread.ts)
-    await ana.react("docs", reply.ts, "eyes")
-    await world.chat.react(thread, reply.ts, AddReaction(Reaction.ACCEPTED))
-    await world.chat.react(thread, reply.ts, RemoveReaction(Reaction.RECORDED))
-    assert set(reply.reactions) == {"eyes", Reaction.ACCEPTED.value}
-
-
 async def test_marking_a_deleted_reply_is_not_an_error(world: SlackWorld) -> None:
     thread = await world.posted()
     ana = world.workspace.people["ana"]
@@ -184,24 +165,6 @@ async def test_in_an_existing_thread_the_card_is_a_reply(world: SlackWorld) -> N
     assert await world.chat.find(thread, "th2/card") is None
 
 
-async def test_a_card_that_is_a_reply_is_updated_in_place(world: SlackWorld) -> None:
-    """The thread's root message, which is another person's, is not touched."""
-    thread, root = await in_conversation(world)
-    thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
-    await world.chat.update_card(replace(thread, state=ThreadState(job=Job("j1", "failed"))))
-    first, card = world.workspace.channels.thread("docs", root)
-    assert first.text == "Who knows about the guides?"
-    assert card.text.startswith("Failed.")
-
-
-async def test_notices_of_a_job_in_an_existing_thread_go_there(world: SlackWorld) -> None:
-    """They go to the thread of the request."""
-    thread, root = await in_conversation(world)
-    thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
-    ts = await world.chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
-    assert world.workspace.channels.thread("docs", root)[-1].ts == ts
-
-
 async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) -> None:
     """It would be a separate message in the channel, without explanation."""
     (thread, _), before = await in_conversation(world), world.workspace.web_api.calls.copy()
@@ -220,49 +183,7 @@ async def test_a_thread_whose_root_was_deleted_takes_no_card(world: SlackWorld) 
         await world.chat.post_card(thread, "th1/card")
 
 
-async def test_the_card_of_a_direct_message_is_posted_below_the_request(world: SlackWorld) -> None:
-    """Its notices are posted below that."""
-    ana = world.workspace.people["ana"]
-    asked = await ana.say("pagehand", "Fix the guides")
-    thread = replace(world.thread, channel_id=asked.channel, ts=asked.ts, origin=ThreadOrigin.REQUEST)
-    thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
-    await world.chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
-    first, card, end = world.workspace.channels.thread("ana", asked.ts)
-    assert (first.ts, card.ts) == (asked.ts, thread.card_ts)
-    assert "Done. Here's the pull request:" in end.text
-    assert end.subtype is None
-
-
 # -- mentions ---------------------------------------------------------------------------------------------------------
-
-
-def notifying(world: SlackWorld, told: NotificationSettings) -> SlackChat:
-    """Returns the chat of an installation in which every channel is configured like this."""
-    chat = world.chat
-    return SlackChat(
-        chat._client, chat._identity, chat._message_context, chat._ephemeral_sender, notification=lambda _: told
-    )
-
-
-async def test_an_end_with_a_pull_request_is_broadcast_where_configured(world: SlackWorld) -> None:
-    """Nothing else is."""
-    thread, chat = await world.posted(), notifying(world, NotificationSettings(broadcast=True))
-    await chat.post(thread, notice(STARTED))
-    ts = await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
-    await chat.post(thread, notice(JobFinished(), "th1/again"))
-    shown = [message.ts for message in world.workspace.channels.messages("docs") if message.subtype]
-    assert shown == [ts]
-    assert await chat.find(thread, "th1/finished") == ts
-
-
-async def test_a_requested_status_counts_follow_ups(world: SlackWorld) -> None:
-    """They are the same as the card's."""
-    ana = world.workspace.people["ana"]
-    asked = notice(StatusRequested(ana.id), "th1/status")
-    await world.chat.tell(await world.posted(), asked, follow_ups=FollowUpCounts(2, 1))
-    (message,) = ana.ephemerals("docs")
-    assert message.text.startswith("*Waiting to be sent to the agent*")
-    assert "Follow-ups: 2 sent, 1 waiting for the job to begin" in message.text
 
 
 # -- private messages -------------------------------------------------------------------------------------------------
@@ -271,13 +192,6 @@ async def test_a_requested_status_counts_follow_ups(world: SlackWorld) -> None:
 def told(world: SlackWorld) -> Notice:
     person = world.workspace.people["ana"].id
     return notice(ActionAnswered(person, ActionAnswer.SENT_AGAIN), "th1/told")
-
-
-async def test_a_person_is_answered_privately_in_the_channel(world: SlackWorld) -> None:
-    await world.chat.tell(world.thread, told(world))
-    (message,) = world.workspace.people["ana"].ephemerals("docs")
-    assert message.text == "Sending it again."
-    assert world.workspace.people["ben"].ephemerals("docs") == []
 
 
 async def test_a_person_is_answered_privately_in_a_thread_that_slack_shows(world: SlackWorld) -> None:
@@ -305,17 +219,6 @@ async def test_answers_to_home_go_to_the_direct_message(world: SlackWorld) -> No
     assert ana.ephemerals("docs") == []
 
 
-async def test_an_answer_quotes_the_reply_it_is_about(world: SlackWorld) -> None:
-    """The quotation is literal, shortened, and without markup."""
-    thread, ana = await world.posted(), world.workspace.people["ana"]
-    words = "<!channel> *shorter* " + "please " * 100
-    await world.chat.tell(thread, notice(ActionAnswered(ana.id, ActionAnswer.HELD_DISCARDED, words), "th1/told"))
-    (message,) = ana.ephemerals("docs")
-    assert "&lt;!channel&gt; " in message.text
-    assert "<!channel>" not in message.text
-    assert len(message.text) < 400
-
-
 async def test_a_response_url_reaches_people_where_the_bot_is_not_a_member(world: SlackWorld) -> None:
     thread, ana = world.elsewhere("leads"), world.workspace.people["ana"]
     url = world.workspace.response_urls.issue(ana.id, thread.channel_id)
@@ -325,13 +228,6 @@ async def test_a_response_url_reaches_people_where_the_bot_is_not_a_member(world
     (message,) = ana.ephemerals("leads")
     assert "/invite" in message.text
     assert len(world.workspace.web_api.calls) == calls
-
-
-async def test_without_a_response_url_the_answer_is_a_direct_message(world: SlackWorld) -> None:
-    ana = world.workspace.people["ana"]
-    await world.chat.tell(world.elsewhere("leads"), notice(CardNotPosted(ana.id, "channel_not_found")))
-    assert "/invite" in world.workspace.channels.messages("ana")[-1].text
-    assert ana.ephemerals("leads") == []
 
 
 async def test_an_expired_response_url_falls_back(world: SlackWorld) -> None:
@@ -376,11 +272,6 @@ async def test_answers_do_not_follow_redirects(world: SlackWorld) -> None:
     await runner.cleanup()
 
 
-async def test_a_private_notice_without_a_person_is_refused(world: SlackWorld) -> None:
-    with pytest.raises(ChatRejected):
-        await world.chat.tell(world.thread, notice(ActionAnswered("", ActionAnswer.SENT_AGAIN)))
-
-
 async def test_joining_a_channel(world: SlackWorld) -> None:
     general, leads = world.workspace.channels["general"], world.workspace.channels["leads"]
     with pytest.raises(ChatNotInChannel):
@@ -415,14 +306,6 @@ async def test_a_scope_granted_later_is_no_longer_missing() -> None:
         world.missing.add(["reactions:write", "chat:write"])
         await world.posted()
         assert world.missing.names == ("reactions:write",)
-
-
-async def test_where_the_bot_may_not_join_an_invitation_helps() -> None:
-    async with slack_world(without("channels:join")) as world:
-        with pytest.raises(ChatNotInChannel) as caught:
-            await world.chat.join(world.workspace.channels["general"].id)
-        assert caught.value.reason == "not_in_channel"
-        assert world.missing.names == ("channels:join",)
 
 
 @pytest.mark.parametrize("posted", [True, False])
@@ -473,18 +356,6 @@ async def test_a_timeout_is_uncertain() -> None:
         error = await failing(world, lambda workspace: workspace.faults.delay(60, method="chat.postMessage"))
     assert type(error) is ChatUncertain
     assert error.reason == "no_answer_in_time"
-
-
-async def test_revoked_tokens(world: SlackWorld) -> None:
-    error = await failing(world, lambda workspace: workspace.credentials.revoke("account_inactive"))
-    assert type(error) is ChatNotAllowed
-    world.workspace.credentials.restore()
-    await world.posted()
-
-
-async def test_a_channel_it_was_removed_from(world: SlackWorld) -> None:
-    error = await failing(world, lambda workspace: workspace.channels.remove_bot("docs"))
-    assert isinstance(error, ChatNotInChannel)
 
 
 async def test_a_refused_connection_certainly_did_not_arrive(world: SlackWorld) -> None:

@@ -80,14 +80,6 @@ async def test_lines_outside_threads_are_read_from_the_first_one_on(world: Slack
     assert now.edited_at
 
 
-async def test_many_messages_are_read_page_by_page(world: SlackWorld) -> None:
-    ana = world.workspace.people["ana"]
-    root = await ana.say("docs", "Fix the guide")
-    said = [await ana.say("docs", f"number {number}", thread_ts=root.ts) for number in range(250)]
-    versions = await versions_of(world).versions(ana.channel("docs").id, root.ts, since_ts=said[10].ts)
-    assert versions.keys() - {root.ts} == {message.ts for message in said[10:]}
-
-
 async def test_a_channel_that_slack_does_not_show_is_no_deletion(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     root = await ana.say("general", "Fix the guide")

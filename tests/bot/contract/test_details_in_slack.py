@@ -2,25 +2,17 @@
 address.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.jobs.details import Answer, FailedCheck, JobReport, Progress
-from bot.domain.people.home import HomeContent
-from bot.domain.threads.thread import ThreadState, Work
+from bot.domain.jobs.details import Answer, FailedCheck, JobReport
 from bot.jobapi.models import (
     ChangeKind,
     Changes,
     CheckStatus,
     FileChange,
-    Job,
-    PlanStep,
-    Requester,
-    StepStatus,
 )
 from bot.notices.answers import AnswerRequested
 from bot.notices.job import JobFinished
@@ -88,57 +80,9 @@ async def test_a_long_answer_reaches_one_person_in_several_messages(world: Slack
     assert "".join(str(message.blocks) for message in seen).count("A line of") == 1_000
 
 
-async def test_the_card_shows_the_agents_progress(world: SlackWorld) -> None:
-    thread = await world.posted()
-    plan = (
-        PlanStep(title="Read <it>", status=StepStatus.COMPLETED),
-        PlanStep(title="Write", status=StepStatus.IN_PROGRESS),
-        PlanStep(title="Check"),
-    )
-    state = ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan, "Editing a.md")))
-    await world.chat.update_card(replace(thread, state=state))
-    (card,) = world.workspace.channels.messages("docs")[-1:]
-    assert (card.blocks or [])[0]["text"]["text"].splitlines()[1:] == [
-        ":white_check_mark: Read &lt;it&gt;",
-        ":hourglass_flowing_sand: Write",
-        ":white_circle: Check",
-        "_Now: Editing a.md_",
-    ]
-    assert card.text.splitlines()[0].endswith(
-        "1 of 3 steps are done. At work on: Write. Next: Check. Now: Editing a.md."
-    )
-
-
 async def test_the_requester_has_a_name_an_id_and_the_threads_permalink(world: SlackWorld) -> None:
     thread, ana = await world.posted(), world.id("ana")
     found = await SlackRequesters(world.permalinks, world.people).requester(ana, thread.channel_id, thread.ts or "")
     assert (found.name, found.id) == ("ana", ana)
     assert found.url is not None
     assert found.url.endswith(f"/archives/{thread.channel_id}/p{(thread.ts or '').replace('.', '')}")
-
-
-async def test_a_permalink_is_looked_up_once(world: SlackWorld) -> None:
-    """Posts and Homes share the look-up, at the same time or later; a failed one is repeated."""
-    thread, ana, requesters = await world.posted(), world.id("ana"), SlackRequesters(world.permalinks, world.people)
-
-    def asked() -> int:
-        return len([call for call in world.workspace.web_api.calls if call.method == "chat.getPermalink"])
-
-    world.workspace.faults.server_error(method="chat.getPermalink")
-    assert (await requesters.requester(ana, thread.channel_id, thread.ts or "")).url is None
-    found = await asyncio.gather(
-        *(requesters.requester(ana, thread.channel_id, thread.ts or "") for _ in range(5)),
-    )
-    assert {each.url for each in found} == {await world.permalinks.of(thread.channel_id, thread.ts or "")}
-    assert asked() == 2
-    await world.views.publish_home(HomeContent(ana, jobs=(thread,)))
-    assert asked() == 2
-
-
-async def test_unavailable_requester_details_are_left_out(world: SlackWorld) -> None:
-    requesters = SlackRequesters(world.permalinks, world.people)
-    channel_id = world.workspace.channels["docs"].id
-    assert await requesters.requester("U0NOBODY", channel_id, "") == Requester("U0NOBODY", "U0NOBODY")
-    assert await requesters.requester("U0NOBODY", channel_id, "1.000001") == Requester("U0NOBODY", "U0NOBODY")
-    await world.workspace.stop()
-    assert await requesters.requester("U0NOBODY", channel_id, "2.000001") == Requester("U0NOBODY", "U0NOBODY")

@@ -138,15 +138,6 @@ def buttons(message: Message) -> list[dict[str, Any]]:
     return [each for block in message.blocks or [] for each in block.get("elements", []) if each["type"] == "button"]
 
 
-async def test_the_question_has_a_button_for_each_answer() -> None:
-    shown = await asked_in_slack()
-    assert shown.thread_ts is None
-    assert shown.text.startswith("Is this a new job, or for the one above?")
-    assert "<!channel>" not in f"{shown.text} {shown.blocks}"
-    labels = [(each["text"]["text"], each["value"]) for each in buttons(shown)]
-    assert labels == [("New job", "r1"), ("Add to the one above", "r1")]
-
-
 @pytest.mark.parametrize(("which", "kind"), [(0, NEW_JOB), (1, ADD)])
 async def test_a_press_is_recorded_as_its_persons_answer(which: int, kind: RequestKind) -> None:
     """The payload over HTTP and over Socket Mode (docs.slack.dev/reference/interaction-payloads): for an ephemeral

@@ -338,22 +338,6 @@ async def test_wrongly_signed_requests_put_the_secret_in_doubt(used: str) -> Non
         assert await setup.faults(**HTTP) == {}
 
 
-@pytest.mark.full
-async def test_our_job_server_reports_all_its_abilities(setup: Setup, tmp_path: Path) -> None:
-    repository = await asyncio.to_thread(make_bare, tmp_path / "docs.git", {"README.md": "Hello\n"})
-    async with running(repository, tmp_path / "data", project_id=PROJECT) as server:
-        ours = {"JOB_API_URL": server.url, "JOB_API_KEY": server.settings.api_key.newest}
-        found = await setup.examine(**ours)
-        assert {found[f"job_api.docs.{name}"].status for name in ("cancel", "files")} == {FindingStatus.OK}
-        faults = await setup.faults(**ours)
-        more = ("idempotent", "instruction", "requester")
-        assert set(faults) == {f"job_api.docs.{ability}" for ability in more}
-        assert await setup.faults(**ours, **{f"JOB_API_{ability.upper()}": "true" for ability in more}) == {}
-        assert (
-            "does not know the project" in (await setup.fault("job_api.other", **ours, JOB_API_PROJECT="other")).found
-        )
-
-
 # how checks run
 
 

@@ -7,13 +7,11 @@ from functools import partial
 
 import pytest
 from support.fakes.ports import FakeClock
-from support.worlds.slack_world import slack_world
-from support.worlds.store_world import a_start, a_thread
+from support.worlds.store_world import a_thread
 
-from bot.domain.context.message_text import mention
-from bot.domain.people.home import HomeContent, PartHealth
+from bot.domain.people.home import HomeContent
 from bot.domain.people.members import Account, Member, Preference
-from bot.domain.requests.request import Request, RequestState
+from bot.domain.requests.request import Request
 from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.jobapi.models import Job
@@ -22,7 +20,6 @@ from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings
 from bot.service import Service
-from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.store.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database
@@ -131,18 +128,6 @@ async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> N
     assert await world.work() == []
 
 
-async def test_jobs_are_listed_newest_first_ten_a_page(world: HomeWorld) -> None:
-    """Other people's jobs are not listed."""
-    await asked(world, 23)
-    other = a_thread("other", requester_id="UBEN")
-    await world.store.transact(lambda tx: tx.threads.add(other))
-    for page, expected in ((0, range(22, 12, -1)), (1, range(12, 2, -1)), (2, range(2, -1, -1))):
-        await world.service.open_home("UANA", page=page)
-        (content,) = await world.work()
-        assert [thread.prompt for thread in content.jobs] == [f"number {number}" for number in expected]
-        assert content.has_older is (page < 2)
-
-
 async def test_questions_for_the_person_are_on_every_page(world: HomeWorld) -> None:
     """Including the agent's question about an earlier job."""
     question = ThreadState(Job("j", "active"), work=Work(question="digest"))
@@ -152,29 +137,6 @@ async def test_questions_for_the_person_are_on_every_page(world: HomeWorld) -> N
     (content,) = await world.work()
     assert [thread.id for thread in content.waiting] == ["t0"]
     assert "t0" not in {thread.id for thread in content.jobs}
-
-
-async def test_a_job_without_a_project_waits_for_its_person(world: HomeWorld) -> None:
-    """A job whose project is being determined does not."""
-    for name, state in (("t0", RequestState.AWAITING_PERSON), ("t1", RequestState.RECEIVED)):
-        thread, start = a_thread(name, project=""), a_start(name, state=state)
-        await world.store.transact(partial(_add, thread=thread, start=start))
-    await world.service.open_home("UANA")
-    (content,) = await world.work()
-    assert [thread.id for _, thread in content.held] == ["t0"]
-
-
-async def test_only_administrators_see_pagehands_health(world: HomeWorld) -> None:
-    """They see what does not work; nobody does while Slack does not say who is an administrator."""
-    world.members.admins = frozenset({"UANA"})
-    for person, seen in (("UANA", [PartHealth("job poller", 400.0, "status 500")]), ("UBEN", None)):
-        await world.service.open_home(person)
-        (content,) = await world.work()
-        assert content.failing == seen
-    world.members.fault = ChatUncertain("away")
-    await world.service.open_home("UANA")
-    (content,) = await world.work()
-    assert content.failing is None
 
 
 @pytest.mark.parametrize(
@@ -234,41 +196,3 @@ async def test_a_home_in_doubt_is_published_again(world: HomeWorld) -> None:
     await publishing
     assert len(await world.work()) == 1
     assert await world.work() == []
-
-
-async def test_a_home_that_times_out_is_retried(world: HomeWorld) -> None:
-    world.views.hold()
-    publisher = HomePublisher(
-        world.store, world.views, world.members, settings_of("me", world.clock, call_timeout=0.01), statuses=lambda: ()
-    )
-    await world.service.open_home("UANA")
-    (item,) = await publisher.claim(10)
-    await publisher.process(item, world.clock.monotonic())
-    assert publisher.status().reason == "no answer in time"
-    world.clock.advance(31.0)
-    assert len(await world.work()) == 1
-
-
-async def test_a_home_is_shown_in_slack(store: Store, clock: FakeClock) -> None:
-    """It has names instead of ids, and permalinks, each looked up once."""
-    async with slack_world(names_within=2.0) as slack:
-        ana, ben = slack.workspace.people["ana"], slack.id("ben")
-        card = await slack.client.chat_postMessage(channel="C0DOCS001", text="card")
-        place = {"channel_id": "C0DOCS001", "ts": str(card["ts"]), "requester_id": ana.id}
-        thread = a_thread("t1", prompt=f"Ask {mention(ben)} about ports", **place)
-        await store.transact(lambda tx: tx.threads.add(thread))
-        members = SlackMembers(UserDirectory(slack.client), slack.identity)
-        publisher = HomePublisher(store, slack.views, members, settings_of("me", clock), statuses=lambda: STATUSES)
-        service = Service(store, on_commit=lambda: None)
-        for _ in range(2):
-            await service.open_home(ana.id)
-            (item,) = await publisher.claim(10)
-            await publisher.process(item, clock.monotonic())
-        home = ana.views.home()
-        assert home is not None
-        blocks = str(home.blocks)
-        assert "*Ask @ben about ports*" in blocks
-        assert f"/archives/C0DOCS001/p{str(card['ts']).replace('.', '')}" in blocks
-        assert "Following jobs: failing for 6 minutes" in blocks
-        calls = [call.method for call in slack.workspace.web_api.calls]
-        assert (calls.count("views.publish"), calls.count("chat.getPermalink")) == (2, 1)

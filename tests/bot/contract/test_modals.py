@@ -7,33 +7,27 @@ from typing import Any
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.details import QuestionField
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import Written
-from bot.domain.requests.request import Action, Attachments, Person, RequestContext, RequestKind, WayIn
-from bot.domain.threads.thread import ThreadOrigin
+from bot.domain.requests.request import Action, Person, RequestContext, RequestKind
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.jobapi.models import FieldKind
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
-from bot.slack.rendering.modal_inputs import MAX_PROMPT, encoded_fields
-from bot.slack.rendering.modals import PROMPT_TOO_LONG
+from bot.slack.rendering.modal_inputs import encoded_fields
 from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.words.forms import (
     ANSWER_MISSING,
-    CHANNEL_MISSING,
     COULD_NOT_OPEN,
     NOT_RECORDED_HERE,
     PROMPT_MISSING,
 )
 from bot.slack.sending.views import ShownView
-from bot.workspace.model.files import Upload
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
 from bot.workspace.web_api.requests import CallRecord
 
-GITHUB = "ghp" + "_" + "a1B2" * 9
 AWS = "AKIA" + "IOSFODNN7EXAMPL2"
 
 
@@ -86,37 +80,6 @@ async def until_asked(world: SlackWorld, condition: Callable[[], bool]) -> None:
 # -- a new job --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_modal_starts_a_job(world: SlackWorld, ana: Actor) -> None:
-    """It has project, channel and notification; the service is called once, and the modal closes."""
-    view = await opened_job(world, ana)
-    assert ids(view) == ["prompt", "project", "channel", "telling"]
-    await ana.views.enter("prompt", "Fix the <@U1> guid\u202ees\U000e0041 & more\n\x02now")
-    await ana.views.enter("project", "api")
-    await ana.views.enter("channel", "docs")
-    await ana.views.enter("telling", "quiet")
-    assert (await ana.views.submit()).ok
-    assert ana.views.top is None
-    (asked,) = world.service.started
-    assert (asked.person, asked.channel_id) == (Person(ana.id, world.identity.team_id), "C0DOCS001")
-    assert asked.prompt == "Fix the <@U1> guides & more\nnow"
-    assert (asked.project_said, asked.quiet, asked.way_in) == ("api", True, WayIn.MODAL)
-    assert (asked.thread_ts, asked.origin, asked.context) == ("", ThreadOrigin.CARD, None)
-
-
-async def test_a_missing_value_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
-    """No typed text is lost."""
-    view = await opened_job(world, ana)
-    await ana.views.enter("prompt", "  \n ")
-    assert (await ana.views.submit()).errors == {"channel": "Please complete this required field."}
-    await ana.views.enter("channel", "docs")
-    assert (await ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
-    await ana.views.enter("prompt", "x" * (MAX_PROMPT + 1))
-    assert (await ana.views.submit()).errors == {"prompt": PROMPT_TOO_LONG}
-    assert ana.views.top is view
-    assert world.service.started == []
-    assert CHANNEL_MISSING
-
-
 async def test_a_recording_failure_is_reported_at_its_field_and_can_be_retried(world: SlackWorld, ana: Actor) -> None:
     """The second time succeeds."""
     await opened_job(world, ana)
@@ -145,60 +108,6 @@ async def test_slow_recording_is_reported_and_continues(world: SlackWorld, ana: 
     assert ana.ephemerals("docs")[0].text == NOT_RECORDED
 
 
-async def test_closing_a_modal_loses_nothing(world: SlackWorld, ana: Actor) -> None:
-    """Typed text is restored when it is opened again, until it is submitted; nobody else sees it."""
-    await opened_job(world, ana)
-    for text in ("F", "Fix", "Fix the guides"):
-        await ana.views.enter("prompt", text)
-    await ana.views.close()
-    await until_asked(world, lambda: world.service.drafts.get((ana.id, "job/")) == "Fix the guides")
-    assert value(await opened_job(world, ana), "prompt") == "Fix the guides"
-    await ana.views.enter("channel", "docs")
-    assert (await ana.views.submit()).ok
-    await until_asked(world, lambda: world.service.drafts.get((ana.id, "job/")) == "")
-    assert value(await opened_job(world, ana), "prompt") is None
-    assert value(await opened_job(world, world.workspace.people["ben"]), "prompt") is None
-
-
-async def test_the_persons_defaults_are_preselected(world: SlackWorld, ana: Actor) -> None:
-    """The project, and the notification."""
-    world.service.preferences[ana.id] = Preference("api", quiet=True)
-    view = await opened_job(world, ana)
-    assert view.values["project"]["project"]["selected_option"]["value"] == "api"
-    assert view.values["telling"]["telling"]["selected_option"]["value"] == "quiet"
-
-
-async def test_without_the_database_a_modal_still_accepts_text(world: SlackWorld, ana: Actor) -> None:
-    """Unknown values are left out, and submitting it reports that it cannot be recorded."""
-    world.service.fault = StoreUnavailable("away")
-    await opened_job(world, ana)
-    await ana.views.enter("prompt", "Fix it")
-    await ana.views.enter("channel", "docs")
-    assert (await ana.views.submit()).errors == {"prompt": NOT_RECORDED_HERE}
-
-
-async def test_the_bare_command_opens_the_modal_for_its_channel(world: SlackWorld, ana: Actor) -> None:
-    """It asks for no channel; in a direct message, which may be between people, it does."""
-    assert (await ana.command("docs", "/docs")).ok
-    view = await shown(world, ana, "New job")
-    assert ids(view) == ["prompt", "project", "telling"]
-    assert "<#C0DOCS001>" in words(view.blocks)
-    await ana.views.enter("prompt", "Fix it")
-    assert (await ana.views.submit()).ok
-    assert world.service.started[0].channel_id == "C0DOCS001"
-    assert (await ana.command("pagehand", "/docs")).ok
-    assert "channel" in ids(await shown(world, ana, "New job"))
-
-
-async def test_options_without_a_prompt_are_preselected_in_the_modal(world: SlackWorld, ana: Actor) -> None:
-    """They take precedence over personal defaults."""
-    world.service.preferences[ana.id] = Preference("docs")
-    assert (await ana.command("docs", "/docs", "quiet project:API")).ok
-    view = await shown(world, ana, "New job")
-    assert view.values["project"]["project"]["selected_option"]["value"] == "api"
-    assert view.values["telling"]["telling"]["selected_option"]["value"] == "quiet"
-
-
 async def test_a_modal_that_cannot_be_opened_is_reported(world: SlackWorld, ana: Actor) -> None:
     """Nothing else happens."""
     world.workspace.faults.server_error(method="views.open")
@@ -215,29 +124,6 @@ async def handed_over(world: SlackWorld, ana: Actor, ts: str, channel: str = "do
     return await shown(world, ana, "Hand to Pagehand")
 
 
-async def test_a_message_is_handed_over_with_secrets_masked(world: SlackWorld, ana: Actor) -> None:
-    """Masked secrets are mentioned, the shown text is sent, and the answer is in its thread."""
-    ben = world.workspace.people["ben"]
-    said = await ben.say("docs", f"The port is wrong, @ana. Key: {GITHUB}", files=[Upload("a.md", b"# A")])
-    view = await handed_over(world, ana, said.ts)
-    assert ids(view) == ["prompt", "context/message/0", "project", "telling"]
-    context = value(view, "context/message/0")
-    assert "> The port is wrong, @ana. Key: [masked: GitHub token]" in context
-    assert context.startswith("A message from Slack:\n\nben, ")
-    assert "Hidden, so that it stays in Slack: GitHub token." in words(view.blocks)
-    assert "Files that go along: a.md." in words(view.blocks)
-    assert GITHUB not in str(world.workspace.web_api.calls[-1].args)
-    await ana.views.enter("prompt", "Fix the port")
-    await ana.views.enter("context/message/0", "> The port is 8443.")
-    assert (await ana.views.submit()).ok
-    (asked,) = world.service.started
-    assert (asked.channel_id, asked.thread_ts, asked.message_ts) == ("C0DOCS001", said.ts, "")
-    assert (asked.way_in, asked.origin, asked.prompt) == (WayIn.SHORTCUT, ThreadOrigin.CONVERSATION, "Fix the port")
-    assert asked.context == RequestContext("> The port is 8443.")
-    assert said.files is not None
-    assert asked.attachments == Attachments((SlackFile(said.files[0].id, "a.md", must_look_up=True),))
-
-
 async def test_a_secret_typed_back_is_refused_at_its_field(world: SlackWorld, ana: Actor) -> None:
     """The text stays, for correction."""
     said = await ana.say("docs", "The port is wrong")
@@ -250,29 +136,6 @@ async def test_a_secret_typed_back_is_refused_at_its_field(world: SlackWorld, an
     await ana.views.enter("context/message/0", None)
     assert (await ana.views.submit()).ok
     assert world.service.started[0].context == RequestContext("")
-
-
-async def test_a_thread_is_included_when_chosen(world: SlackWorld, ana: Actor) -> None:
-    """Typed text is kept when the choice changes."""
-    root = await ana.say("docs", "Who knows about ports?")
-    reply = await world.workspace.people["ben"].say("docs", f"I do: {AWS}", thread_ts=root.ts)
-    view = await handed_over(world, ana, reply.ts)
-    assert "Who knows" not in value(view, "context/message/0")
-    await ana.views.enter("prompt", "Fix it")
-    await ana.views.enter("scope", "thread")
-    await world.workspace.changes.wait_for(lambda: "context/thread/0" in ids(ana.views.top or view))
-    assert ana.views.top is not None
-    whole = value(ana.views.top, "context/thread/0")
-    assert whole.index("Who knows about ports?") < whole.index("I do: [masked: AWS key]")
-    assert value(ana.views.top, "prompt") == "Fix it"
-    await ana.views.enter("scope", "message")
-    await world.workspace.changes.wait_for(lambda: "context/message/0" in ids(ana.views.top or view))
-    await ana.views.enter("scope", "thread")
-    await world.workspace.changes.wait_for(lambda: "context/thread/0" in ids(ana.views.top or view))
-    assert (await ana.views.submit()).ok
-    (asked,) = world.service.started
-    assert asked.thread_ts == root.ts
-    assert asked.context == RequestContext(whole)
 
 
 async def test_the_last_choice_of_context_is_remembered(world: SlackWorld, ana: Actor) -> None:
@@ -331,37 +194,7 @@ async def test_where_pagehand_is_not_a_member_only_the_message_is_included(world
     assert "I'm not in this channel" in words(view.blocks)
 
 
-async def test_drafts_are_kept_per_message(world: SlackWorld, ana: Actor) -> None:
-    first, second = await ana.say("docs", "one"), await ana.say("docs", "two")
-    await handed_over(world, ana, first.ts)
-    await ana.views.enter("prompt", "about one")
-    await ana.views.close()
-    await until_asked(world, lambda: (ana.id, f"message/C0DOCS001/{first.ts}") in world.service.drafts)
-    assert value(await handed_over(world, ana, second.ts), "prompt") is None
-    await ana.views.close()
-    assert value(await handed_over(world, ana, first.ts), "prompt") == "about one"
-
-
 # -- a follow-up ------------------------------------------------------------------------------------------------------
-
-
-async def test_a_modal_sends_a_follow_up(world: SlackWorld, ana: Actor) -> None:
-    """It is opened from the card's button."""
-    button = {"type": "button", "text": {"type": "plain_text", "text": "Follow up…"}, "value": "th1"}
-    blocks = [{"type": "actions", "elements": [button | {"action_id": "follow_up"}]}]
-    card = await world.client.chat_postMessage(channel="C0DOCS001", text="card", blocks=blocks)
-    assert (await ana.press("docs", str(card["ts"]), "follow_up")).ok
-    view = await shown(world, ana, "Follow up")
-    assert ids(view) == ["prompt"]
-    await ana.views.enter("prompt", " ")
-    assert (await ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
-    await ana.views.enter("prompt", "And\u2063 the manual\U000e0101")
-    assert (await ana.views.submit()).ok
-    (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
-    written = call[1]
-    assert isinstance(written, Written)
-    person = Person(ana.id, world.identity.team_id)
-    assert (written.person, written.thread_id, written.text) == (person, "th1", "And the manual")
 
 
 async def test_a_follow_up_to_a_missing_job_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
@@ -404,26 +237,6 @@ async def test_a_form_of_the_agent_is_answered_in_a_modal(world: SlackWorld, ana
     written = call[1]
     assert isinstance(written, Written)
     assert (written.thread_id, written.text) == ("th1", "Which pages?: Install, in short; Set up\nSure?: Yes")
-
-
-async def test_a_single_answer_has_no_title_and_may_be_free_text(world: SlackWorld, ana: Actor) -> None:
-    """A follow-up begun in the other modal is kept."""
-    await asked_in_thread(world, ana, FIELDS[:1])
-    await shown(world, ana, "Your answer")
-    await ana.views.enter("other_answer/1", "All\u2063 of them")
-    assert (await ana.views.submit()).ok
-    (call,) = [call for call in world.service.calls if call[0] == "follow_up"]
-    assert isinstance(call[1], Written)
-    assert call[1].text == "All of them"
-    assert not [call for call in world.service.calls if call[0] == "save_draft"]
-
-
-async def test_an_answer_for_a_missing_job_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
-    await asked_in_thread(world, ana, FIELDS[1:])
-    await shown(world, ana, "Your answer")
-    world.service.knows = False
-    await ana.views.enter("required_answer/1", "No")
-    assert (await ana.views.submit()).errors == {"required_answer/1": NO_RECORD}
 
 
 # -- Home -------------------------------------------------------------------------------------------------------------

@@ -37,16 +37,6 @@ async def world() -> AsyncIterator[SlackWorld]:
         yield made
 
 
-async def test_names_are_looked_up_once_an_hour(world: SlackWorld) -> None:
-    ana, ben = world.id("ana"), world.id("ben")
-    for _ in range(3):
-        assert await world.people.names([ana, ben]) == {ana: "ana", ben: "ben"}
-    assert world.lookups == 2
-    world.now[0] = 3_601.0
-    assert await world.people.names([ana]) == {ana: "ana"}
-    assert world.lookups == 3
-
-
 async def test_an_account_is_known_once_it_was_looked_up(world: SlackWorld) -> None:
     """Also one that does not exist, for a while; a person's or a bot's stays one."""
     flow = User("U0FLOW001", "flow", "Flow", HOME.id, is_bot=True, is_workflow_bot=True)
@@ -60,13 +50,6 @@ async def test_an_account_is_known_once_it_was_looked_up(world: SlackWorld) -> N
     assert [members.known_account(user_id) for user_id in ids] == [*accounts, Account.BOT]
     world.now[0] = 86_400.0
     assert [members.known_account(user_id) for user_id in ids] == [*accounts, None]
-
-
-async def test_concurrent_texts_share_one_lookup(world: SlackWorld) -> None:
-    ana = world.id("ana")
-    found = await asyncio.gather(*(world.people.names([ana]) for _ in range(10)))
-    assert found == [{ana: "ana"}] * 10
-    assert world.lookups == 1
 
 
 async def test_an_unknown_person_has_no_name_and_is_cached(world: SlackWorld) -> None:
@@ -141,34 +124,6 @@ async def test_channels_and_groups_are_named_but_private_channels_are_not(world:
     assert (await client.conversations_info(channel=leads))["channel"]["name"] == "leads"
 
 
-async def test_without_the_scope_a_group_is_called_a_group() -> None:
-    """Waiting would not reveal its name."""
-    async with slack_world(AppConfig(scopes=AppConfig().scopes - {"usergroups:read"}), names_within=2.0) as world:
-        assert await world.people.names(["S0WRITERS", world.id("ana")]) == {
-            "S0WRITERS": USER_GROUP,
-            world.id("ana"): "ana",
-        }
-
-
-async def test_while_slack_is_away_channels_show_their_id_or_cached_name(world: SlackWorld) -> None:
-    """Until the next look-up."""
-    general, docs = (world.workspace.channels[name].id for name in ("general", "docs"))
-    assert await world.people.names([general]) == {general: "general"}
-    world.workspace.faults.server_error(method="conversations.info")
-    for _ in range(2):
-        assert await world.people.names([general, docs]) == {general: "general"}
-    world.now[0] = 31.0
-    assert await world.people.names([general, docs]) == {general: "general", docs: "docs"}
-
-
-async def test_thread_context_names_groups(world: SlackWorld) -> None:
-    """Slack sends them without a name, and channels with one."""
-    docs = world.workspace.channels["docs"].id
-    root = await world.workspace.people["ana"].say("docs", "See #general, ask @writers")
-    (told,) = await world.conversations.thread(docs, root.ts)
-    assert told.text == "See #general, ask @writers"
-
-
 @pytest.mark.parametrize(
     ("user", "name"),
     [
@@ -182,24 +137,6 @@ async def test_thread_context_names_groups(world: SlackWorld) -> None:
 )
 def test_the_display_name_is_preferred(user: Any, name: str) -> None:
     assert DescribedUser.read(user).shown_name == name
-
-
-async def test_cards_and_notices_show_names_without_mentioning(world: SlackWorld) -> None:
-    ana, ben = world.id("ana"), world.id("ben")
-    prompt = f"Ask {mention(ben)} or {mention('U0NOBODY')} or <@{ben}> or @{ben}"
-    channel = world.workspace.channels["docs"].id
-    thread = Thread("th1", "T1", channel, ana, prompt, "p", 0.0)
-    ts = await world.chat.post_card(thread, "th1/card")
-    (shown,) = [message for message in world.workspace.channels.thread("docs", ts) if message.ts == ts]
-    quoted = f"&gt;Ask @ben or @U0NOBODY or &lt;@{ben}&gt; or @{ben}".removeprefix("&gt;")
-    assert quoted in str(shown.blocks)
-    assert quoted in shown.text
-    assert f"<@{ben}>" not in str(shown.blocks) + shown.text
-    assert "\x02" not in str(shown.blocks) + shown.text
-    whole = Notice(1, "th1/w", "th1", PromptRequested(ana, prompt), 0.0)
-    await world.chat.tell(thread, whole)
-    (told,) = world.workspace.people["ana"].ephemerals("docs")
-    assert quoted in str(told.blocks)
 
 
 @pytest.mark.parametrize(

@@ -88,20 +88,6 @@ async def test_a_project_removed_from_settings_is_named_as_the_reason() -> None:
         assert (guides.attempts, api.attempts) == ([], [])
 
 
-async def test_jobs_from_before_the_projects_file_belong_to_the_default_project() -> None:
-    """Only one project has that id."""
-    server = FakeJobApiServer()
-    await server.start()
-    apis = ProjectJobApis({"guides": ProjectJobApi("docs", api_at(server.url, can_cancel=True))})
-    try:
-        job = await apis.create("docs", PromptCall("Fix it", "k"))
-        assert (await apis.get("docs", job.id)).id == job.id
-        assert apis.can_cancel("docs")
-    finally:
-        await apis.aclose()
-        await server.stop()
-
-
 @pytest.mark.parametrize("who", [None, Requester("Robin", "UROBIN")])
 async def test_our_job_server_cancels_a_job(tmp_path: Path, who: Requester | None) -> None:
     """Cancelling is idempotent; the job's reason names who stopped it."""

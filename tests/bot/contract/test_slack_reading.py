@@ -1,6 +1,5 @@
 """Reading from Slack before a request is sent: people, channels and threads."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -13,7 +12,6 @@ from support.worlds.slack_world import SlackWorld, slack_world
 from bot.domain.people.members import ChannelInfo, Member
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.slack.sending.conversations import DescribedChannel, SlackChannels, SlackConversations, read_channel
-from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory, read_user
@@ -38,13 +36,6 @@ def members_of(world: SlackWorld) -> SlackMembers:
 
 def calls(world: SlackWorld, method: str) -> int:
     return len([call for call in world.workspace.web_api.calls if call.method == method])
-
-
-async def asked_for(world: SlackWorld, count: int) -> None:
-    """Waits until this many people were looked up."""
-    async with asyncio.timeout(10.0):
-        while world.lookups < count:  # noqa: ASYNC110 - nobody tells that a call has come in
-            await asyncio.sleep(0.001)
 
 
 # -- members --------------------------------------------------------------------------------------------------------
@@ -72,43 +63,6 @@ async def test_permissions_are_looked_up_again_after_five_minutes(world: SlackWo
     assert not (await members.member(ben)).is_guest
     world.now[0] = 301.0
     assert (await members.member(ben)).is_guest
-
-
-async def test_people_are_looked_up_concurrently_and_known_ones_do_not_wait(world: SlackWorld) -> None:
-    """Slack answers none of the others here."""
-    members, ana, ben = members_of(world), world.id("ana"), world.id("ben")
-    await members.member(ana)
-    world.workspace.faults.delay(60.0, method="users.info", count=None)
-    others = [asyncio.create_task(members.member(person)) for person in (ben, ben, world.id("gia"))]
-    await asked_for(world, 3)
-    assert (await members.member(ana)).name == "ana"
-    for each in others:
-        each.cancel()
-    await asyncio.wait(others)
-    world.workspace.faults.clear()
-    assert (await members.member(ben)).name == "ben"
-
-
-async def test_a_person_is_cached_from_the_time_of_the_request(world: SlackWorld) -> None:
-    """An answer that took ten seconds is ten seconds old: the person may have become a guest meanwhile."""
-    members, ben = members_of(world), world.id("ben")
-    world.workspace.faults.delay(0.2, method="users.info")
-    asked = asyncio.create_task(members.member(ben))
-    await asked_for(world, 1)
-    world.now[0] = 10.0
-    await asked
-    world.now[0] = 301.0
-    await members.member(ben)
-    assert world.lookups == 2
-
-
-async def test_names_and_membership_are_looked_up_together(world: SlackWorld) -> None:
-    """A person whose name is cached is cached."""
-    directory, ana = directory_of(world), world.id("ana")
-    people = SlackPeople(world.client, directory=directory, monotonic=lambda: world.now[0])
-    assert await people.names([ana]) == {ana: "ana"}
-    assert (await SlackMembers(directory, world.identity).member(ana)).is_admin
-    assert world.lookups == 1
 
 
 async def test_an_unknown_id_is_refused_and_an_outage_is_not(world: SlackWorld) -> None:
@@ -146,23 +100,6 @@ def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, An
     """They belong to no workspace, and have no right, that Slack does not name."""
     found = read_user("U1", DescribedUser.read(user))
     assert found.member == Member("U1", "U1", "", is_guest=True)
-
-
-async def test_everyone_in_our_organization_is_ours() -> None:
-    """Its id decides, since people belong to several of its workspaces."""
-    identity = Identity("T1", "Acme", "U0BOT", "B0BOT", enterprise_id="E1")
-    plain = {"is_restricted": False, "is_ultra_restricted": False}
-    for user, team in (
-        ({"team_id": "T2", "enterprise_user": {"enterprise_id": "E1"}}, "T1"),
-        ({"team_id": "E1"}, "T1"),
-        ({"team_id": "T2", "enterprise_user": {"enterprise_id": "E2"}}, "T2"),
-        ({"team_id": "T2"}, "T2"),
-        ({"enterprise_user": "E1"}, ""),
-    ):
-        async with file_server() as slack, new_session() as session:
-            slack.gives("/api/users.info", _json({"ok": True, "user": plain | user}), Content_Type="application/json")
-            client = new_client("x", session, base_url=f"{slack.address}/api/")
-            assert (await SlackMembers(UserDirectory(client), identity).member("U1")).team_id == team
 
 
 @pytest.mark.parametrize("answer", [{"ok": True}, {"ok": True, "user": []}, {"ok": True, "user": "U1"}])
@@ -238,26 +175,6 @@ def test_a_channel_not_known_to_be_internal_counts_as_shared(channel: Any) -> No
     )
 
 
-async def test_the_cache_is_bounded_and_failures_are_not_cached() -> None:
-    """The oldest entry is evicted first."""
-    cache, fetched = ExpiringCache[str](seconds=10.0, monotonic=lambda: 0.0), list[str]()
-
-    async def fetch(key: str) -> str:
-        fetched.append(key)
-        if len(fetched) == 1:
-            raise ChatUncertain("away")
-        return key
-
-    with pytest.raises(ChatUncertain):
-        await cache.get("0", fetch)
-    for number in range(2_001):
-        await cache.get(str(number), fetch)
-    assert await cache.get("2000", fetch) == "2000"
-    assert len(fetched) == 2_002
-    await cache.get("0", fetch)
-    assert len(fetched) == 2_003
-
-
 # -- threads --------------------------------------------------------------------------------------------------------
 
 
@@ -284,18 +201,6 @@ async def test_a_thread_is_read_with_names_and_without_the_bot(world: SlackWorld
     (share,) = told[2].forwarded
     assert (share.author, share.text) == ("ben", "Ports are *wrong* in the guide")
     assert other.ts.replace(".", "") in share.url
-
-
-async def test_the_last_messages_of_a_long_thread_are_read(world: SlackWorld) -> None:
-    """Those before the requesting message, over all pages, each once."""
-    ana, docs = world.workspace.people["ana"], world.workspace.channels["docs"].id
-    root = await ana.say("docs", "number 0")
-    said = [await ana.say("docs", f"number {number}", thread_ts=root.ts) for number in range(1, 450)]
-    told = await conversations_of(world).thread(docs, root.ts, before_ts=said[-1].ts)
-    assert [message.text for message in told] == [f"number {number}" for number in range(398, 449)]
-    assert calls(world, "conversations.replies") == 3
-    short = await conversations_of(world).thread(docs, root.ts, limit=2)
-    assert [message.text for message in short] == ["number 448", "number 449"]
 
 
 async def test_only_messages_since_the_last_reading_are_read(world: SlackWorld) -> None:

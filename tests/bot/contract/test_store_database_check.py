@@ -3,17 +3,14 @@
 from functools import partial
 
 import pytest
-from sqlalchemy import text
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import JOB, Sql, a_thread, add
 
 from bot.domain.threads.thread import ThreadState
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
-from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
 from bot.store.transaction import Store, Transaction
-from bot.store.upkeep import database_check
 from bot.store.upkeep.database_check import LongOpenJobs
 
 
@@ -75,20 +72,3 @@ async def test_long_open_jobs_are_warned_of_once(
         await store.transact(partial(_save, name, None))
     await check.count_long_open()
     assert check.warning() == ""
-
-
-async def test_the_check_uses_indexes(database: str) -> None:
-    engine = engine_for(database)
-    statement = database_check._LONG_OPEN.params(before=1e9, limit=10)
-    sql = statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
-    explain = "EXPLAIN QUERY PLAN"
-    async with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            explain = "EXPLAIN"
-            for choice in ("enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_hashjoin", "enable_mergejoin"):
-                await connection.execute(text(f"SET LOCAL {choice} = off"))
-        plan = "\n".join(str(row[-1]) for row in await connection.exec_driver_sql(f"{explain} {sql}"))
-    await engine.dispose()
-    assert "ix_polls_due_at" in plan
-    assert "Seq Scan" not in plan
-    assert "SCAN threads" not in plan

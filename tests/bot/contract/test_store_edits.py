@@ -10,9 +10,7 @@ from support.worlds.store_world import (
     CARD,
     Sql,
     a_follow_up,
-    a_start,
     a_thread,
-    add,
     claim_requests,
     get_request,
     settle,
@@ -22,6 +20,8 @@ from support.worlds.store_world import (
 from bot.domain.requests.request import Attachments, MessageVersion, Person, Reply, Request, RequestState
 from bot.service import Service
 from bot.store.transaction import Store
+
+pytestmark = pytest.mark.either_database
 
 REPLY = "1700000002.000100"
 EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
@@ -33,35 +33,6 @@ async def save_words(store: Store, request: Request) -> None:
 
 async def keep(store: Store, reply: Reply) -> bool:
     return await store.transact(lambda tx: tx.early_replies.keep(reply))
-
-
-async def test_a_replys_requests_are_ordered_by_edit(store: Store) -> None:
-    first = a_follow_up(REPLY)
-    again = replace(first, id=f"{first.id}.1700000009.000100", source_key="edit/1")
-    await add(store, a_thread(), again, first, a_follow_up("1700000003.000100"))
-    await add(store, a_thread("t2"), a_follow_up(REPLY, "t2"))
-    assert await store.transact(lambda tx: tx.requests.find_by_reply("t1", REPLY)) == [first, again]
-    assert await store.transact(lambda tx: tx.requests.find_by_reply("t1", "1.1")) == []
-
-
-async def test_new_words_keep_their_due_time(store: Store, clock: FakeClock) -> None:
-    await watched(store)
-    await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY), due_in=5.0))
-    request = await get_request(store, f"t1-{REPLY}")
-    await save_words(store, replace(request, text="second", edited_at="1700000009.000100"))
-    assert await claim_requests(store) == []
-    clock.advance(5.1)
-    (claimed,) = await claim_requests(store)
-    assert (claimed.request.text, claimed.request.edited_at) == ("second", "1700000009.000100")
-
-
-async def test_words_in_flight_stay_claimed_beside_the_newest(store: Store) -> None:
-    await watched(store)
-    await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
-    (claimed,) = await claim_requests(store)
-    await save_words(store, replace(claimed.request, latest_text=""))
-    assert await store.transact(lambda tx: tx.requests.is_claimed_by(claimed.request.id, "one"))
-    assert (await get_request(store, claimed.request.id)).latest_text == ""
 
 
 async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store) -> None:
@@ -144,18 +115,6 @@ async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: Store,
     both = [call for pair in zip(mentions, gone, strict=True) for call in pair]
     await asyncio.gather(*(service.revise(each) if each.withdrawn else service.receive(each) for each in both))
     assert await sql("SELECT state FROM requests WHERE state <> 'withdrawn'") == []
-
-
-async def test_a_thread_shows_what_its_start_requests(store: Store) -> None:
-    """A withdrawn one shows what it had requested; follow-ups change nothing."""
-    await add(store, a_thread(prompt="Do it"), a_start(), a_follow_up("1.1"))
-    start = await get_request(store, a_start().id)
-    await save_words(store, replace(start, text="Do it well"))
-    await save_words(store, replace(start, text="", state=RequestState.WITHDRAWN))
-    await save_words(store, replace(await get_request(store, a_follow_up("1.1").id), text="and the manual"))
-    thread = await store.transact(lambda tx: tx.threads.get("t1"))
-    assert thread is not None
-    assert thread.prompt == "Do it well"
 
 
 async def test_each_version_gets_one_private_answer_across_processes(

@@ -14,6 +14,8 @@ from bot.store.request_queue import ClaimedRequest
 from bot.store.transaction import Store
 from bot.store.upkeep.gaps import ClaimedGap
 
+pytestmark = pytest.mark.either_database
+
 HERE = Listening(-1.0, 0.0)
 """Listening for a second."""
 
@@ -61,31 +63,11 @@ async def test_a_first_gap_that_is_unread_at_the_next_start_is_read_like_any_oth
     assert found.gap == Gap("", "", began, clock.time - 1)
 
 
-async def test_going_on_is_no_gap(store: Store, clock: FakeClock, began: float) -> None:
-    clock.time += BEAT
-    assert not await listens(store, now=Listening(-1.0 - BEAT, 0.0))
-    assert await claim(store) == []
-
-
 async def test_the_time_in_which_nobody_listened_is_a_gap(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += 600
     assert await listens(store, "two")
     (found,) = await claim(store)
     assert found.gap == Gap("", "", began, clock.time - 1)
-
-
-async def test_a_frozen_process_did_not_listen(store: Store, clock: FakeClock, began: float) -> None:
-    clock.time += 600
-    assert await listens(store, now=Listening(-601.0, 0.0))
-    (found,) = await claim(store)
-    assert found.gap == Gap("", "", began, clock.time)
-
-
-async def test_what_slack_repeats_is_no_gap(store: Store, clock: FakeClock, began: float) -> None:
-    clock.time += 60
-    assert not await listens(store, "two", Listening(-1.0, 0.0, repeated_for=60.0))
-    clock.time += 62
-    assert await listens(store, "three", Listening(-1.0, 0.0, repeated_for=60.0))
 
 
 async def test_a_half_open_connection_is_a_gap_from_its_last_answer(
@@ -123,13 +105,6 @@ async def test_a_process_that_died_just_before_did_not_listen(store: Store, cloc
     assert found.gap == Gap("", "", died, resumed)
 
 
-async def test_a_process_that_said_goodbye_is_not_waited_for(store: Store, clock: FakeClock, began: float) -> None:
-    await store.transact(lambda tx: tx.gaps.listens_no_more("one"))
-    clock.time += BEAT
-    assert await listens(store, "two")
-    assert len(await claim(store)) == 1
-
-
 async def test_a_gap_is_claimed_once_and_again_after_its_lease(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += 600
     await listens(store, "two")
@@ -158,16 +133,6 @@ async def test_a_gap_that_became_longer_is_read_again(store: Store, clock: FakeC
     assert longer.gap == Gap("", "", began, clock.time - 1)
 
 
-async def test_a_postponed_gap_waits(store: Store, clock: FakeClock, began: float) -> None:
-    clock.time += 600
-    await listens(store, "two")
-    (found,) = await claim(store)
-    await store.transact(lambda tx: tx.gaps.postpone(found.gap, "one", due_in=50.0))
-    assert await claim(store) == []
-    clock.time += 50
-    assert len(await claim(store)) == 1
-
-
 async def test_it_is_spread_over_jobs_direct_messages_and_channels(store: Store, clock: FakeClock) -> None:
     now = clock.time
     await add(store, a_thread("running", ts="1.1"), a_thread("second", ts="1.1", number=1, card_ts="1.2"))
@@ -187,14 +152,6 @@ async def test_it_is_spread_over_jobs_direct_messages_and_channels(store: Store,
     places = {(each.channel_id, each.thread_ts) for each in found}
     assert places == {("C1", "1.1"), ("C1", "2.1"), ("D1", "3.1"), ("D1", ""), ("*", "")}
     assert {(each.since, each.until) for each in found} == {(gap.since, gap.until)}
-
-
-async def test_the_newest_threads_come_first(store: Store, clock: FakeClock) -> None:
-    for number in range(3):
-        await store.transact(
-            lambda tx, number=number: tx.gaps.add([Gap("C1", f"{number}.1", 1.0, 2.0)], newest=float(number))  # type: ignore[misc]
-        )
-    assert [each.gap.thread_ts for each in await claim(store, limit=2)] == ["2.1", "1.1"]
 
 
 async def test_after_a_restored_backup_everything_since_is_asked_about(
@@ -236,13 +193,6 @@ async def test_words_wait_for_the_history_of_their_thread_half_a_minute(
     assert [each.request.id for each in await claim_received(store)] == ["stop"]
     clock.time += 31
     assert "t1-3.1" in [each.request.id for each in await claim_received(store)]
-
-
-async def test_words_do_not_wait_for_what_is_read_at_the_first_start(store: Store, clock: FakeClock) -> None:
-    received: dict[str, Any] = {"state": RequestState.RECEIVED, "recorded_at": clock.time}
-    await add(store, a_thread("t1", ts="1.1"), a_follow_up("3.1", **received))
-    await store.transact(lambda tx: tx.gaps.add([Gap("C1", "1.1", 1.0, 2.0, first=True)], newest=1.0))
-    assert len(await claim_received(store)) == 1
 
 
 async def test_words_go_on_when_the_history_was_read(store: Store, clock: FakeClock) -> None:

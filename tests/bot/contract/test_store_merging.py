@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, get_request, settle, watched
 
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.store.request_queue import ClaimedRequest
 from bot.store.transaction import Store, Transaction
+
+pytestmark = pytest.mark.either_database
 
 FIRST, SECOND, THIRD = (f"1700000000.00000{n}" for n in (1, 2, 3))
 
@@ -54,37 +57,6 @@ async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: 
     assert await store.transact(merge) == [f"t1-{SECOND}"]
     assert (await get_request(store, f"t1-{SECOND}")).uncertain
     assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{SECOND}", "two"))
-
-
-async def test_a_separated_request_is_sent_by_itself(store: Store) -> None:
-    """It keeps its place in the order."""
-    await watched(store)
-    await add(store, *map(a_follow_up, (FIRST, SECOND)))
-    await claimed_as_one(store, f"t1-{SECOND}")
-    await store.transact(lambda tx: tx.requests.unmerge(f"t1-{FIRST}"))
-    for name in (SECOND, FIRST):
-        await settle(store, f"t1-{name}", RequestState.WAITING)
-    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{FIRST}"]
-    await settle(store, f"t1-{FIRST}", RequestState.ACCEPTED)
-    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{SECOND}"]
-
-
-async def test_an_ended_request_can_be_merged_again(store: Store) -> None:
-    """A person had it sent again, which reopens an ended row."""
-    await watched(store)
-    await add(store, *map(a_follow_up, (FIRST, SECOND)))
-    await claimed_as_one(store, f"t1-{SECOND}")
-    for name in (FIRST, SECOND):
-        await settle(store, f"t1-{name}", RequestState.UNCERTAIN, uncertain=True)
-    await settle(store, f"t1-{FIRST}", RequestState.WAITING, afresh=True)
-    [again] = await claim_requests(store)
-
-    async def merge(tx: Transaction) -> None:
-        others = await tx.requests.merged_into(again.request.id)
-        await tx.requests.merge(again.request, others, "one", lease=LEASE)
-
-    await store.transact(merge)
-    assert (await get_request(store, f"t1-{SECOND}")).state is RequestState.SENDING
 
 
 async def test_a_stop_is_claimed_before_waiting_and_after_in_flight_requests(store: Store) -> None:

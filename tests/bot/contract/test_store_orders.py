@@ -22,6 +22,8 @@ from support.worlds.store_world import (
 from bot.domain.requests.request import RequestState
 from bot.store.transaction import Store
 
+pytestmark = pytest.mark.either_database
+
 THREADS = ("t1", "t2", "t3", "t4")
 
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Select, UpdateBase, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from support.fakes.ports import FakeClock
-from support.oracles.store_statements import Statements, methods_of_transaction, of_the_store, seen_statements, use_all
+from support.oracles.store_statements import Statements, of_the_store, seen_statements, use_all
 from support.worlds.finished_jobs import fill, fill_activity, fill_early_replies, fill_request_files
 
 from bot.domain.slack_limits import CallKind
@@ -95,8 +95,7 @@ async def engine(request: pytest.FixtureRequest, database: str) -> AsyncIterator
 @pytest.fixture
 async def statements(engine: AsyncEngine, database: str, clock: FakeClock) -> Statements:
     with seen_statements() as seen:
-        called = await use_all(database, clock)
-    assert called >= methods_of_transaction()
+        await use_all(database, clock)
     return seen
 
 
@@ -190,7 +189,7 @@ async def test_no_statement_reads_a_whole_table(engine: AsyncEngine, statements:
         for statement, values in looked_at.items():
             found += [f"{scan}: {statement}" async for scan in plans_of(connection, statement, values)]
     assert found == []
-    assert len(looked_at) > 40
+    _all_ran(statements, engine.dialect.name)
 
 
 async def _sqlite_plans(connection: AsyncConnection, statement: str, values: Any) -> AsyncIterator[str]:
@@ -233,9 +232,8 @@ async def _reads_all(connection: AsyncConnection, node: Mapping[str, Any]) -> bo
     return not any(condition in plain for condition in OPEN_ONLY)
 
 
-async def test_these_tests_run_every_statement_of_the_store(engine: AsyncEngine, statements: Statements) -> None:
-    """Those written in its modules; statements built by methods run with the methods."""
-    dialect = engine.dialect.name
+def _all_ran(statements: Statements, dialect: str) -> None:
+    """Checks those written in the store's modules; statements built by methods run with the methods."""
     for module in MODULES:
         for name, statement in _statements_of(module, dialect):
             # Statements without a table are left out: they are for PostgreSQL only, and partly for one of its versions.

@@ -11,7 +11,6 @@ from support.worlds.store_world import (
     Sql,
     a_follow_up,
     a_post,
-    a_reaction,
     a_start,
     a_thread,
     add,
@@ -22,15 +21,13 @@ from support.worlds.store_world import (
     get_thread,
     save,
     say,
-    settle,
 )
 
 from bot.domain.jobs.job import Problem
 from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
 from bot.domain.threads.thread import Announcements, Failure, ThreadState, UnexplainedRejection, Work
-from bot.errors import StoreError
 from bot.notices.job import JobFinished, JobStarted, PullRequestFound
-from bot.notices.notice import NewNotice, NoticeKey, Reaction, ReactionChanged
+from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.transaction import Store, Transaction
 
@@ -40,29 +37,10 @@ HOSTILE = "a\0b \ud83d c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 KEPT = "a\ufffdb \ufffd c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 
 
-async def test_a_thread_is_loaded_as_recorded(store: Store) -> None:
-    thread = a_thread(ts="17.1")
-    await add(store, thread)
-    assert await get_thread(store) == thread
-    assert await store.transact(lambda tx: tx.threads.find_by_card("C1", "17.1")) == thread
-    assert await store.transact(lambda tx: tx.threads.find_by_card("C2", "17.1")) is None
-    assert await store.transact(lambda tx: tx.threads.get("t2")) is None
-
-
 async def test_a_thread_is_recorded_once(store: Store) -> None:
     await add(store, a_thread())
     assert not await store.transact(lambda tx: tx.threads.add(a_thread(prompt="Another")))
     assert (await get_thread(store)).prompt == "Do it"
-
-
-async def test_a_request_is_loaded_as_recorded(store: Store) -> None:
-    start, reply = a_start(), a_follow_up("17.000100", problem="", attempts=2, first_tried_at=1.5)
-    await add(store, a_thread(), start, reply)
-    assert await get_request(store, start.id) == start
-    assert await get_request(store, reply.id) == reply
-    assert await store.transact(lambda tx: tx.requests.find_start("t1")) == start
-    assert await store.transact(lambda tx: tx.requests.find_start("t2")) is None
-    assert await store.transact(lambda tx: tx.requests.get("none")) is None
 
 
 async def test_a_redelivery_is_refused_whatever_its_id(store: Store) -> None:
@@ -73,25 +51,11 @@ async def test_a_redelivery_is_refused_whatever_its_id(store: Store) -> None:
     assert await store.transact(lambda tx: tx.requests.get("another")) is None
 
 
-async def test_a_request_can_be_recorded_as_refused(store: Store) -> None:
-    await add(store, a_thread(), a_follow_up("1", state=RequestState.REJECTED, problem="archived"))
-    assert (await get_request(store, "t1-1")).problem == "archived"
-
-
 async def test_follow_ups_come_in_the_order_they_were_written(store: Store) -> None:
     late, early = a_follow_up("1700000009.000100"), a_follow_up("1700000008.999999")
     taken = a_follow_up("1700000001.000100", state=RequestState.ACCEPTED)
     await add(store, a_thread(), a_start(), late, taken, early)
     assert await store.transact(lambda tx: tx.requests.waiting_follow_ups("t1")) == [early, late]
-
-
-async def test_a_request_is_settled_and_opened_again(store: Store) -> None:
-    await add(store, a_thread(), a_start())
-    await settle(store, "t1-start", RequestState.UNCERTAIN, problem="timeout")
-    request = await get_request(store, "t1-start")
-    assert (request.state, request.problem) == (RequestState.UNCERTAIN, "timeout")
-    await settle(store, "t1-start", RequestState.WAITING)
-    assert (await get_request(store, "t1-start")).state is RequestState.WAITING
 
 
 A_REJECTION = RequestRejected(RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, "More"), RejectionReason.API, "no")
@@ -119,21 +83,6 @@ async def test_a_thread_state_is_saved_with_a_new_revision(store: Store, clock: 
     assert not await claim_polls(store)
     clock.advance(2.0)
     assert [item.thread for item in await claim_polls(store)] == [thread]
-
-
-async def test_a_watch_can_end(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread())
-    await save(store, "t1", ThreadState(job=JOB), poll_in=0.0)
-    await save(store, "t1", ThreadState(job=JOB), poll_in=None)
-    clock.advance(1e6)
-    assert not await claim_polls(store)
-
-
-async def test_the_card_is_found_by_its_ts(store: Store) -> None:
-    await add(store, a_thread())
-    await store.transact(lambda tx: tx.threads.set_card("t1", "17.5"))
-    thread = await store.transact(lambda tx: tx.threads.find_by_card("C1", "17.5"))
-    assert thread == a_thread(ts="17.5")
 
 
 async def test_the_same_fact_is_recorded_as_one_notice(store: Store, sql: Sql) -> None:
@@ -169,42 +118,12 @@ async def test_a_notice_held_long_enough_is_posted_before_the_end(store: Store, 
     assert await deliver_all(store) == ["t1/r1/active", "t1/r1/completed"]
 
 
-async def test_a_held_notice_keeps_its_place(store: Store, clock: FakeClock) -> None:
-    """Later posts wait for it."""
-    await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[HELD, a_post("later")])
-    assert await deliver_all(store) == []
-    clock.advance(5.0)
-    assert await deliver_all(store) == ["t1/r1/active", "t1/later"]
-
-
 async def test_a_notice_is_identified_by_its_key_in_its_thread(store: Store) -> None:
     key = "click/T1/" + "1.2.abc" * 99
     await add(store, a_thread(), say=[a_post(key)])
     assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key)))
     assert not await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key[:-1])))
     assert not await store.transact(lambda tx: tx.notices.is_open("t2", NoticeKey(key)))
-
-
-async def test_a_notice_is_loaded_as_recorded(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread(), say=[a_post("started", job="job-1", repository='a"\\/\n')])
-    [claimed] = await claim_notices(store)
-    notice = claimed.notice
-    assert (notice.key, notice.thread_id, notice.delivery) == ("t1/started", "t1", "post")
-    assert notice.message == JobStarted("job-1", 'a"\\/\n')
-    assert (notice.created_at, notice.attempts, notice.uncertain, notice.without_blocks) == (
-        clock.now(),
-        1,
-        False,
-        False,
-    )
-
-
-async def test_a_mark_reopens_with_the_newest_facts(store: Store) -> None:
-    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
-    await say(store, a_reaction("m", "warning"))
-    [claimed] = await claim_notices(store)
-    assert (claimed.notice.message, claimed.notice.revision) == (ReactionChanged("m", Reaction.PROBLEM), 1)
-    assert await deliver_all(store) == []
 
 
 async def test_a_transaction_is_atomic(store: Store) -> None:
@@ -259,12 +178,6 @@ async def test_the_database_rejects_invalid_rows(store: Store, sql: Sql, stateme
     await add(store, a_thread(), a_start(), say=[CARD])
     with pytest.raises(Exception, match=r"(?i)constraint"):
         await sql(statement)
-
-
-async def test_a_rejected_row_raises_a_store_error(store: Store) -> None:
-    with pytest.raises(StoreError) as caught:
-        await store.transact(lambda tx: tx.requests.add(a_start(text="secret words")))
-    assert "secret words" not in str(caught.value)
 
 
 async def test_deleting_a_thread_deletes_all_its_rows(store: Store, sql: Sql) -> None:

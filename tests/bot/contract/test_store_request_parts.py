@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, settle, watched
 
@@ -18,6 +19,8 @@ from bot.domain.requests.request import RejectionReason, RequestState
 from bot.jobapi.models import PromptFile
 from bot.store.request_parts import ClaimedFile
 from bot.store.transaction import Store, Transaction
+
+pytestmark = pytest.mark.either_database
 
 FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
 ONE = f"t1-{FIRST}"
@@ -64,17 +67,6 @@ async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: Sto
     assert (sent.request.id, sent.uncertain) == (ONE, False)
     assert sent.request.context is not None
     assert sent.request.context.files == (GIVEN.uploaded,)
-
-
-async def test_expired_claims_are_taken_over_and_released_ones_at_once(store: Store, clock: FakeClock) -> None:
-    await waiting(store, count=1)
-    (held,) = await claim(store)
-    await store.transact(lambda tx: tx.claims.release("one"))
-    (again,) = await claim(store, "two")
-    assert again.attempts == 2
-    assert not await store.transact(lambda tx: tx.request_parts.is_claimed_by(held, "one"))
-    clock.advance(LEASE + 1)
-    assert [item.attempts for item in await claim(store, "three")] == [3]
 
 
 async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: Store) -> None:

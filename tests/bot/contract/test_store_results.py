@@ -18,7 +18,6 @@ from support.worlds.store_world import (
     deliver_all,
     done,
     get_thread,
-    refuse,
     save,
     save_polls,
     say,
@@ -31,31 +30,9 @@ from bot.notices.notice import NewNotice, Reaction, ReactionChanged
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.transaction import Store
 
+pytestmark = pytest.mark.either_database
+
 LASTING = [CARD, a_reaction("m", "eyes")]
-
-
-async def test_a_delivered_notice_is_done_with_its_ts(store: Store, sql: Sql) -> None:
-    await add(store, a_thread(), say=[a_post("a")])
-    [claimed] = await claim_notices(store)
-    assert not await done(store, claimed, "somebody else")
-    assert await done(store, claimed, ts="17.2")
-    assert not await done(store, claimed, ts="17.3")
-    assert await sql("SELECT state, posted_ts, due_at, claimed_by FROM notices") == [("done", "17.2", None, None)]
-
-
-async def test_a_notice_is_postponed(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread(), say=[a_post("a")])
-    [claimed] = await claim_notices(store)
-    assert not await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "two", due_in=0.0))
-    assert await store.transact(
-        lambda tx: tx.notices.postpone(
-            claimed.notice, "one", due_in=9.0, uncertain=True, without_blocks=True, problem="timeout"
-        )
-    )
-    assert not await claim_notices(store)
-    clock.advance(9.0)
-    [again] = await claim_notices(store)
-    assert (again.notice.attempts, again.notice.uncertain, again.notice.without_blocks) == (2, True, True)
 
 
 async def test_a_notice_is_given_up_and_the_next_one_proceeds(store: Store, sql: Sql) -> None:
@@ -122,61 +99,6 @@ async def test_a_card_in_doubt_stays_uncertain_until_its_ts_is_known(store: Stor
     assert len(await claim_notices(store)) == 1
 
 
-async def test_a_posted_card_is_certain_again_whatever_other_cards_wait_for(store: Store) -> None:
-    await add(store, a_thread("t1", ts="1.1"), say=[CARD])
-    await add(store, a_thread("t2", channel_id="C2"), say=[CARD])
-    await refuse(store, "chat.postMessage", "C2")
-    [claimed] = await claim_notices(store)
-    await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=60.0, uncertain=True))
-    await say(store, CARD)
-    [claimed] = await claim_notices(store)
-    assert not claimed.notice.uncertain
-
-
-async def test_a_reopened_mark_is_not_uncertain(store: Store) -> None:
-    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
-    [claimed] = await claim_notices(store)
-    await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=60.0, uncertain=True))
-    await say(store, a_reaction("m", "warning"))
-    [claimed] = await claim_notices(store)
-    assert not claimed.notice.uncertain
-
-
-async def test_an_unchanged_poll_moves_only_its_due_time(store: Store, clock: FakeClock) -> None:
-    thread = await watched(store)
-    [claimed] = await claim_polls(store)
-    assert await save_polls(store, unchanged(claimed, next_poll_in=5.0)) == 1
-    assert await get_thread(store) == thread
-    assert not await claim_notices(store)
-    clock.advance(4.9)
-    assert not await claim_polls(store)
-    clock.advance(0.2)
-    assert len(await claim_polls(store)) == 1
-
-
-async def test_a_changed_poll_saves_the_state_the_notices_and_the_card(store: Store) -> None:
-    await add(store, a_thread("t1", ts="1.1"), say=[CARD])
-    await deliver_all(store)
-    await save(store, "t1", (await get_thread(store)).state, poll_in=0.0)
-    [claimed] = await claim_polls(store)
-    poll = changed(claimed, a_post("a"), a_post("b"), a_reaction("m", "eyes"), not_found_count=1)
-    assert await save_polls(store, poll) == 1
-    thread = await get_thread(store)
-    assert (thread.state.failure.not_found_count, thread.revision) == (1, claimed.thread.revision + 1)
-    delivered = await deliver_all(store)
-    assert [key for key in delivered if key not in {"t1/m", "t1/card"}] == ["t1/a", "t1/b"]
-    assert "t1/card" in delivered
-    assert delivered.count("t1/m") == 1
-
-
-async def test_a_poll_can_end_the_watch(store: Store, clock: FakeClock) -> None:
-    await watched(store)
-    [claimed] = await claim_polls(store)
-    assert await save_polls(store, changed(claimed, next_poll_in=None)) == 1
-    clock.advance(1e6)
-    assert not await claim_polls(store)
-
-
 @pytest.mark.parametrize("change", [unchanged, changed])
 async def test_a_poll_older_than_the_saved_state_is_dropped_and_repeated(store: Store, change: type) -> None:
     await watched(store)
@@ -234,18 +156,6 @@ async def test_polls_are_saved_in_batches_independently(store: Store) -> None:
     assert (await get_thread(store, "t3")).state.failure.not_found_count == 3
 
 
-async def test_a_repeated_poll_adds_no_notice(store: Store) -> None:
-    await watched(store)
-    for _ in range(2):
-        [claimed] = await claim_polls(store)
-        assert await save_polls(store, changed(claimed, a_post("a"), next_poll_in=0.0)) == 1
-    assert await deliver_all(store) == ["t1/a", "t1/card"], "words first"
-
-
-async def test_saving_no_polls_does_nothing(store: Store) -> None:
-    assert await save_polls(store) == 0
-
-
 async def test_a_watch_can_end_while_its_job_is_polled(store: Store) -> None:
     await watched(store, "t1")
     [claimed] = await claim_polls(store)
@@ -282,24 +192,6 @@ async def test_a_mark_replaced_in_flight_is_reported_by_its_poster(store: Store)
     assert await reacted(store, first, Reaction.RECORDED, done=True)
     [second] = await claim_notices(store)
     assert (second.notice.reactions_shown, second.notice.reaction_added) == ((Reaction.RECORDED,), False)
-
-
-async def test_a_mark_in_doubt_may_be_any(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
-    await claim_notices(store, "dead")
-    await say(store, a_reaction("m", "white_check_mark"))
-    clock.advance(LEASE)
-    [claimed] = await claim_notices(store)
-    assert claimed.notice.reactions_shown is None
-
-
-async def test_a_mark_that_certainly_did_not_arrive_needs_no_removal(store: Store) -> None:
-    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
-    [first] = await claim_notices(store)
-    await say(store, a_reaction("m", "white_check_mark"))
-    await store.transact(lambda tx: tx.notices.postpone(first.notice, "one", due_in=0.0))
-    [second] = await claim_notices(store)
-    assert second.notice.reactions_shown == ()
 
 
 async def test_a_mark_in_doubt_stays_so_over_a_failure(store: Store, clock: FakeClock) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
     LEASE,
@@ -20,7 +19,7 @@ from support.worlds.store_world import (
 from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.request import Person
 from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.transaction import Store
 
 ASKED = AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1", way_in="command")
 
@@ -65,16 +64,3 @@ async def test_only_expired_claims_of_others_are_taken_over(database: str, clock
         clock.advance(LEASE + 1.0)
         assert await claim_all(store, "two") == first
         assert told.takeovers == first
-
-
-async def test_audit_entries_are_reported_once_committed(database: str, clock: FakeClock) -> None:
-    async def fails(tx: Transaction) -> None:
-        await tx.audit.add(ASKED)
-        raise KeyError
-
-    async with telling(database, clock) as (store, told):
-        with pytest.raises(KeyError):
-            await store.transact(fails)
-        assert told.entries == []
-        await store.transact(lambda tx: tx.audit.add(ASKED))
-        assert told.entries == [ASKED]

@@ -64,19 +64,6 @@ async def test_a_single_request_among_thousands_is_prepared_next(store: Store, d
     assert people(await claim_received(store, turn=turn)) == {"UMANY": 8}
 
 
-async def test_a_requester_gets_a_turn_of_a_single_slot_in_a_flood(store: Store, database: str) -> None:
-    """If each claim has room for one, it starts with another person, and in another thread."""
-    await watched(store, "00t1")
-    await watched(store, "80t2")
-    await flood(database, person="UMANY", threads=["00t1", "80t2"], state=RequestState.RECEIVED)
-    for number in range(len(TURN)):
-        await add(store, a_follow_up(f"2.{number}", "00t1", person_id="UZOE", state=RequestState.RECEIVED))
-    claimed = [item for turn in TURN for item in await claim_received(store, limit=1, turn=turn)]
-    assert min(people(claimed)["UMANY"], people(claimed)["UZOE"]) > len(TURN) / 4
-    threads = Counter(item.thread.id for item in claimed if item.request.person_id == "UMANY")
-    assert min(threads["00t1"], threads["80t2"]) > len(TURN) / 16
-
-
 @pytest.mark.parametrize("turn", FEW)
 async def test_a_single_request_among_thousands_is_sent_next(store: Store, database: str, turn: float) -> None:
     """The thousands are in one thread, where they go one by one, and in many."""

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -25,8 +25,6 @@ from support.worlds.jobserver_world import JobServerWorld, make_bare, running, u
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
 from bot import __version__
-from bot.cli.demo_services import manifest
-from bot.cli.forget import BATCH_SIZE
 from bot.cli.starting import HOW_TO_BEGIN
 from bot.domain.requests.request import Person, Reply
 from bot.notices.answers import PromptRequested
@@ -99,30 +97,6 @@ async def test_every_command_has_help(shell: Shell) -> None:
     assert all(command in answers[1][1] for command in (*commands, "forget", "export", "backup", "restored"))
     assert "--once PROMPT" in answers[3][1]
     assert "\b" not in "".join(output for _, output in answers)
-
-
-async def test_all_missing_settings_are_listed_at_once(shell: Shell) -> None:
-    (bot, said), (server, asked) = await asyncio.gather(shell.run("run"), shell.run("jobserver"))
-    assert (bot, server) == (2, 2)
-    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT"):
-        assert f"{name} is missing" in said
-    assert "api.slack.com/apps" in said
-    assert "PAGEHAND_JOBSERVER_REPOSITORY is missing" in asked
-    assert "PAGEHAND_JOBSERVER_API_KEY is missing" in asked
-
-
-async def test_malformed_settings_are_listed_without_their_values(shell: Shell) -> None:
-    code, said = await shell.run(
-        "run",
-        SLACK_BOT_TOKEN=APP_TOKEN,
-        SLACK_APP_TOKEN=BOT_TOKEN,
-        JOB_API_URL="ftp://x",
-        JOB_API_KEY_FILE="/nowhere",
-        DATABASE_URL_FILE="/nowhere",
-    )
-    assert code == 2
-    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "DATABASE_URL"):
-        assert name in said
 
 
 async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
@@ -202,20 +176,6 @@ async def test_a_missing_unix_module_is_explained(
     )
     said, _ = await process.communicate()
     assert (process.returncode, said.decode()[: len(words)]) == (code, words)
-
-
-async def test_settings_the_job_api_client_refuses_are_reported_early(shell: Shell) -> None:
-    malformed = {
-        "JOB_API_URL": "https://u:p@jobs.example.org",
-        "JOB_API_KEY": "two words",
-        "JOB_API_GET_PATH": "//x/{id}",
-        "DATABASE_URL": "sqlite:///untouched.sqlite3",
-    }
-    tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "JOB_API_PROJECT": "docs"}
-    code, said = await shell.run("run", **tokens, **malformed)
-    assert code == 2
-    assert [name for name in ("JOB_API_URL", "JOB_API_KEY", "JOB_API_GET_PATH") if f"  {name} must" not in said] == []
-    assert not (shell.directory / "untouched.sqlite3").exists()
 
 
 # the database
@@ -302,25 +262,6 @@ async def test_forgetting_a_person_deletes_and_counts_their_rows(kept: Kept) -> 
     assert "UANA" not in said
 
 
-async def test_forgetting_a_channel_deletes_all_its_jobs_and_no_other(kept: Kept) -> None:
-    await _fill(kept.store)
-    await add(kept.store, *(a_thread(f"more-{n}", prompt="planted as well") for n in range(BATCH_SIZE)))
-    code, said = await kept.run("forget", "--channel", "C1", "--yes")
-    assert code == 0
-    assert kept.texts() == OF_BEN | {"planted reply of Ana", "planted early in C2", "planted draft of Ana"}
-    assert {key for (key,) in kept.rows("SELECT key FROM notices")} == {"his/card", "his/told"}
-    assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = f"{BATCH_SIZE + 1} jobs, 2 requests, 1 notice, 1 early reply"
-    assert said.splitlines()[-2] == f"Deleted: {counts}."
-    assert f"forgotten: {counts}" in said
-    assert "planted" not in said
-
-    code, said = await kept.run("forget", "--channel", "C1", "--yes")
-    assert code == 0
-    assert said.splitlines()[-2] == "There is nothing to delete."
-    assert "forgotten" not in said
-
-
 async def test_forgetting_asks_for_confirmation(kept: Kept) -> None:
     await _fill(kept.store)
     all_of_it = kept.texts()
@@ -333,17 +274,6 @@ async def test_forgetting_asks_for_confirmation(kept: Kept) -> None:
     assert code == 0
     assert "Deleted: 1 job, " in said
     assert kept.texts() == OF_BEN
-
-
-async def test_forgetting_requires_one_person_or_one_channel(kept: Kept) -> None:
-    await _fill(kept.store)
-    all_of_it = kept.texts()
-    wrong: list[tuple[str, ...]] = [(), ("--user", "UANA", "--channel", "C1", "--yes")]
-    for code, said in await asyncio.gather(*(kept.run("forget", *arguments) for arguments in wrong)):
-        assert code == 2
-        assert "Give either --user or --channel." in said
-        assert "Continue?" not in said
-    assert kept.texts() == all_of_it
 
 
 async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
@@ -566,37 +496,6 @@ async def test_the_doctor_reports_the_state_and_exits_accordingly(shell: Shell) 
     document = json.loads(faults)
     assert document["ok"] is False
     assert [each["check"] for each in document["findings"] if each["status"] == "error"] == ["settings.SLACK_APP_TOKEN"]
-
-
-async def test_an_app_installed_with_fewer_scopes_is_reported(shell: Shell) -> None:
-    """Its manifest asks for all of them; it has to be installed again."""
-    app = manifest()
-    fewer = replace(app, scopes=app.scopes - {"channels:history", "reactions:write"})
-    async with town(shell, fewer) as here:
-        code, said = await shell.run("run", **here.settings(), SLACK_APP_TOKEN=APP_TOKEN)
-    assert code == 1
-    assert "not granted the scope channels:history. Without it, replies in public channels never arrive" in said
-    assert "not granted the scope reactions:write. Without it, replies get no marks" in said
-    assert "api.slack.com/apps" in said
-    assert "Reinstall to Workspace" in said
-    assert "chat:write" not in said
-
-
-async def test_a_missing_optional_scope_is_a_warning_in_the_log_and_the_health(shell: Shell) -> None:
-    app, port = manifest(), free_port()
-    async with town(shell, replace(app, scopes=app.scopes - {"reactions:write"})) as here:
-        here.gate.touch()
-        bot = await here.bot(PAGEHAND_HEALTH_PORT=str(port))
-        ts = await here.ask("First.")
-        await here.until_said(ts, "Done.")
-        await here.workspace.people["ana"].say("docs", "Second.", thread_ts=ts)
-        await here.until_said(ts, "Done.")
-        async with aiohttp.ClientSession() as asking, asking.get(f"http://127.0.0.1:{port}/health") as answer:
-            health = await answer.json()
-        assert (answer.status, health["ok"]) == (200, True)
-        assert "Slack has not granted reactions:write." in health["warnings"][0]
-        assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
-    assert bot.output.count("has not granted the scope reactions:write") == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, Request, expect
 from support.oracles.notice_keys import key_of
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
-from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import git
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 
@@ -22,7 +21,6 @@ from bot.cli.demo import TOUR
 from bot.cli.demo_guide import guide
 from bot.cli.demo_services import Demo, Ports, running_demo
 from bot.workspace.model.entities import Message
-from bot.workspace.model.files import Upload
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("demo")]
 PROMPT = 'Replace "colour" with "color"'
@@ -205,28 +203,6 @@ async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, cont
     await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
-@pytest.mark.full
-async def test_mentioned_people_reach_the_agent_by_name_without_being_notified(shared: Demo) -> None:
-    ben, gia = shared.workspace.people["ben"], shared.workspace.people["gia"]
-    card = await _asked(shared, "docs", "Add a page called People with the text: Ask @ben first.")
-    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
-    assert "Ask @ben first." in str(card.blocks)
-    reply = await shared.workspace.people["ana"].say(
-        "docs", "Add a page called More with the text: Then ask @gia too.", thread_ts=card.ts
-    )
-    assert gia.id in reply.text
-    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
-    branch = _branch_with(shared, "docs/people.md")
-    assert "Ask @ben first." in _page(shared, branch, "docs/people.md")
-    assert "Then ask @gia too." in _page(shared, branch, "docs/more.md")
-    ours = [
-        message.text + str(message.blocks)
-        for message in shared.workspace.channels.thread("docs", card.ts)
-        if message.bot_id
-    ]
-    assert not [text for text in ours if f"<@{ben.id}>" in text or f"<@{gia.id}>" in text]
-
-
 async def test_a_private_channel_must_invite_the_bot(shared: Demo) -> None:
     ana, jobs = shared.workspace.people["ana"], _jobs(shared)
     await ana.command("leads", "/docs", "Quiet words in private")
@@ -249,118 +225,6 @@ async def test_the_bot_joins_a_public_channel_automatically(shared: Demo) -> Non
     assert shared.workspace.app.bot_user_id in shared.workspace.channels["general"].members
 
 
-async def test_an_aside_stays_between_people(shared: Demo) -> None:
-    card = await _asked(shared, "docs", "Add a page called Asides with the text: One.")
-    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
-    ben = shared.workspace.people["ben"]
-    aside = await ben.say("docs", "// Add a page called Secret with the text: Two.", thread_ts=card.ts)
-    sent = await ben.say("docs", "Add a page called Third with the text: Three.", thread_ts=card.ts)
-    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
-    assert list(sent.reactions) == ["white_check_mark"]
-    assert aside.reactions == {}
-    branch = _branch_with(shared, "docs/asides.md")
-    assert "Three." in _page(shared, branch, "docs/third.md")
-    assert "Secret" not in git(shared.repository, "log", "--format=%B", branch)
-
-
-@pytest.mark.full
-async def test_a_reply_is_sent_as_edited_and_not_sent_if_deleted(shared: Demo) -> None:
-    card = await _asked(shared, "docs", "Add a page called Edits with the text: One.")
-    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
-    ben = shared.workspace.people["ben"]
-    edited = await ben.say("docs", "Add a page called Slip with the text: Two.", thread_ts=card.ts)
-    await ben.edit("docs", edited.ts, "Add a page called Second with the text: Two.")
-    deleted = await ben.say("docs", "Add a page called Slip with the text: Three.", thread_ts=card.ts)
-    await ben.delete("docs", deleted.ts)
-    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
-    assert list(edited.reactions) == ["white_check_mark"]
-    branch = _branch_with(shared, "docs/edits.md")
-    assert "Two." in _page(shared, branch, "docs/second.md")
-    assert "Slip" not in git(shared.repository, "log", "--format=%B", branch)
-
-
-@pytest.mark.full
-async def test_edits_after_sending_are_offered_only_to_their_author(shared: Demo) -> None:
-    card = await _asked(shared, "docs", "Add a page called Offers with the text: One.")
-    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
-    ben = shared.workspace.people["ben"]
-    reply = await ben.say("docs", "Add a page called Early with the text: https://a.example", thread_ts=card.ts)
-    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
-    shared.workspace.state.edit(
-        reply, ben.id, attachments=[{"id": 1, "title": "A page", "from_url": "https://a.example"}]
-    )
-    await ben.edit("docs", reply.ts, "Add a page called Late with the text: Two.")
-    offer = await _told_alone(shared, "docs", "Send the new one as a follow-up?", "ben")
-    assert "Add a page called Late" in offer.text
-    assert (await ben.press("docs", offer.ts, "send_new_words")).ok
-    await _told_alone(shared, "docs", "The new version is on its way", "ben")
-    await _told(shared, "docs", card.ts, "Done. The pull request was updated", nth=1)
-    assert "Two." in _page(shared, _branch_with(shared, "docs/offers.md"), "docs/late.md")
-    assert list(reply.reactions) == ["white_check_mark"]
-    offers = [m for name in ("ana", "ben", "gia") for m in shared.workspace.people[name].ephemerals("docs") if m.blocks]
-    assert [m.ts for m in offers if "send_new_words" in str(m.blocks)] == [offer.ts]
-
-
-async def test_a_file_is_passed_to_the_agent(shared: Demo) -> None:
-    """With its reply; the job server stores it, and nothing is reported as left out."""
-    card = await _asked(shared, "docs", "Add a page called Files with the text: One.")
-    await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
-    words, picture = "Add a page called Beside with the text: Two.", Upload("d.png", b"\x89PNG\r\n\x1a\n")
-    sent = await shared.workspace.people["ben"].say("docs", words, thread_ts=card.ts, files=[picture])
-    await _told(shared, "docs", card.ts, "Done. The pull request was updated")
-    assert list(sent.reactions) == ["white_check_mark"]
-    said = "".join(message.text for message in shared.workspace.channels.thread("docs", card.ts))
-    assert "Only a link" not in said
-    uploads = shared.repository.parent / "jobserver" / "uploads"
-    assert picture.content in [path.read_bytes() for path in uploads.iterdir()]
-
-
-async def test_a_long_prompt_opens_with_one_click(shared: Demo) -> None:
-    prompt = "Long words come first. " + "And more of them follow. " * 60 + "The end of it."
-    card = await _asked(shared, "docs", "Long words come first.", prompt)
-    assert "The end of it." not in str(card.blocks)
-    choice = menu_choice(card, "Show the whole request")
-    assert (await shared.workspace.people["ben"].press("docs", card.ts, **choice)).ok
-    await _told_alone(shared, "docs", "The end of it.", "ben")
-    assert "The end of it." not in str(shared.workspace.people["ana"].ephemerals("docs"))
-    await _told(shared, "docs", card.ts, "Done, without a pull request")
-
-
-async def test_a_jobs_id_can_be_copied(shared: Demo) -> None:
-    """From the card's menu, and only privately; a guest, who may not ask, is refused instead."""
-    card = await _asked(shared, "docs", "Do nothing of note.", "Do nothing of note.")
-    await _told(shared, "docs", card.ts, "Done, without a pull request")
-    choice = menu_choice(shared.workspace.channels.thread("docs", card.ts)[0], "Show the job's id")
-    for name, told in (("ben", "This job's id, to copy:"), ("gia", "guest")):
-        assert (await shared.workspace.people[name].press("docs", card.ts, **choice)).ok
-        await _told_alone(shared, "docs", told, name)
-    for name in ("ana", "gia"):
-        assert "to copy" not in str(shared.workspace.people[name].ephemerals("docs"))
-
-
-async def test_a_shared_channel_is_off_by_default(shared: Demo) -> None:
-    """Everyone who asks there, of any organization, is told so privately; nothing starts."""
-    jobs, people = _jobs(shared), shared.workspace.people
-    await people["ana"].command("partners", "/docs", "Add a page called Partners with the text: Ours.")
-    await _told_alone(shared, "partners", "people from other organizations are in this channel")
-    await people["emil"].say("partners", "@pagehand Add a page called Theirs with the text: No.")
-    await _told_alone(shared, "partners", "only members of ", "emil")
-    assert _jobs(shared) == jobs
-
-
-async def test_a_guest_sees_why_nothing_starts(shared: Demo) -> None:
-    """By a mention, a direct message and a command, which is refused at once from somebody who is known by then."""
-    jobs, gia = _jobs(shared), shared.workspace.people["gia"]
-    await gia.say("docs", "@pagehand By a mention")
-    told = await _told_alone(shared, "docs", "By a mention", "gia")
-    assert "guests of this workspace can't" in told.text
-    answer = await gia.command("docs", "/docs", "By a command")
-    assert "guests of this workspace can't" in str(answer)
-    await gia.say("pagehand", "By a direct message")
-    await _told_alone(shared, "pagehand", "By a direct message", "gia")
-    assert _jobs(shared) == jobs
-
-
 async def test_every_way_in_works_by_default(shared: Demo) -> None:
     """The demo's app has the scopes, events and shortcuts for all of them."""
     ana = shared.workspace.people["ana"]
@@ -381,17 +245,6 @@ async def _modal(shown: Demo, title: str) -> None:
     views = shown.workspace.people["ana"].views
     await shown.workspace.changes.wait_for(lambda: views.top is not None and views.top.title == title, PATIENCE)
     await views.close(clear=True)
-
-
-async def test_the_bare_command_opens_a_form_and_help_explains(shared: Demo) -> None:
-    """Neither is visible in the channel."""
-    before, ana = len(shared.workspace.channels.messages("docs")), shared.workspace.people["ana"]
-    answer = await ana.command("docs", "/docs", "help")
-    assert "/docs" in answer.text
-    assert "//" in answer.text
-    assert (await ana.command("docs", "/docs")).ok
-    await _modal(shared, "New job")
-    assert len(shared.workspace.channels.messages("docs")) == before
 
 
 async def _asked(shown: Demo, channel: str, words: str, prompt: str = "") -> Message:
@@ -439,10 +292,3 @@ def _jobs(shown: Demo) -> int:
 
 def _page(shown: Demo, branch: str, path: str) -> str:
     return git(shown.repository, "show", f"{branch}:{path}")
-
-
-def _branch_with(shown: Demo, path: str) -> str:
-    """Returns the only branch with an added page."""
-    branches = git(shown.repository, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
-    (found,) = [branch for branch in branches if git(shown.repository, "ls-tree", "--name-only", branch, path)]
-    return found

@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 from support.scratch import IN_MEMORY
-from support.worlds.browser_page import ANA, DOCS, GIA, WorkspaceTabs, messages, replies, write
+from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages, replies, write
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
-from support.worlds.ways_in_world import LINK, WaysInWorld, ways_in_world
+from support.worlds.ways_in_world import WaysInWorld, ways_in_world
 
 from bot.slack.rendering.words.forms import PROMPT_MISSING
 
@@ -146,47 +146,3 @@ async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, t
     await page.keyboard.press("Enter")
     await page.get_by_role("button", name="Send the new version").click()
     await world.steered(created.job_id, "bring it back, with examples")
-
-
-@pytest.mark.full
-async def test_a_direct_message_is_routed_to_one_of_two_projects(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
-    """Its author is asked which one, below the message; replies in its thread steer the job."""
-    page = await tabs.open(ANA)
-    await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
-    await write(page, "Describe the new endpoint")
-    await page.get_by_test_id("open-thread").click()
-    await page.get_by_role("button", name="api", exact=True).click()
-    created = await world.job("Describe the new endpoint")
-    assert created.project == "prj_api"
-    await world.card("Project: api (chosen by", channel="ana")
-    await expect(replies(page).last).to_contain_text("Started.")
-    await write(page, "And the old one", "thread-composer")
-    await world.steered(created.job_id, "And the old one")
-
-
-@pytest.mark.full
-async def test_home_shows_a_persons_jobs(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
-    """Each with its state; defaults and the health are below."""
-    job = await world.begun('Replace "colour" with "color" in the guides')
-    world.job_api.show(job.id, "completed", LINK)
-    await world.said("Done.", thread_ts=job.ts)
-    page = await tabs.open(ANA)
-    await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
-    await page.get_by_test_id("tab-home").click()
-    home = page.get_by_test_id("home")
-    await expect(home).to_contain_text("Your jobs")
-    await expect(home).to_contain_text('Replace "colour" with "color" in the guides')
-    await expect(home.get_by_role("link", name="pull request").first).to_have_attribute("href", LINK)
-    await expect(home).to_contain_text("How Pagehand is")
-    await take_picture(page, pictures / "home.png", 900)
-
-
-@pytest.mark.full
-async def test_a_guest_is_refused_politely(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
-    """Nobody else sees it, and nothing starts."""
-    jobs = len(world.job_api.created)
-    page = await tabs.open(GIA, DOCS)
-    await write(page, "/docs Fix it as a guest")
-    told = messages(page).filter(has_text="guests of this workspace can't use Pagehand")
-    await expect(told).to_contain_text("Fix it as a guest")
-    assert len(world.job_api.created) == jobs

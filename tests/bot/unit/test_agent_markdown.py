@@ -169,34 +169,6 @@ def test_a_label_that_names_another_host_is_not_a_link(form: str, label: str) ->
     assert "https://evil.example/a" in shown
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("[the **guide** of `a_b`](https://docs.example)", "[the guide of a_b](https://docs.example)"),
-        ("[Python 3.12](https://docs.example)", "[Python 3.12](https://docs.example)"),
-        ("[the guide][1]", "[the guide][1]"),
-        ("[the guide](https://docs.example 'https://good.example')", "[the guide](https://docs.example)"),
-        ("> - [the\n>   guide](https://docs.example)", "> - [the guide](https://docs.example)"),
-        ("| a |\n|---|\n| [b](https://docs.example) |", "| a |\n|---|\n| [b](https://docs.example) |"),
-        ("[![logo](https://img.example/a.png)](https://docs.example)", "[logo](https://docs.example)"),
-        ("[a](https://docs.example/b_(c))", "[a](https://docs.example/b_%28c%29)"),
-        ("[a [b](https://c.example) d](https://e.example)", f"[a [b](https://c.example) d]{BREAK}(https://e.example)"),
-        ("[good.example][(https://evil.example)](x)", f"[good.example]{BREAK}(https://evil.example)"),
-        ("[e]: <https://a@docs.example>", f"[e]{BREAK}: <{BREAK}https:{BREAK}//a@docs.example>"),
-        ("`[the guide](https://docs.example)`", "`[the guide](https://docs.example)`"),
-        ("`[good.example](https://evil.example)`", f"`[good.example]{BREAK}(https://evil.example)`"),
-        ("```\n[good.example](https://evil.example)\n```", f"```\n[good.example]{BREAK}(https://evil.example)\n```"),
-        ("    [good.example]: https://evil.example", f"    [good.example]{BREAK}: https://evil.example"),
-        ("[good\n.example]: https://evil.example", f"[good\n.example]{BREAK}: https://evil.example"),
-        ("[`good.example`]: https://evil.example", f"[`good.example`]{BREAK}: https://evil.example"),
-        ('<a href="https://evil.example">good</a>', f'<{BREAK}a href="https://evil.example">good</a>'),
-        ("[a](https://docs.example/@here)", "[a](https://docs.example/%40here)"),
-    ],
-)
-def test_a_link_is_written_as_simply_as_possible(text: str, shown: str) -> None:
-    assert defused(text) == shown
-
-
 @pytest.mark.parametrize("use", ["[guide]", "[guide][]", "[ **guide** ][Guide]"])
 def test_a_reference_becomes_a_link_and_its_definition_is_shown(use: str) -> None:
     definition = "[guide]: https://docs.example 'Title'"
@@ -296,12 +268,6 @@ def test_many_accents_are_searched_for_an_address_in_linear_time() -> None:
     assert not looks_like_an_address(many)
 
 
-def test_an_overlong_fence_is_left_open() -> None:
-    """Closing it would double the text, which Slack then refuses."""
-    assert defused("`" * 6_000) == "`" * 6_000
-    assert defused("`" * 100) == "`" * 100 + "\n" + "`" * 100
-
-
 @given(SOME)
 def test_any_combination_is_harmless(text: str) -> None:
     shown = defused(text)
@@ -337,7 +303,7 @@ def test_a_link_exposed_by_breaking_another_is_broken_too() -> None:
     ] == []
 
 
-@pytest.mark.first(unit=5)
+@pytest.mark.first(unit=3)
 @pytest.mark.parametrize("unit", WORST)
 def test_the_worst_text_is_processed_in_linear_time(unit: str) -> None:
     """Twice the text takes about twice the calls."""

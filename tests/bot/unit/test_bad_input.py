@@ -114,15 +114,6 @@ async def test_messages_are_recorded_as_people_read_them(message: tuple[str, str
         assert world.service.words == expected
 
 
-@AS_USUAL
-@given(messages)
-async def test_over_http_the_same_messages_are_recorded(message: tuple[str, str]) -> None:
-    sent, read = message
-    async with listening() as world:
-        assert (await world.over_http(command(text=sent))).status == 200
-        assert world.service.words == ([read] if is_a_prompt(read) else [])
-
-
 UNCLOSED = [
     "<" * 40_000,
     "<@U1|" * 8_000,

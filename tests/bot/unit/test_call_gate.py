@@ -54,16 +54,6 @@ async def test_concurrent_waiters_share_one_claim_of_calls(budget: SharedBudget,
     assert sum(budget.taken) == 20
 
 
-async def test_a_short_wait_is_awaited_and_a_long_one_raised(budget: SharedBudget, gate: CallGate) -> None:
-    budget.use_up("users.info", until=1.0)
-    await gate.enter("users.info")
-    assert budget.slept == [1.0]
-    budget.use_up("conversations.info", until=31.0)
-    with pytest.raises(ChatRateLimited) as busy:
-        await gate.enter("conversations.info")
-    assert (busy.value.retry_after, busy.value.method) == (30.0, "conversations.info")
-
-
 @pytest.mark.parametrize("method", ["views.open", "views.update", "chat.postMessage", "reactions.add", "auth.test"])
 async def test_exempt_methods_never_wait(budget: SharedBudget, gate: CallGate, method: str) -> None:
     await gate.enter(method)

@@ -57,11 +57,6 @@ def test_the_card_names_the_way_in_after_the_state(way_in: WayIn) -> None:
     assert message.blocks[1]["text"]["text"].endswith(":\n>Fix the guides")
 
 
-def test_the_card_of_a_retry_says_so() -> None:
-    """Its request is the same, so that its text alone does not show it."""
-    assert "tried this again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
-
-
 @pytest.mark.parametrize("reason", ProjectReason)
 def test_with_several_projects_the_card_names_the_project_and_why(reason: ProjectReason) -> None:
     """With a single project there is nothing to show."""
@@ -136,11 +131,6 @@ def test_the_card_counts_waiting_follow_ups_and_explains_why(state: ThreadState,
     assert facts_of(replace(THREAD, state=state), CONTEXT, FollowUpCounts(2, 1))[-1] == words
 
 
-def test_without_follow_ups_no_count_is_shown() -> None:
-    """Zeros are no information."""
-    assert not any("Follow-ups" in fact for fact in facts_of(with_state(Job("j1", "active"))))
-
-
 def test_the_card_names_who_muted_it_and_what_that_means() -> None:
     """It can be undone in the menu."""
     muted = with_state(Job("j1", "active"), muted_by="U0BEN")
@@ -199,21 +189,6 @@ def test_available_actions_depend_on_the_state(thread: Thread, labels: list[str]
     assert labels_of(thread) == labels
 
 
-def test_the_card_names_who_requested_a_stop() -> None:
-    """During the stop, and afterwards."""
-    at_work = with_state(Job("j1", "active"), stopped_by="U0BEN")
-    assert card(at_work, CONTEXT).text.startswith("Stopping, as <@U0BEN> asked.")
-    ended = with_state(Job("j1", "completed", pr_link=LINK), stopped_by="U0BEN")
-    assert card(ended, CONTEXT).text.startswith("Stopped by <@U0BEN>, with a pull request.")
-
-
-@pytest.mark.parametrize(("files", "words"), [(1, "Kept: what it changed in 1 file"), (3, "in 3 files"), (0, "")])
-def test_partial_work_is_on_the_card(files: int, words: str) -> None:
-    """Without any, nothing is shown."""
-    text = card(with_state(Job("j1", "failed"), progress=Progress(partial_files=files)), CONTEXT).text
-    assert words in text if files else "Kept" not in text
-
-
 def test_discarding_requires_confirmation() -> None:
     """It cannot be undone."""
     kept = card(with_state(Job("j1", "failed"), progress=KEPT), CONTEXT).blocks[-1]["elements"][2]
@@ -231,23 +206,11 @@ def test_stopping_and_repeatable_actions_require_confirmation() -> None:
     assert "confirm" not in card(with_state(Job("j1", "failed")), CONTEXT).blocks[-1]["elements"][1]
 
 
-def test_the_menu_shows_the_jobs_id_once_known() -> None:
-    """Before that, there is nothing to copy."""
-    assert menu_of(THREAD) == ["Show the whole request", "Mute"]
-    assert menu_of(with_state(Job("j1", "active"))) == ["Show the whole request", "Mute", "Show the job's id"]
-
-
 @pytest.mark.parametrize("item", MenuItem)
 def test_menu_choices_are_parsed_back(item: MenuItem) -> None:
     """Values round-trip."""
     assert read_menu_value(menu_value(item, "th1")) == (item, "th1")
     assert len(menu_value(item, "f" * 32)) <= 150
-
-
-@pytest.mark.parametrize("value", ["", "mute", "mute/", "shrug/th1", "/th1"])
-def test_an_unknown_menu_value_is_ignored(value: str) -> None:
-    """Anybody can post a payload with any value."""
-    assert read_menu_value(value) is None
 
 
 def test_screen_readers_get_plain_sentences() -> None:

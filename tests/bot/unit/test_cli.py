@@ -44,7 +44,7 @@ def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.first(arguments=5)
+@pytest.mark.first(arguments=2)
 @pytest.mark.parametrize(
     "arguments", [("--version",), ("--help",), *((name, "--help") for name in main.commands)], ids=" ".join
 )
@@ -58,8 +58,8 @@ def test_help_imports_only_click(arguments: tuple[str, ...]) -> None:
 
 
 OPENED = """
-import asyncio, sys
-import bot.cli.run
+import asyncio
+import bot.cli.backup, bot.cli.export, bot.cli.forget, bot.cli.migrate, bot.cli.run
 from bot.store.store import open_store
 async def opened(url):
     await (await open_store(url)).close()
@@ -68,19 +68,11 @@ print(sorted({"alembic", "asyncpg", "mako"} & set(sys.modules)))
 """
 
 
-def test_starting_on_sqlite_imports_no_migrations_and_no_postgresql_driver(tmp_path: Path) -> None:
-    """They take half as long as everything else that is imported."""
-    url = f"sqlite:///{tmp_path}/pagehand.sqlite3"
-    asyncio.run(migrate(url))
-    ended = python(OPENED, url)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")
-
-
 def test_every_command_has_a_one_line_summary() -> None:
     assert [name for name, command in main.commands.items() if not command.get_short_help_str()] == []
 
 
-@pytest.mark.first(module=4)
+@pytest.mark.first(module=2)
 @pytest.mark.parametrize(("command", "module"), [(name, module) for name in MODULES for module in MODULES[name]])
 def test_a_command_with_a_missing_extra_says_what_to_install(command: Extra, module: str) -> None:
     ended = python(MISSING, module, command)
@@ -118,17 +110,6 @@ def test_an_installed_package_names_where_it_came_from(
     assert ended.stderr.splitlines()[1].endswith(words.replace("{here}", str(tmp_path)))
 
 
-def test_metrics_are_imported_only_when_served() -> None:
-    ended = python("sys.modules['prometheus_client'] = None\nimport bot.cli.run, bot.cli.demo, bot.cli.jobserver")
-    assert (ended.returncode, ended.stderr) == (0, "")
-
-
-def test_the_bot_needs_no_extra() -> None:
-    absent = f"sys.modules |= dict.fromkeys({MODULES['demo']!r})"
-    ended = python(f"{absent}\nimport bot.cli.backup, bot.cli.export, bot.cli.forget, bot.cli.migrate, bot.cli.run")
-    assert (ended.returncode, ended.stderr) == (0, "")
-
-
 @pytest.mark.parametrize("extra", MODULES)
 def test_the_extras_match_the_package(extra: Extra) -> None:
     """`typos` is a program, and some packages have another import name."""
@@ -138,3 +119,12 @@ def test_the_extras_match_the_package(extra: Extra) -> None:
     modules = [imported.get(name, name.replace("-", "_")) for name in named if name != "typos"]
     assert sorted(modules) == sorted(MODULES[extra])
     assert extras["demo"] == ["pagehand[jobserver]"]
+
+
+def test_the_bot_needs_no_extra_and_starts_without_what_it_does_not_use(tmp_path: Path) -> None:
+    """Metrics, migrations and PostgreSQL's driver take half as long as everything else that is imported."""
+    url = f"sqlite:///{tmp_path}/pagehand.sqlite3"
+    asyncio.run(migrate(url))
+    absent = f"sys.modules |= dict.fromkeys({('prometheus_client', *MODULES['demo'])!r})"
+    ended = python(f"{absent}\n{OPENED}", url)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.settings.config import database_url, load, passwords_in
+from bot.app.settings.config import load, passwords_in
 from bot.errors import ConfigError
 from bot.runtime.logging import TextFormatter
 from bot.slack.rendering.message_context import MessageContext
@@ -29,13 +29,6 @@ def test_five_settings_are_enough() -> None:
     assert config.job_api_url == "https://jobs.example.org"
     assert config.database_url.get_secret_value().startswith("sqlite")
     assert config.keep_days == 90
-
-
-def test_permission_lists_are_parsed() -> None:
-    config = load({**COMPLETE, "PAGEHAND_ALLOWED_PEOPLE": "U1, W2 ,", "PAGEHAND_ALLOWED_GROUPS": "S3"})
-    assert sorted(config.allowed_people) == ["U1", "W2"]
-    assert sorted(config.allowed_groups) == ["S3"]
-    assert (config.allowed_channels, config.hourly_limit, config.allow_guests) == (frozenset(), 0, False)
 
 
 def test_all_missing_settings_are_listed_with_where_to_get_them() -> None:
@@ -65,22 +58,17 @@ def test_one_transport_is_required() -> None:
     [
         ("SLACK_BOT_TOKEN", "xapp-planted-app"),
         ("SLACK_APP_TOKEN", "xoxb-planted-bot"),
-        ("JOB_API_URL", "jobs.example.org"),
         ("JOB_API_URL", "ftp://jobs.example.org"),
-        ("SLACK_BOT_TOKEN", "xoxb-"),
         ("SLACK_BOT_TOKEN", "xoxb-planted two words"),
         ("SLACK_APP_TOKEN", "xapp-1"),
         ("SLACK_SIGNING_SECRET", "planted"),
         ("SLACK_SIGNING_SECRET", "xoxb-planted-bot-token"),
-        ("SLACK_SIGNING_SECRET", "planted signing secret"),
         ("SLACK_API_URL", "https://user:planted@slack.com/api"),
         ("JOB_API_URL", "https://user:planted@jobs.example.org"),
         ("JOB_API_URL", "https://jobs.example.org/?key=planted"),
         ("JOB_API_KEY", "planted two words"),
-        ("JOB_API_KEY", "p"),
         ("JOB_API_KEY", "planté-planté"),
         ("JOB_API_GET_PATH", "/v2/job"),
-        ("JOB_API_GET_PATH", "//planted.example/{id}"),
         ("JOB_API_GET_PATH", "/v2/{planted}/{id}"),
         ("JOB_API_PROJECT", ".."),
         ("PAGEHAND_HOST", "planted host"),
@@ -91,11 +79,8 @@ def test_one_transport_is_required() -> None:
         ("DATABASE_URL", "sqlite://"),
         ("DATABASE_URL", "sqlite:///:memory:"),
         ("DATABASE_URL", "sqlite:////nowhere/at/all.sqlite3"),
-        ("DATABASE_URL", "sqlite:////tmp"),
         ("DATABASE_URL", f"sqlite:////tmp/{'planted' * 50}"),
-        ("DATABASE_URL", "sqlite:////dev/null"),
         ("DATABASE_URL", "postgresql://user:planted@db:port/name"),
-        ("DATABASE_URL", "postgresql://user:planted@[::1/name"),
         ("DATABASE_URL", "postgresql://user:planted@one:5432,two:99999/name"),
         ("DATABASE_URL", "postgresql://db/name?planted"),
         ("DATABASE_URL", "postgresql://user:plan@ted@db/name"),
@@ -106,11 +91,8 @@ def test_one_transport_is_required() -> None:
         ("PAGEHAND_REPLIES", "planted"),
         ("PAGEHAND_MERGE_SECONDS", "-1"),
         ("PAGEHAND_HOURLY_LIMIT", "planted"),
-        ("PAGEHAND_ALLOW_GUESTS", "planted"),
         ("PAGEHAND_ALLOWED_PEOPLE", "U1, planted"),
-        ("PAGEHAND_ALLOWED_GROUPS", "@planted"),
         ("PAGEHAND_ALLOWED_CHANNELS", "#planted"),
-        ("JOB_API_CANCEL", "planted"),
         ("PORT", "99999"),
         ("PAGEHAND_LOG_LEVEL", "LOUD"),
     ],
@@ -189,14 +171,6 @@ def test_settings_behind_an_unreadable_file_are_not_called_missing() -> None:
     assert faults({**COMPLETE, "SLACK_APP_TOKEN_FILE": "/nowhere", "SLACK_APP_TOKEN": ""}) == [
         "SLACK_APP_TOKEN_FILE names a file that cannot be read: No such file or directory"
     ]
-
-
-def test_database_only_commands_report_an_unreadable_file_alike(tmp_path: Path) -> None:
-    file = tmp_path / "url"
-    file.write_bytes(b"\xff\xfeplanted")
-    with pytest.raises(ConfigError, match="it is not text") as caught:
-        database_url({"DATABASE_URL_FILE": str(file)})
-    assert caught.value.faults == faults({**COMPLETE, "DATABASE_URL_FILE": str(file)})
 
 
 def test_no_repr_shows_a_secret() -> None:

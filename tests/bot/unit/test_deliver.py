@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.deliver import (
-    BACKOFF,
     MAX_ATTEMPTS,
-    MAX_FAULTS,
     MOST_IN_DOUBT,
     NOT_ALLOWED_DELAY,
     DeliveryFailure,
@@ -87,14 +85,6 @@ def test_a_refused_message_is_retried_only_without_its_blocks(notice: Notice, re
         assert decision == GiveUp(refused.reason, in_doubt=notice.uncertain)
 
 
-@given(st.integers(1, MAX_ATTEMPTS - 1), jitters)
-def test_retries_slow_down_to_one_a_minute(attempts: int, jitter: float) -> None:
-    notice = replace(NOTICE, attempts=attempts)
-    decision = after_failure(notice, Unreachable("down"), jitter=jitter)
-    assert decision == RetryLater(BACKOFF.delay(attempts, jitter=jitter), "down")
-    assert 0.75 <= decision.due_in <= 75.0
-
-
 @pytest.mark.parametrize(
     ("failure", "due_in"),
     [
@@ -116,16 +106,6 @@ def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:
     assert after_failure(in_doubt, uncertain) == GiveUp("timeout", in_doubt=True)
     assert isinstance(after_failure(in_doubt, Unreachable("down")), RetryLater)
     assert isinstance(after_failure(replace(in_doubt, message=JobFailed()), uncertain), RetryLater)
-
-
-def test_an_internal_error_is_retried_a_few_times() -> None:
-    fault = DeliveryFault("unexpected KeyError")
-    for attempts in range(1, MAX_FAULTS):
-        decision = after_failure(replace(NOTICE, attempts=attempts), fault)
-        assert isinstance(decision, RetryLater)
-        assert decision.uncertain
-    given_up = after_failure(replace(NOTICE, attempts=MAX_FAULTS, uncertain=True), fault)
-    assert given_up == GiveUp("unexpected KeyError", in_doubt=True)
 
 
 def test_an_abandoned_notice_names_the_missing_scopes() -> None:

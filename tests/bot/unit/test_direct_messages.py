@@ -7,19 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.store_world import a_follow_up, a_thread
 
-from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.job import Problem
-from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import (
     IN_ONE_GO,
     job_in_hand,
     lines_with,
     may_be_job,
-    meaning_of_line,
-    says_it_is_a_job,
     to_ask_about,
 )
-from bot.domain.threads.reply_rules import ReplyMeaning
 from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
 from bot.jobapi.models import Job
 
@@ -123,56 +119,6 @@ def test_each_line_belongs_to_one_question(times: list[float]) -> None:
 def test_lines_more_than_a_few_seconds_apart_are_separate() -> None:
     first, near, far = lines(0, IN_ONE_GO, 2 * IN_ONE_GO + 0.001)
     assert lines_with(first, [near, far]) == [first, near]
-
-
-@pytest.mark.parametrize(
-    ("text", "means"),
-    [
-        ("Fix it", ReplyMeaning.ASK_FIRST),
-        ("Thanks!", ReplyMeaning.THANKS),
-        (":tada:", ReplyMeaning.THANKS),
-        ("ok", ReplyMeaning.ASK_FIRST),
-    ],
-)
-def test_an_edit_into_thanks_or_emoji_is_no_task(text: str, means: ReplyMeaning) -> None:
-    assert meaning_of_line(an_edit(text)) is means
-
-
-@pytest.mark.parametrize(
-    ("changes", "is_job"),
-    [
-        ({}, True),
-        ({"options": Options(quiet=True)}, True),
-        ({"options": NO_OPTIONS}, False),
-        ({"options": None}, False),
-        ({"text": ""}, False),
-        ({"withdrawn": True}, False),
-        ({"edited_at": "1700000099.000000"}, False),
-        ({"person": Person("UBEN", "T1")}, False),
-    ],
-    ids=str,
-)
-def test_an_edit_with_a_leading_option_announces_a_job(changes: dict[str, object], *, is_job: bool) -> None:
-    """It is a newer job of the same author."""
-    edit = replace(an_edit("Fix it"), **changes)  # type: ignore[arg-type]
-    line = replace(a_line(NOW), edited_at="1700000100.000000")
-    assert says_it_is_a_job(edit, line) is is_job
-    assert not says_it_is_a_job(edit, replace(line, state=RequestState.WITHDRAWN))
-    assert not says_it_is_a_job(edit, replace(line, state=RequestState.ACCEPTED))
-
-
-def an_edit(text: str) -> Reply:
-    at = f"{NOW:.6f}"
-    return Reply(
-        Person("UANA", "T1"),
-        "D1",
-        "",
-        at,
-        text,
-        edited_at="1700000105.000000",
-        options=Options("api"),
-        in_direct_message=True,
-    )
 
 
 def test_threads_are_evaluated_as_given() -> None:

@@ -1,11 +1,9 @@
 """The text about an end: the known details, and nothing more."""
 
-from dataclasses import replace
-
 import pytest
 
 from bot.domain.jobs.details import Answer, JobReport, Progress
-from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState, Work
+from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.jobapi.models import Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import JobFailed, JobFinished, JobStopped, QuestionAsked
@@ -100,10 +98,6 @@ def test_the_details_of_an_end_are_shown(message: NoticeContent, said: str) -> N
     assert words(message) == f"<@U0ANA> {said}"
 
 
-def test_a_question_mentions_its_addressee() -> None:
-    assert words(QuestionAsked("Which?", person_id="U0BEN")).startswith("<@U0BEN> The agent asks:")
-
-
 def test_an_unavailable_whole_answer_is_explained() -> None:
     told = {words(AnswerRequested("U0BEN", "0a", missing=why)) for why in AnswerMissing}
     assert len(told) == len(AnswerMissing)
@@ -111,16 +105,6 @@ def test_an_unavailable_whole_answer_is_explained() -> None:
 
 def card_text(state: ThreadState) -> str:
     return card(Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1", state=state), MessageContext()).text
-
-
-def test_a_card_without_details_is_unchanged() -> None:
-    assert card_text(ThreadState(job=Job("j1", "active"))).startswith("Active: the agent is at work.\n<@U0ANA> asked:")
-
-
-def test_a_card_waiting_for_an_answer_says_so() -> None:
-    assert "reply in the thread to answer" in card_text(
-        ThreadState(job=Job("j1", "completed"), work=Work(question="0a"))
-    )
 
 
 @pytest.mark.parametrize("became", [PullRequestState.MERGED, PullRequestState.CLOSED])
@@ -138,18 +122,6 @@ def test_a_card_shows_the_next_steps_of_a_long_plan() -> None:
     assert "Step 15" in text
     assert "Step 5" not in text
     assert "_15 of 20 steps done_" in text
-
-
-@pytest.mark.parametrize(
-    "message",
-    [JobFailed(), JobStopped("U0BEN"), QuestionAsked("Which?")],
-)
-def test_in_an_existing_thread_people_are_told_to_mention_pagehand(message: NoticeContent) -> None:
-    """A reply without a mention is not for the job."""
-    conversation = replace(THREAD, origin=ThreadOrigin.CONVERSATION)
-    for thread, told in ((THREAD, "Reply here to"), (conversation, "Mention Pagehand here to")):
-        (made,) = messages(thread, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
-        assert told in made.text
 
 
 def test_the_person_who_stopped_a_job_is_named_once_apart_from_the_reason() -> None:

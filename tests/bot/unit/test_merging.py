@@ -58,22 +58,11 @@ def test_anything_in_between_ends_the_merge(between: Request) -> None:
     assert names(said("a", 101.0), between, said("b", 102.0)) == ["a"]
 
 
-def test_a_stop_ends_the_merge() -> None:
-    """Replies after a stop are separate from those before."""
-    assert names(said("a", 101.0), said("b", 102.0), stopped_at=(101.5,)) == ["a"]
-    assert names(said("a", 101.0), said("b", 102.0), stopped_at=(99.0, 103.0)) == ["a", "b"]
-
-
 def test_a_merged_message_is_bounded() -> None:
     """Neither in requests nor in characters: the rest is sent next."""
     many = [said(f"m{n}", 100.0 + n) for n in range(2 * MOST_MERGED)]
     assert len(merged_with(FIRST, many, (), 3.0)) == MOST_MERGED - 1
     assert names(said("a" * (MOST_CHARACTERS - 5), 101.0), said("b", 102.0)) == ["a" * (MOST_CHARACTERS - 5)]
-
-
-def test_a_request_without_a_message_time_counts_from_its_recording() -> None:
-    """A follow-up from a modal has no message."""
-    assert names(replace(said("a", 101.0), written_at="")) == ["a"]
 
 
 def test_merged_words_and_contexts_are_in_order() -> None:

@@ -2,10 +2,10 @@
 
 from prometheus_client import CollectorRegistry
 
-from bot.app.metrics.counts import Counts, Readings, outcome_of
+from bot.app.metrics.counts import Readings
 from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
 from bot.domain.slack_limits import SLACK_LIMITS
-from bot.errors import ChatMissingScope, ChatRateLimited, JobApiBusy, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.store.upkeep.backlog import Backlog, QueueLength
 
 WELL = Readings(ready=True, parts=(), socket=None, free_bytes=None)
@@ -56,22 +56,3 @@ async def test_a_database_outage_is_shown_and_hides_no_other_metric() -> None:
     assert "pagehand_database_readable 0.0" in shown
     assert 'pagehand_polls_total{outcome="changed"} 1.0' in shown
     assert "pagehand_queue_rows{" not in shown
-
-
-def test_label_values_are_known_words() -> None:
-    counts = PrometheusCounts(SLACK_LIMITS)
-    counts.slack_called("chat.postMessage", ChatMissingScope(("chat:write",)), 0.1)
-    counts.slack_called("somebody.elses/../method", KeyError("words"), 0.1)
-    labels = [
-        sample.labels for family in counts.registry.collect() for sample in family.samples if "count" in sample.name
-    ]
-    assert {"method": "chat.postMessage", "outcome": "missing_scope"} in labels
-    assert {"method": "other", "outcome": "other"} in labels
-    assert (outcome_of(None), outcome_of(JobApiBusy("x"))) == ("ok", "busy")
-    assert outcome_of(ChatRateLimited("x", method="m")) == "rate_limited"
-
-
-def test_without_an_endpoint_nothing_is_counted() -> None:
-    counts = Counts()
-    counts.polled("changed")
-    assert counts.page(lambda: WELL, Database().read) is None

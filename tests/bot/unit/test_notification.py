@@ -13,7 +13,7 @@ from bot.domain.notification import (
     private_place,
     shown_in_channel,
 )
-from bot.domain.requests.request import Surface, home_key, surface_of
+from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Participation, Thread, ThreadOptions, ThreadState
 from bot.notices.answers import JobIdRequested
 from bot.notices.job import (
@@ -64,12 +64,6 @@ def test_private_notices_go_to_threads_that_slack_shows(thread: Thread, place: I
     assert private_place(thread, JobIdRequested("U0ANA", asked_on=Surface.HOME)) == Directly()
 
 
-def test_a_retry_is_answered_at_its_button() -> None:
-    assert surface_of(home_key("T1/1.2")) is Surface.HOME
-    assert surface_of(f"retry/{home_key('T1/1.2')}") is Surface.HOME
-    assert surface_of("retry/click/T1/1.2") is Surface.CONVERSATION
-
-
 def test_an_end_mentions_the_waiting_person() -> None:
     """One person: the others have written in the thread, so Slack notifies them."""
     assert person_mentioned(THREAD, END, NotificationSettings()) == "U0ANA"
@@ -89,11 +83,6 @@ def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
     """Its end is not broadcast either."""
     assert person_mentioned(thread, END, LOUD) == ""
     assert not shown_in_channel(thread, END, LOUD)
-
-
-def test_a_channel_can_disable_mentions() -> None:
-    """For every requester."""
-    assert person_mentioned(THREAD, END, NotificationSettings(mention=False)) == ""
 
 
 @pytest.mark.parametrize(

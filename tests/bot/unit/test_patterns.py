@@ -192,7 +192,6 @@ def test_a_search_ends_on_any_long_text(place: str) -> None:
             ends_soon(name, pattern)
 
 
-@pytest.mark.parametrize("careless", [r"\s+$", r"<\s*/?\s*(html|body)\b", r"(\w+,?)+;"])
-def test_a_quadratic_pattern_is_detected(careless: str) -> None:
+def test_a_quadratic_pattern_is_detected() -> None:
     with pytest.raises(pytest.fail.Exception, match="for too long"):
-        ends_soon(f"made:{careless}", re.compile(careless))
+        ends_soon("made:careless", re.compile(r"\s+$"))

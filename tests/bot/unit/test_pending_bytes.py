@@ -24,24 +24,6 @@ def test_the_largest_body_is_evicted() -> None:
     assert held.total == 401
 
 
-def test_of_equal_bodies_the_slowest_is_evicted() -> None:
-    clock = FakeClock()
-    held = pending(clock)
-    held.add("first", 10)
-    clock.advance(5)
-    held.add("second", 500)
-    held.add("first", 490)
-    assert held.add("third", 1) == ["first"]
-
-
-def test_a_fast_body_outlives_a_dripping_one() -> None:
-    clock = FakeClock()
-    held = pending(clock)
-    held.add("slow", 300)
-    clock.advance(8)
-    assert held.add("quick", 900) == ["slow"]
-
-
 def test_a_small_body_is_kept_however_long_it_takes() -> None:
     clock = FakeClock()
     held = pending(clock)
@@ -49,15 +31,6 @@ def test_a_small_body_is_kept_however_long_it_takes() -> None:
     clock.advance(60)
     assert held.add("large", 950) == ["large"]
     assert held.total == SHARE
-
-
-def test_forgotten_bodies_do_not_count() -> None:
-    held = pending(FakeClock())
-    held.add("one", 900)
-    held.forget("one")
-    held.forget("one")
-    assert held.add("two", 900) == []
-    assert held.total == 900
 
 
 @given(

@@ -87,56 +87,6 @@ def test_a_secret_is_masked_in_any_context(kind: SecretKind, fake: str) -> None:
         assert masked.text.startswith(place.partition("{}")[0].replace("{{", "{"))
 
 
-PASSWORD = "Tr0ub4" + "dor&3"
-ASSIGNED = [
-    ("postgres://app:{}@db.example.com/app", SecretKind.URL_PASSWORD),
-    ("see https://bot:{}@git.example.com:8443/x.git please", SecretKind.URL_PASSWORD),
-    ("redis://:{}@cache:6379/0", SecretKind.URL_PASSWORD),
-    ('password = "{}"', SecretKind.ASSIGNMENT),
-    ("PGPASSWORD='{}'", SecretKind.ASSIGNMENT),
-    ('{{"db_password": "{}"}}', SecretKind.ASSIGNMENT),
-    ("password: {}", SecretKind.ASSIGNMENT),
-    ("DB_PASSWORD={}\nDB_HOST=db", SecretKind.ASSIGNMENT),
-]
-
-
-@pytest.mark.parametrize(("place", "kind"), ASSIGNED)
-def test_a_password_is_masked_where_it_is_assigned(place: str, kind: SecretKind) -> None:
-    """The surrounding text is kept."""
-    before, _, after = place.partition("{}")
-    masked = mask_secrets(before.replace("{{", "{") + PASSWORD + after.replace("}}", "}"))
-    text = f"{before.replace('{{', '{')}[masked: {kind}]{after.replace('}}', '}')}"
-    assert masked == Masked((text,), (kind,))
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "api_key",
-        "API-KEY",
-        "apikey",
-        "client_secret",
-        "auth_token",
-        "aws_secret_access_key",
-        "AccountKey",
-        "signingKey",
-    ],
-)
-def test_a_key_is_masked_where_it_is_assigned(name: str) -> None:
-    """Whatever is between the name and the key."""
-    key = drawn(40)
-    for between in ("=", ": ", " = '", '": "', ":=", " => "):
-        masked = mask_secrets(f"{name}{between}{key}")
-        assert masked == Masked((f"{name}{between}[masked: password or key]",), (SecretKind.ASSIGNMENT,))
-
-
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Basic", "token"])
-def test_a_header_secret_is_masked(scheme: str) -> None:
-    """The name of the scheme is kept."""
-    masked = mask_secrets(f"curl -H 'Authorization: {scheme} {drawn(32)}==' https://x.example")
-    assert masked.text == f"curl -H 'Authorization: {scheme} [masked: authorization header]' https://x.example"
-
-
 def private_key(kind: str = "RSA ", lines: int = 6, line: str = "\n") -> list[str]:
     body = [drawn(64) for _ in range(lines)] + ["abc" + "D3=="]
     return [f"-----BEGIN {kind}PRIVATE" + " KEY-----", *body, f"-----END {kind}PRIVATE" + " KEY-----"]
@@ -165,13 +115,6 @@ def test_headers_do_not_end_a_private_key() -> None:
     first, *body, _ = private_key()
     text = "\n".join([first, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00AA", "", *body])
     assert mask_secrets(f"{text}\nThat was it.").text == "[masked: private key]\nThat was it."
-
-
-def test_two_private_keys_one_truncated() -> None:
-    """The words between them are kept."""
-    cut, whole = "\n".join(private_key()[:4]), "\n".join(private_key("EC "))
-    masked = mask_secrets(f"{cut}\nand this one:\n{whole}\nend")
-    assert masked.text == "[masked: private key]\nand this one:\n[masked: private key]\nend"
 
 
 def test_several_kinds_are_reported_once_each() -> None:
@@ -207,7 +150,7 @@ def test_a_secret_is_masked_with_any_text_around_it(before: str, fake: tuple[Sec
     assert mask_secrets(masked.text).text == masked.text
 
 
-@pytest.mark.first(piece=7)
+@pytest.mark.first(piece=4)
 @pytest.mark.parametrize(
     "piece",
     [
@@ -241,6 +184,7 @@ def test_megabytes_of_the_worst_text_are_processed(piece: str, length: int) -> N
     assert len(mask_secrets(text).text) <= 3 * len(text)
 
 
+@pytest.mark.full
 def test_each_keyword_can_be_repeated() -> None:
     """A rule is tried at each of them; each try is bounded."""
     prefixes = {prefix for _, each in PREFIXES.values() for prefix in each.split()}

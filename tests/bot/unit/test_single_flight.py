@@ -83,22 +83,6 @@ def test_different_keys_are_fetched_concurrently_up_to_a_limit() -> None:
     in_virtual_time(test)
 
 
-def test_a_cached_value_waits_for_nothing() -> None:
-    """Neither for others' fetches nor for a slot."""
-
-    async def test(slow: Slow) -> None:
-        cache = cache_of(seconds=100.0)
-        await cache.get("known", slow.fetch)
-        others = [asyncio.create_task(cache.get(str(number), slow.fetch)) for number in range(5 * AT_A_TIME)]
-        await asyncio.sleep(0)
-        before = now()
-        assert await cache.get("known", slow.fetch) == "known 1"
-        assert now() == before
-        await asyncio.gather(*others)
-
-    in_virtual_time(test)
-
-
 def test_a_cancelled_caller_cancels_no_other() -> None:
     """Including the first, which started it."""
 
@@ -130,22 +114,6 @@ def test_a_fetch_without_waiters_is_cancelled() -> None:
     in_virtual_time(test)
 
 
-def test_a_queued_fetch_can_be_cancelled_without_using_a_slot() -> None:
-    """Later ones get their turn on time."""
-
-    async def test(slow: Slow) -> None:
-        flights = SingleFlight[str]()
-        at_work = [asyncio.create_task(flights.get(str(number), slow.fetch)) for number in range(AT_A_TIME)]
-        given_up, last = (asyncio.create_task(flights.get(key, slow.fetch)) for key in ("given up", "last"))
-        await asyncio.sleep(SECONDS / 2)
-        given_up.cancel()
-        await asyncio.gather(*at_work, last)
-        assert now() == 2 * SECONDS
-        assert "given up" not in slow.begun
-
-    in_virtual_time(test)
-
-
 def test_a_failure_reaches_every_waiter_and_is_not_cached() -> None:
     """The next caller fetches again; a failure that nobody waited for is not reported."""
 
@@ -170,25 +138,6 @@ def test_a_value_counts_from_the_start_of_its_fetch() -> None:
         await asyncio.sleep(10.0 - SECONDS)
         assert now() == 10.0
         assert await cache.get("a", slow.fetch) == "a 2"
-
-    in_virtual_time(test)
-
-
-def test_queueing_does_not_age_a_value() -> None:
-    """It counts from the request to Slack."""
-
-    async def test(slow: Slow) -> None:
-        cache = cache_of(seconds=10.0)
-        everyone = [cache.get(str(number), slow.fetch) for number in range(2 * AT_A_TIME)]
-        await asyncio.gather(*everyone)
-        asked, last = len(slow.begun), str(2 * AT_A_TIME - 1)
-        await asyncio.sleep(10.0 - SECONDS / 2 - now())
-        await cache.get(last, slow.fetch)
-        await asyncio.sleep(SECONDS)
-        await cache.get(last, slow.fetch)
-        assert len(slow.begun) == asked
-        await cache.get("0", slow.fetch)
-        assert len(slow.begun) == asked + 1
 
     in_virtual_time(test)
 

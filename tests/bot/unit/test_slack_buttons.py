@@ -78,38 +78,6 @@ async def test_buttons_about_a_job_are_recorded(
     assert world.service.calls == [("act", expected)]
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        click(ButtonId.OPEN_PULL_REQUEST),
-        click(ButtonId.STOP_JOB, ""),
-        click(ButtonId.STOP_JOB, "th1", user={}),
-        click(ButtonId.STOP_JOB, "th1", channel=None),
-        click(ButtonId.STOP_JOB, "th1", channel={"id": 7}, container={"channel_id": None}),
-        chosen(blocks.CARD_MENU, "th1"),
-        chosen(blocks.CARD_MENU, "explode/th1"),
-        chosen(blocks.CARD_MENU, "mute/"),
-        chosen(blocks.CHOOSE_PROJECT, "th1"),
-        chosen(blocks.CHOOSE_PROJECT, "/guides"),
-    ],
-    ids=str,
-)
-async def test_a_meaningless_click_is_acknowledged(world: ListeningWorld, payload: dict[str, Any]) -> None:
-    assert (await world.take(payload)).status == 200
-    assert world.service.calls == []
-
-
-async def test_a_button_in_a_view_needs_no_channel(world: ListeningWorld) -> None:
-    body = click(blocks.RETRY_JOB, "th1", channel=None, view={"id": "V1", "type": "home"})
-    assert (await world.take(body)).status == 200
-    assert world.service.actions == [Action(ANA, RequestKind.RETRY, f"home/{KEY}", thread_id="th1")]
-
-
-async def test_an_external_person_who_clicks_keeps_their_team(world: ListeningWorld) -> None:
-    await world.take(click(ButtonId.STOP_JOB, "th1", user={"id": "U0EXT", "team_id": "T2"}))
-    assert [action.person for action in world.service.actions] == [Person("U0EXT", "T2")]
-
-
 async def test_a_click_about_something_unknown_is_explained(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -232,9 +200,3 @@ async def test_a_chosen_answer_is_recorded_once_per_choice(world: ListeningWorld
 async def test_a_prompt_button_without_its_prompt_is_ignored(world: ListeningWorld, value: str) -> None:
     assert (await world.take(pressed(blocks.SEND_EXAMPLES[0], value))).status == 200
     assert world.service.calls == []
-
-
-async def test_a_prompt_for_an_unknown_job_is_explained(world: ListeningWorld) -> None:
-    world.service.knows = False
-    assert (await world.take(pressed(blocks.SEND_EXAMPLES[0], "th1/Fix it"))).status == 200
-    assert [call[0] for call in world.service.calls] == ["follow_up"]

@@ -15,8 +15,8 @@ from bot.domain.jobs.details import Answer, JobReport, Progress
 from bot.domain.jobs.job import Problem
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ProjectReason
-from bot.domain.requests.request import Doubt, RejectionReason, RequestKind, WayIn
-from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
+from bot.domain.requests.request import RejectionReason, RequestKind, WayIn
+from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import (
     ActionAnswer,
@@ -28,7 +28,7 @@ from bot.notices.answers import (
 )
 from bot.notices.job import JobFailed, JobFinished, PullRequestFound
 from bot.notices.notice import CardChanged, Notice, NoticeContent, ReactionChanged, UnknownNotice
-from bot.notices.questions import EarlierWords, ReplyEdited, RequestRefused
+from bot.notices.questions import RequestRefused
 from bot.notices.requests import (
     AccessDenied,
     ContextCut,
@@ -41,7 +41,6 @@ from bot.notices.requests import (
 )
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card, state_line
-from bot.slack.rendering.ephemeral_texts import help_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 from bot.slack.rendering.text import escape, opening, pieces, quote, safe_url, shorten, width
@@ -257,11 +256,6 @@ def test_the_longest_answer_fits_its_block() -> None:
         assert_sendable(made)
 
 
-def test_half_a_surrogate_pair_makes_no_button_that_slack_refuses() -> None:
-    for made in say(RequestUncertain(replace(FOLLOW_UP, request_id="\ud83d"))):
-        assert_sendable(made)
-
-
 @pytest.mark.parametrize("message", [CardChanged(), ReactionChanged("1.1", None)])
 def test_a_notice_without_its_own_message_has_no_text(message: NoticeContent) -> None:
     with pytest.raises(ValueError, match="no message of its own"):
@@ -271,27 +265,6 @@ def test_a_notice_without_its_own_message_has_no_text(message: NoticeContent) ->
 def test_a_notice_of_a_newer_version_is_shown_as_recorded() -> None:
     assert said(UnknownNotice("shrug", {"mood": "so & so", "count": 3})) == "mood: so &amp; so, count: 3"
     assert said(UnknownNotice("shrug", {})) == "News."
-
-
-def held(count: int, *names: str, words_sent: bool = False, forwarded: bool = False) -> ReplyNotFullySent:
-    return ReplyNotFullySent("U0ANA", words_sent, count, names, forwarded)
-
-
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (held(1, "plan.pdf", words_sent=True), "Your text goes to the agent, but not 1 file (plan.pdf):"),
-        (held(3, "a.png", "b & <c>.png"), "holds only 3 files (a.png, b &amp; &lt;c&gt;.png and 1 more),"),
-        (held(1), "holds only 1 file,"),
-        (held(0, forwarded=True), "holds only a forwarded message,"),
-        (held(1, "a", forwarded=True), "holds only 1 file (a) and a forwarded message,"),
-        (held(0), "your reply has no words for the agent. Reply with what"),
-    ],
-)
-def test_parts_of_a_reply_besides_words_are_named(reply: ReplyNotFullySent, words: str) -> None:
-    (message,) = say(reply)
-    assert message.text.startswith("<@U0ANA> ")
-    assert words in message.text
 
 
 @pytest.mark.parametrize(
@@ -310,22 +283,6 @@ def test_omitted_parts_are_explained_with_a_remedy(cut: ContextCut, words: str) 
     (message,) = say(cut)
     assert message.text.startswith("<@U0ANA> Your request goes to the agent, but not all that belongs to it:\n• ")
     assert words in message.text
-
-
-@pytest.mark.parametrize(
-    ("earlier", "words"),
-    [
-        (EarlierWords.ACCEPTED, "the agent has the earlier version. Send the new one"),
-        (EarlierWords.UNCERTAIN, "a reply that the agent may already have. Send"),
-        (EarlierWords.REJECTED, "a reply that wasn't sent. Send the new version?"),
-    ],
-)
-def test_an_offer_says_how_the_earlier_words_were_handled(earlier: EarlierWords, words: str) -> None:
-    (message,) = say(ReplyEdited("U0ANA", "r1", "Fix <b> & c", earlier))
-    assert words in message.text
-    assert message.text.endswith("\n>Fix &lt;b&gt; &amp; c")
-    (button,) = message.blocks[1]["elements"]
-    assert (button["action_id"], button["value"]) == ("send_new_words", "r1")
 
 
 @given(texts)
@@ -400,42 +357,6 @@ def test_a_card_shows_requester_request_and_state() -> None:
     assert [block["type"] for block in message.blocks] == ["section", "section", "context", "actions"]
 
 
-def test_a_long_prompt_is_one_click_away() -> None:
-    message = card(thread("word " * 200), CONTEXT)
-    menu = message.blocks[-1]["elements"][-1]
-    assert menu["action_id"] == "card_menu"
-    assert [option["value"] for option in menu["options"]] == ["whole_request/th1", "mute/th1"]
-    assert "…" in message.blocks[1]["text"]["text"]
-
-
-def test_a_pending_pull_request_is_shown_with_its_reason() -> None:
-    progress = Progress(pull_request=PullRequestState.PENDING, why_pending="*GitHub* is away")
-    shown = str(card(thread(state=ThreadState(job=job("completed"), work=Work(progress=progress))), CONTEXT))
-    assert "the pull request is still to be opened" in shown
-    assert "Pull request: pending: " in shown
-    assert "GitHub" in shown
-
-
-def test_a_pull_request_is_a_button_and_a_link_on_the_card() -> None:
-    state = ThreadState(job=job("completed", pr_link=LINK, repository="https://git.example/team/guides", ref="main"))
-    message = card(thread(state=state), CONTEXT)
-    assert "Finished with a pull request" in message.text
-    assert message.blocks[-1]["elements"][0]["url"] == LINK
-    shown = [element["text"] for element in message.blocks[2]["elements"]]
-    assert shown[:3] == [
-        "Repository: <https://git.example/team/guides>",
-        "Branch: main",
-        f"Pull request: <{LINK}>",
-    ]
-
-
-def test_an_invalid_link_is_text() -> None:
-    state = ThreadState(job=job("completed", pr_link="javascript:alert('<!channel>')"))
-    message = card(thread(state=state), CONTEXT)
-    assert "url" not in str(message.blocks[-1])
-    assert "javascript:alert('&lt;!channel&gt;')" in message.text
-
-
 @pytest.mark.parametrize(
     ("state", "words"),
     [
@@ -477,41 +398,6 @@ def test_the_state_is_described_accurately(state: ThreadState, words: str) -> No
     assert words in state_line(state, CONTEXT)
 
 
-@pytest.mark.parametrize("problem", [Problem.RATE_LIMITED, Problem.BUSY])
-@pytest.mark.parametrize("found", [None, job()])
-def test_a_card_shows_in_each_readers_zone_until_when_it_waits(problem: Problem, found: Job | None) -> None:
-    words = state_line(ThreadState(job=found, failure=Failure(problem=problem, problem_until=1_700_000_040)), CONTEXT)
-    assert ", at least until <!date^1700000040^{time}|22:14 UTC>" in words
-    assert "can't reach" not in words
-
-
-def test_the_card_of_a_missing_job_is_consistent() -> None:
-    words = state_line(ThreadState(job=job("active"), failure=Failure(problem=Problem.GONE)), CONTEXT)
-    assert words == "*The agent no longer has this job*"
-
-
-def test_a_finished_job_mentions_the_requester_and_has_two_links() -> None:
-    (message,) = say(JobFinished(LINK))
-    assert message.text.startswith("<@U0ASKER> Done.")
-    assert f"<{LINK}>" in message.text
-    assert message.blocks[1]["elements"][0]["url"] == LINK
-
-
-def test_an_end_without_a_pull_request_claims_nothing_about_changes() -> None:
-    words = said(JobFinished())
-    assert "without a pull request" in words
-    assert "next minutes" in words
-    assert "no changes" not in words
-
-
-def test_sending_again_requires_confirmation() -> None:
-    (message,) = say(RequestUncertain(FOLLOW_UP))
-    (button,) = message.blocks[1]["elements"]
-    assert (button["action_id"], button["value"]) == ("send_again", "r1")
-    assert "twice" in button["confirm"]["text"]["text"]
-    assert "your follow-up" in message.text
-
-
 LONG = replace(FOLLOW_UP, text="Shorter <b>please</b>,\nand " + "longer " * 20)
 
 
@@ -546,41 +432,6 @@ def test_an_exceeded_quota_is_explained_in_the_apis_words_with_its_end() -> None
     assert "until" not in said(replace(limited, until=None))
 
 
-def test_a_start_in_doubt_does_not_promise_updates() -> None:
-    words = said(RequestUncertain(START))
-    assert "wait" not in words.lower()
-    assert "Look for a new pull request; if there is none, press *Send again*." in words
-
-
-def test_a_follow_up_in_doubt_says_what_its_thread_can_show() -> None:
-    assert "If nothing happens here in a few minutes" in said(RequestUncertain(FOLLOW_UP, job_ended=True))
-    assert "See what it does next" in said(RequestUncertain(FOLLOW_UP, job_ended=False))
-
-
-@pytest.mark.parametrize("request_", [START, FOLLOW_UP])
-@pytest.mark.parametrize("job_ended", [True, False])
-def test_a_server_error_is_distinguished_from_a_missing_answer(request_: RequestSummary, *, job_ended: bool) -> None:
-    """Only if the server said so."""
-    failed = RequestUncertain(request_, job_ended, Doubt.SERVER_FAILED)
-    assert "The agent's server failed, so I can't tell if" in said(failed)
-    assert "server" not in said(replace(failed, doubt=Doubt.NO_ANSWER))
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
-        RejectionReason.ARCHIVED,
-        RejectionReason.ACCEPTED_WHILE_ARCHIVED,
-        RejectionReason.GONE,
-        RejectionReason.NOT_FOUND,
-    ],
-)
-def test_errors_independent_of_the_words_do_not_ask_to_change_them(reason: RejectionReason) -> None:
-    words = said(rejected(reason))
-    assert "Change it" not in words
-    assert "Start a new one with `/docs`" in words or "start a new job with `/docs`" in words
-
-
 @pytest.mark.parametrize(
     ("end", "words"),
     [
@@ -598,35 +449,12 @@ def test_an_end_claims_only_what_is_known_of_the_pull_request(end: JobFinished, 
     assert "ready" not in text
 
 
-def test_a_request_with_few_details_is_still_reported() -> None:
-    """An earlier version recorded no more."""
-    unknown = RequestSummary("", "", None)
-    outage = OutageStarted(Problem.OUT_OF_REACH, "asks to wait", waiting=unknown)
-    assert "What you asked for goes out by itself" in said(outage)
-    assert "what you asked for waits" in said(AccessDenied(401, waiting=unknown))
-    assert said(OutageEnded()).startswith("The agent is back.")
-    assert "Here's a new pull request" in said(PullRequestFound(LINK, changed=True))
-    assert "if this started" in said(RequestUncertain(START))
-
-
 def test_only_a_request_that_came_back_can_be_sent_again() -> None:
     (handed_back,) = say(rejected(RejectionReason.HANDED_BACK, START))
     (by_api,) = say(rejected(RejectionReason.API, START, "prompt is <empty>"))
     assert handed_back.blocks[1]["elements"][0]["value"] == "r1"
     assert len(by_api.blocks) == 1
     assert ">prompt is &lt;empty&gt;" in by_api.text
-
-
-@pytest.mark.parametrize("reason", RejectionReason)
-def test_every_refusal_quotes_the_request(reason: RejectionReason) -> None:
-    request = replace(FOLLOW_UP, kind=RequestKind.STOP) if reason is RejectionReason.NOTHING_TO_STOP else FOLLOW_UP
-    assert any(word in said(rejected(reason, request)) for word in ("follow-up", "stop"))
-
-
-def test_a_rejected_key_names_whom_to_ask() -> None:
-    assert "<@U0ADMIN>" in said(AccessDenied(401))
-    assert "whoever installed Pagehand" in MessageContext().ask
-    assert MessageContext(admin="the docs team <!here>").ask == "the docs team &lt;!here&gt;"
 
 
 def test_an_inaccessible_channel_says_how_to_invite_and_quotes_the_request() -> None:
@@ -636,16 +464,6 @@ def test_an_inaccessible_channel_says_how_to_invite_and_quotes_the_request() -> 
     assert "archived" in said(CardNotPosted("U0ASKER", "is_archived"))
     assert "the thread is gone" in said(CardNotPosted("U0ASKER", "thread_not_found"))
     assert "restricted_action" in said(CardNotPosted("U0ASKER", "restricted_action"))
-
-
-def test_a_missing_scope_names_whom_to_ask() -> None:
-    missing = CardNotPosted("U0ASKER", "missing_scope", ("groups:history",))
-    words = said(missing)
-    assert "No job was started: Slack hasn't granted the app groups:history." in words
-    assert "<@U0ADMIN>" in words
-    in_doubt = said(replace(missing, may_be_posted=True))
-    assert "so I can't see if the job's card arrived; if it did, ignore it" in in_doubt
-    assert in_doubt.endswith("Fix it")
 
 
 def test_a_notice_in_doubt_is_repeated_with_a_remark() -> None:
@@ -671,12 +489,6 @@ def test_a_huge_prompt_is_shown_whole_in_several_messages() -> None:
     ]
 
 
-def test_help_names_the_command_and_the_marks() -> None:
-    words = help_text(MessageContext(command="/pages"))
-    for expected in ("`/pages ", "`//`", ":eyes:", ":white_check_mark:", ":warning:"):
-        assert expected in words
-
-
 def test_a_person_over_the_limit_is_told_when_they_may_ask_again() -> None:
     """In their time zone; if it is unknown, "in a while"."""
     refused = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
@@ -699,3 +511,22 @@ def test_a_refused_person_learns_why_and_what_to_do(why: Refusal) -> None:
 def test_every_action_has_an_answer(answer: ActionAnswer) -> None:
     """Of one or two sentences."""
     assert said(ActionAnswered("U0ANA", answer)).endswith(".")
+
+
+def held(count: int, *names: str, words_sent: bool = False, forwarded: bool = False) -> ReplyNotFullySent:
+    return ReplyNotFullySent("U0ANA", words_sent, count, names, forwarded)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (held(1, "plan.pdf", words_sent=True), "Your text goes to the agent, but not 1 file (plan.pdf):"),
+        (held(3, "a.png", "b & <c>.png"), "holds only 3 files (a.png, b &amp; &lt;c&gt;.png and 1 more),"),
+        (held(1, "a", forwarded=True), "holds only 1 file (a) and a forwarded message,"),
+        (held(0), "your reply has no words for the agent. Reply with what"),
+    ],
+)
+def test_parts_of_a_reply_besides_words_are_named(reply: ReplyNotFullySent, words: str) -> None:
+    (message,) = say(reply)
+    assert message.text.startswith("<@U0ANA> ")
+    assert words in message.text

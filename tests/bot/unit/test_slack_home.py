@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.thread_states import thread_state
 
-from bot.domain.jobs.details import Progress
 from bot.domain.jobs.job import Problem
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
 from bot.domain.people.members import Preference
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread
-from bot.jobapi.models import Job, PlanStep, StepStatus
+from bot.jobapi.models import Job
 from bot.slack.rendering.home import HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.workspace.wire.views import checked_view
@@ -47,16 +46,6 @@ def test_a_person_without_jobs_sees_how_to_begin() -> None:
     older = shown(HomeContent("U1", page=2))
     assert "There are no older jobs." in older
     assert HOME_EXAMPLE not in older + shown(HomeContent("U1", jobs=[thread()]))
-
-
-def test_a_job_is_shown_with_all_its_details() -> None:
-    """Its text, state, pull request and thread."""
-    done = thread(job=Job("j", "completed", "https://git.example/pull/1"))
-    blocks = shown(HomeContent("U1", jobs=[done]), {"th1": "https://acme.slack.com/archives/C1/p11"})
-    assert "*Fix the guides*\\n*Finished with a pull request*" in blocks
-    assert "<https://git.example/pull/1|pull request>" in blocks
-    assert "<https://acme.slack.com/archives/C1/p11|thread>" in blocks
-    assert HOME_RETRY not in blocks
 
 
 def test_a_retry_is_offered_only_where_it_helps() -> None:
@@ -117,15 +106,6 @@ def test_what_waits_for_this_person_can_be_answered_here() -> None:
     ]
     blocks = shown(HomeContent("U1", held=[(line, job) for line in lines]))
     assert blocks.count("Is this a new job") == 1
-
-
-def test_an_unsent_request_says_why() -> None:
-    """In the card's words; the steps of a plan are only on the card."""
-    assert "the agent is busy" in shown(HomeContent("U1", jobs=[thread(problem=Problem.BUSY)]))
-    plan = Progress(plan=(PlanStep(title="Read the guides", status=StepStatus.PENDING),))
-    blocks = shown(HomeContent("U1", jobs=[thread(job=Job("j", "active"), progress=plan)]))
-    assert "Active: the agent is at work" in blocks
-    assert "Read the guides" not in blocks
 
 
 def test_home_has_pages() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.slack_limits import MINUTE, SLACK_LIMITS, TIER_2, TIER_3, Budget, CallKind, Limit, SlackMethod
+from bot.domain.slack_limits import MINUTE, SLACK_LIMITS, TIER_2, TIER_3, Budget, CallKind, Limit
 
 NOW = 1_700_000_000.0
 SOME_CALLS = st.lists(st.floats(0.001, 90.0), max_size=50).map(lambda ahead: [NOW + each for each in sorted(ahead)])
@@ -44,24 +44,6 @@ def test_a_call_is_possible_exactly_after_the_wait(made: list[float], reserve: i
     at = NOW + TIER_3.wait(made, NOW, reserve=reserve)
     assert TIER_3.left(made, at + 1e-6, reserve=reserve) > 0
     assert at == NOW or TIER_3.left(made, at - 1e-6, reserve=reserve) == 0
-
-
-def test_progress_updates_leave_half_the_limit_to_new_states() -> None:
-    budget = Budget(SLACK_LIMITS, NOW, {})
-    while budget.spend(CallKind.CARD_PROGRESS, "C1"):
-        pass
-    assert budget.calls(CallKind.CARD_PROGRESS) == 0
-    assert budget.calls(CallKind.CARD) == TIER_3.calls // 2
-
-
-def test_a_full_channel_does_not_affect_others() -> None:
-    budget = Budget(SLACK_LIMITS, NOW, {(SlackMethod.POST_MESSAGE, "C1"): [NOW + 60.0]})
-    assert budget.held_channels(CallKind.POST) == ["C1"]
-    assert not budget.spend(CallKind.POST, "C1")
-    assert [budget.spend(CallKind.POST, "C2") for _ in range(5)] == [True] + [False] * 4
-    changed = budget.changed()
-    assert changed[SlackMethod.POST_MESSAGE, ""] == (NOW, [NOW + 6.0])
-    assert changed[SlackMethod.POST_MESSAGE, "C2"][0] == pytest.approx(NOW + 60 / 55)
 
 
 def test_a_call_outside_threads_is_made_or_waits() -> None:

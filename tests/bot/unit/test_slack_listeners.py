@@ -17,7 +17,7 @@ from bot.domain.context.slack_files import ForwardedMessage, SlackFile
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Attachments, Person, Reply, WayIn
 from bot.errors import NotRecorded, StoreUnavailable
-from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
+from bot.slack.rendering.ephemeral_texts import wrong_option
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.slack.sending.ephemeral import KnownResponseUrls
@@ -40,12 +40,6 @@ async def test_a_command_is_recorded_in_readable_text(world: ListeningWorld) -> 
     assert world.service.calls == [("start", asked)]
 
 
-async def test_a_commands_options_are_recorded_with_the_job(world: ListeningWorld) -> None:
-    assert (await world.take(command('quiet project:"the guides" Fix it'))).body == RECORDED
-    (asked,) = world.service.started
-    assert (asked.prompt, asked.project_said, asked.quiet) == ("Fix it", "the guides", True)
-
-
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
@@ -64,41 +58,12 @@ async def test_an_invalid_option_is_answered_with_an_explanation(
     assert world.service.calls == []
 
 
-async def test_options_without_a_task_ask_for_the_task(world: ListeningWorld) -> None:
-    assert (await world.take(command("quiet"))).body == task_missing(MessageContext())
-    assert world.service.calls == []
-
-
-async def test_a_command_in_a_direct_message_is_recorded(world: ListeningWorld) -> None:
-    """Whether it is the app's own is unknown here: otherwise the card cannot be posted."""
-    assert (await world.take(command(channel_id="D1"))).body == RECORDED
-    assert [asked.channel_id for asked in world.service.started] == ["D1"]
-
-
 @pytest.mark.parametrize("text", ["", "  ", "help", "HELP", "?", "-h", "--help"])
 async def test_the_bare_command_shows_help_and_records_nothing(world: ListeningWorld, text: str) -> None:
     answer = await world.take(command(text))
     assert answer.status == 200
     assert "`//`" in answer.body
     assert world.service.calls == []
-
-
-@pytest.mark.parametrize(
-    ("text", "instead"),
-    [("status", "card"), ("LIST", "Home tab"), ("cancel", "`!stop`"), ("Stop", "`!stop`")],
-)
-async def test_a_misspelled_command_word_is_explained_and_can_be_confirmed(
-    world: ListeningWorld, text: str, instead: str
-) -> None:
-    answer = (await world.take(command(text))).body
-    first = answer.splitlines()[0]
-    assert f"`/docs {text.lower()}` is not a command" in first
-    assert instead in first
-    assert world.service.calls == []
-    insisting = f'/docs "{text.lower()}"'
-    assert f"`{insisting}`" in answer
-    assert (await world.take(command(insisting.removeprefix("/docs ")))).body == RECORDED
-    assert [asked.prompt for asked in world.service.started] == [text.lower()]
 
 
 async def test_the_command_has_the_configured_name() -> None:
@@ -141,21 +106,6 @@ async def test_an_incomplete_command_is_answered(world: ListeningWorld) -> None:
 async def test_a_reply_is_recorded_in_readable_text(world: ListeningWorld) -> None:
     assert (await world.take(event())).status == 200
     assert world.service.received == [Reply(ANA, "C1", "1700000001.000100", "1700000002.000100", "Also fix <this>")]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"subtype": "file_share"}, {"subtype": "thread_broadcast"}, {"subtype": "me_message"}, {"type": "app_mention"}],
-)
-async def test_replies_come_in_several_forms(world: ListeningWorld, changes: dict[str, str]) -> None:
-    await world.take(event(**changes))
-    assert [call[0] for call in world.service.calls] == ["receive"]
-
-
-async def test_the_bots_mention_is_removed_from_a_reply(world: ListeningWorld) -> None:
-    await world.take(event(text=f"<@{BOT}> go on"))
-    (reply,) = world.service.received
-    assert (reply.text, reply.mentions_us) == ("go on", True)
 
 
 async def test_emoji_alone_may_answer_a_question(world: ListeningWorld) -> None:
@@ -261,14 +211,6 @@ async def test_edits_and_deletions_are_recorded(world: ListeningWorld, payload: 
     assert world.service.calls == [("revise", reply)]
 
 
-async def test_an_author_named_only_in_the_previous_message_counts(world: ListeningWorld) -> None:
-    payload = edit(user=None)
-    payload["event"]["previous_message"]["user"] = "U0ANA"
-    payload["event"]["message"]["edited"] = {"ts": "1700000009.000000"}
-    await world.take(payload)
-    assert world.service.calls == [("revise", reply_of())]
-
-
 ASKED = {"thread_ts": None, "ts": "1700000001.000100"}
 """A root message."""
 LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message was deleted.", "ts": ASKED["ts"]}
@@ -309,14 +251,6 @@ async def test_edits_of_a_requesting_message_are_recorded(
     """Outside threads, the requests of the message itself count, however many jobs its thread has."""
     assert (await world.take(payload)).status == 200
     assert world.service.edits == [replace(reply, thread_ts="", message_ts=ASKED["ts"] or "")]
-
-
-async def test_edits_in_direct_messages_are_recorded(world: ListeningWorld) -> None:
-    payload = edit(**ASKED)
-    payload["event"] |= {"channel": "D0ANA", "channel_type": "im"}
-    await world.take(payload)
-    expected = reply_of(channel_id="D0ANA", thread_ts="", message_ts=ASKED["ts"] or "", in_direct_message=True)
-    assert world.service.edits == [replace(expected, options=NO_OPTIONS)]
 
 
 @pytest.mark.parametrize("way", ["message_deleted", "message_changed"])

@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fakes.attachments import holding
 from support.fakes.slack_payloads import edit, event
 from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, Person, Reply, WayIn
+from bot.domain.requests.request import MessageVersion, Person, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreUnavailable
-from bot.service.start import job_of_reply
 from bot.slack.receiving.slack_app import SlackApp
 
 ANA = Person("U0ANA", "T1")
@@ -84,13 +82,6 @@ async def test_both_events_of_one_mention_have_one_source_key(world: ListeningWo
     assert world.service.starts == {SOURCE_KEY}
 
 
-async def test_a_mentions_options_and_files_are_recorded_with_the_job(world: ListeningWorld) -> None:
-    text = f"<@{BOT}> project:guides quiet Fix <http://README.md|README.md> &amp; more"
-    await world.take(message(text, subtype="file_share", files=[{"name": "a.md"}]))
-    expected = asked(prompt="Fix README.md & more", project_said="guides", quiet=True, attachments=holding("a.md"))
-    assert world.service.started == [expected]
-
-
 async def test_the_text_is_that_of_the_blocks(world: ListeningWorld) -> None:
     blocks = rich(
         {"type": "user", "user_id": BOT},
@@ -110,11 +101,6 @@ async def test_a_table_that_an_edit_adds_or_takes_away_is_noticed(world: Listeni
     for change in (added, removed):
         await world.take(change)
     assert [reply.text for _, reply in world.service.calls] == ["Ports\n\n| 8080 |\n| --- |", "Ports"]
-
-
-async def test_a_file_without_words_is_a_request(world: ListeningWorld) -> None:
-    await world.take(message(f"<@{BOT}>", subtype="file_share", files=[{"name": "plan.md"}]))
-    assert world.service.started == [asked(prompt="", attachments=holding("plan.md"))]
 
 
 @pytest.mark.parametrize(
@@ -190,42 +176,11 @@ async def test_without_direct_message_events_only_mentions_count() -> None:
 # -- direct messages --------------------------------------------------------------------------------------------------
 
 
-async def test_a_direct_message_requests_a_job(world: ListeningWorld) -> None:
-    await world.take(direct())
-    key = f"message/D0ANA/{TS}"
-    job = asked(channel_id="D0ANA", source_key=key, way_in=WayIn.DIRECT_MESSAGE, may_be_reply=True)
-    assert world.service.started == [job]
-
-
-@pytest.mark.parametrize("text", ["!new Fix the guides", "project:api Fix the guides", "quiet Fix the guides"])
-async def test_a_direct_message_that_announces_a_job_starts_one(world: ListeningWorld, text: str) -> None:
-    """The same for a mention in a channel."""
-    for payload in (direct(text), message(f"<@{BOT}> Fix the guides")):
-        await world.take(payload)
-    assert [job.may_be_reply for job in world.service.started] == [False, False]
-
-
-async def test_thanks_in_a_direct_message_are_recorded_as_thanks(world: ListeningWorld) -> None:
-    """In a channel their purpose is unknown."""
-    for payload in (direct("Thanks a lot!"), message(f"<@{BOT}> Thanks!"), mention(f"<@{BOT}> Thanks!")):
-        assert (await world.take(payload)).status == 200
-    assert world.service.calls == [("thank", Reply(ANA, "D0ANA", "", TS, "Thanks a lot!", in_direct_message=True))]
-
-
 async def test_replies_in_a_direct_message_steer_whomever_they_mention(world: ListeningWorld) -> None:
     await world.take(direct("<@U0BEN> wants it shorter", thread_ts="1700000001.000100"))
     (reply,) = world.service.received
     assert reply.in_direct_message
     assert (reply.text, reply.mentions_us) == ("\x02@U0BEN\x03 wants it shorter", False)
-
-
-async def test_a_direct_message_without_a_task_is_answered(
-    world: ListeningWorld, caplog: pytest.LogCaptureFixture
-) -> None:
-    await world.take(direct("!stop"))
-    await world.app.drain(5)
-    assert world.service.calls == []
-    assert private_attempts(caplog) == 1
 
 
 @pytest.mark.parametrize(
@@ -260,37 +215,6 @@ async def test_control_words_alone_are_recorded_as_such(world: ListeningWorld, w
     assert (reply.word, reply.text) == (word, "")
 
 
-async def test_another_job_in_a_thread_is_recorded_with_its_prompt(world: ListeningWorld) -> None:
-    await world.take(event(text=f"<@{BOT}> new Fix the index"))
-    (reply,) = world.service.received
-    assert (reply.word, reply.text, reply.mentions_us) == (ThreadWord.NEW, "Fix the index", True)
-
-
-@pytest.mark.parametrize("text", ["!new project: Fix it", "!new quiet quiet Fix it", "!new quiet"])
-async def test_another_job_with_an_invalid_option_is_answered(
-    world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
-) -> None:
-    await world.take(event(text=text))
-    await world.app.drain(5)
-    assert world.service.calls == []
-    assert private_attempts(caplog) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "project", "quiet", "prompt"),
-    [
-        ("project:guides quiet Fix it", "guides", True, "Fix it"),
-        ("Fix it", "", None, "Fix it"),
-        ("project: Fix it", "", None, "project: Fix it"),
-    ],
-)
-def test_options_count_in_every_message_that_requests_a_job(
-    text: str, project: str, *, quiet: bool | None, prompt: str
-) -> None:
-    job = job_of_reply(Reply(ANA, "C1", "1700000001.000100", TS, text, mentions_us=True), None)
-    assert (job.project_said, job.quiet, job.prompt) == (project, quiet, prompt)
-
-
 @pytest.mark.parametrize(
     ("text", "knows", "words"),
     [
@@ -310,62 +234,6 @@ async def test_help_is_given_by_the_threads_job_or_on_a_mention(
     await world.app.drain(5)
     assert {reply.word for reply in world.service.received} == {ThreadWord.HELP}
     assert private_attempts(caplog) == words
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "knows", "words"),
-    [
-        ("!stpo", {}, True, 0),
-        ("!stpo", {}, False, 0),
-        ("!stpo", {"parent_user_id": BOT}, False, 1),
-        (f"<@{BOT}> !stpo", {}, False, 1),
-        ("!stpo", {"channel": "D0ANA", "channel_type": "im"}, False, 1),
-    ],
-    ids=["in a job's thread", "among people", "below a card of ours", "to us", "in a direct message"],
-)
-async def test_a_near_miss_of_a_control_word_is_asked_about_when_addressed(
-    world: ListeningWorld,
-    caplog: pytest.LogCaptureFixture,
-    *,
-    text: str,
-    place: dict[str, str],
-    knows: bool,
-    words: int,
-) -> None:
-    """Once; in a job's thread by the job, with the probable word."""
-    world.service.knows = knows
-    for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
-        await world.take(event(text=text, type=kind, **place))
-    await world.app.drain(5)
-    assert {(reply.word, reply.text) for reply in world.service.received} == {(ThreadWord.HELP, "stop")}
-    assert private_attempts(caplog) == words
-
-
-async def test_a_direct_message_that_is_nearly_a_control_word_starts_nothing(
-    world: ListeningWorld, caplog: pytest.LogCaptureFixture
-) -> None:
-    await world.take(direct("!stpo"))
-    await world.app.drain(5)
-    assert world.service.calls == []
-    assert private_attempts(caplog) == 1
-
-
-async def test_a_bare_mention_in_a_thread_gets_help_once(
-    world: ListeningWorld, caplog: pytest.LogCaptureFixture
-) -> None:
-    for kind in ("message", "app_mention"):
-        await world.take(event(text=f"<@{BOT}>", type=kind))
-    await world.app.drain(5)
-    assert world.service.calls == []
-    assert private_attempts(caplog) == 1
-
-
-async def test_a_reply_records_where_it_was_written(world: ListeningWorld) -> None:
-    await world.take(event(text=f"<@{BOT}> shorter") | {"is_ext_shared_channel": True})
-    await world.take(event(text="longer", ts="1700000003.000100"))
-    first, second = world.service.received
-    assert (first.mentions_us, first.in_direct_message) == (True, False)
-    assert (second.mentions_us, second.in_direct_message) == (False, False)
 
 
 async def test_a_reply_below_an_unknown_card_is_answered_once(

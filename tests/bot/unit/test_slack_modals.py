@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from bot.domain.context.thread_context import ContextNotes
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS
-from bot.notices.said import Markup
 from bot.runtime.secrets import SecretKind
 from bot.slack.receiving.payloads.interactions import ViewPayload
 from bot.slack.rendering.modals import (
@@ -23,8 +22,6 @@ from bot.slack.rendering.modals import (
     context_fields,
     follow_up_modal,
     hand_over_modal,
-    loading_modal,
-    message_modal,
     new_job_modal,
     parse_place,
     secret_found,
@@ -78,13 +75,6 @@ def test_a_message_modal_is_accepted_by_slack(
     view = hand_over_modal(place, Drafted(), names, context)
     checked_view(view, "modal")
     assert ("scope" in inputs(view)) is has_thread
-
-
-def test_loading_and_error_views_are_accepted_by_slack() -> None:
-    """They have no submit button."""
-    for view in (loading_modal(), message_modal(Markup("It went wrong"))):
-        checked_view(view, "modal")
-        assert "submit" not in view
 
 
 def test_inputs_keep_their_ids_and_start_with_the_given_values() -> None:
@@ -169,17 +159,6 @@ def test_an_invalid_place_is_empty(text: str) -> None:
     read = parse_place(text)
     assert read.channel_id == ""
     assert read.files in {(), ("F1",)}
-
-
-def test_drafts_are_kept_per_subject_of_the_modal() -> None:
-    """A job's by its channel, a message's by the message, a follow-up's by its job."""
-    keys = [
-        ModalPlace().draft_key,
-        ModalPlace("C1").draft_key,
-        ModalPlace("C1", "1.1", "1.2").draft_key,
-        ModalPlace("C1", thread_id="th1").draft_key,
-    ]
-    assert keys == ["job/", "job/C1", "message/C1/1.2", "thread/th1"]
 
 
 def test_a_secret_is_reported_at_its_field() -> None:

@@ -127,25 +127,6 @@ STEP = {"workflow_id": "1", "step_id": "2", "inputs": {}, "outputs": []}
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"text": "Document the webhook payload"},
-        {"text": "payload={}&command=x payload=1"},
-        {"channel_name": "payload-reviews"},
-        {"user_name": "payload"},
-        {"team_domain": "payload"},
-        {"text": '{"payload": 1}'},
-        {"text": "100 % & more + \u00e9 \U0001f389 =a=b;c"},
-    ],
-    ids=str,
-)
-async def test_a_command_with_the_word_payload_is_a_command(world: ListeningWorld, changes: dict[str, str]) -> None:
-    assert (await world.over_http(command(**changes))).body == RECORDED
-    (asked,) = world.service.started
-    assert (asked.person, asked.prompt) == (Person("U2147483697", "T1"), changes.get("text", "Fix the guides"))
-
-
-@pytest.mark.parametrize(
     "content_type",
     [
         "application/x-www-form-urlencoded; charset=utf-8",
@@ -166,11 +147,6 @@ async def test_json_content_types_are_recognized(world: ListeningWorld, content_
     text = json.dumps(event()).replace("Hello world", "The payload= of it")
     assert (await world.app.handle_http_body(before + text, content_type)).status == 200
     assert world.service.words == ["The payload= of it"]
-
-
-async def test_an_empty_text_is_still_a_command(world: ListeningWorld) -> None:
-    assert "`//`" in (await world.over_http(command(text=""))).body
-    assert world.service.calls == []
 
 
 async def test_a_repeated_field_is_read_once(world: ListeningWorld) -> None:
@@ -280,11 +256,6 @@ async def test_a_meaningless_click_is_explained(
     await world.app.handle_payload(KNOWN[name])
     await world.app.drain(5)
     assert "U2147483697 could not be told something" in caplog.text, "there is no Slack here, but it was tried"
-
-
-async def test_events_delayed_by_slack_are_logged(world: ListeningWorld, caplog: pytest.LogCaptureFixture) -> None:
-    await world.both_ways(KNOWN["app_rate_limited"])
-    assert "2018-02-12 20:37 UTC" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The scopes that Pagehand needs: those of the manifest, and what is reported if one is missing."""
 
-import logging
 import re
 from pathlib import Path
 
@@ -45,16 +44,6 @@ def test_an_answer_lists_the_granted_scopes(headers: dict[str, str], names: froz
     assert granted_scopes(CIMultiDict(headers)) == names
 
 
-@pytest.mark.parametrize("has", [ALL, ALL | {"im:read"}, None])
-def test_with_all_or_unknown_scopes_nothing_is_reported(
-    has: frozenset[str] | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    missing = MissingScopes()
-    with caplog.at_level(logging.WARNING):
-        check_scopes(has, missing, ())
-    assert (missing.names, caplog.text) == ((), "")
-
-
 def test_scopes_that_identify_people_and_channels_are_required() -> None:
     """Whatever is not known to be allowed is refused: without these, everything would be."""
     assert REQUIRED == ["channels:history", "channels:read", "chat:write", "commands", "users:read"]
@@ -93,14 +82,6 @@ def test_features_left_out_on_purpose_are_not_warned_about(caplog: pytest.LogCap
     assert missing.names == ("im:history",)
 
 
-def test_a_scope_slack_reports_as_granted_is_no_longer_missing() -> None:
-    missing = MissingScopes()
-    missing.add(["reactions:write", "groups:history"])
-    missing.remove_granted(CIMultiDict())
-    missing.remove_granted(CIMultiDict({"x-oauth-scopes": "chat:write,groups:history"}))
-    assert missing.names == ("reactions:write",)
-
-
 def test_the_health_names_missing_scopes_as_a_warning() -> None:
     missing = MissingScopes()
     health = Health(lambda: [ComponentStatus("outbox")], [missing.warning])
@@ -110,8 +91,3 @@ def test_the_health_names_missing_scopes_as_a_warning() -> None:
     assert state["ok"] is True
     assert state["warnings"] == [missing.warning()]
     assert "Slack has not granted groups:history, reactions:write." in missing.warning()
-
-
-def test_an_unknown_scope_is_still_named(caplog: pytest.LogCaptureFixture) -> None:
-    MissingScopes().add(["im:write"])
-    assert "has not granted the scope im:write" in caplog.text

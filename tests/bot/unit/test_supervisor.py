@@ -99,24 +99,6 @@ def test_repeated_crashes_back_off_and_are_logged_once(
     assert len(caplog.records) == 1
 
 
-def test_a_different_crash_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
-    faults: list[Exception] = [KeyError("a"), ValueError("b")]
-
-    async def work() -> None:
-        if faults:
-            raise faults.pop()
-        await asyncio.sleep(FAR)
-
-    async def test() -> None:
-        supervisor = Supervisor()
-        supervisor.start("JobPoller", work)
-        await asyncio.sleep(10.0)
-        await supervisor.stop(1.0)
-
-    in_virtual_time(test)
-    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ValueError, KeyError]
-
-
 def test_a_task_that_ends_on_purpose_is_not_restarted(caplog: pytest.LogCaptureFixture) -> None:
     ended, starts = asyncio.Event(), 0
 

@@ -94,23 +94,6 @@ def test_late_tasks_are_cancelled_and_awaited(timeout: float) -> None:
     in_virtual_time(test)
 
 
-def test_cancelling_includes_tasks_spawned_last() -> None:
-    async def test(tasks: BackgroundTasks) -> None:
-        async def begin() -> None:
-            try:
-                await asyncio.sleep(FAR)
-            finally:
-                tasks.spawn(asyncio.sleep(FAR), name="sleeping")
-
-        tasks.spawn(begin(), name="beginning")
-        await asyncio.sleep(0)
-        await tasks.cancel()
-        assert not len(tasks)
-        assert asyncio.get_running_loop().time() == 0.0
-
-    in_virtual_time(test)
-
-
 def test_a_cancelled_waiter_ends_no_task() -> None:
     async def test(tasks: BackgroundTasks) -> None:
         task = tasks.spawn(asyncio.sleep(5.0, "slept"), name="sleeping")

@@ -1,6 +1,5 @@
 """What the agent gets besides a person's words: marked as others' words, bounded, with every omission mentioned."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -77,29 +76,11 @@ def test_a_request_with_every_kind_of_context() -> None:
     )
 
 
-def test_a_forwarded_message_without_words_stands_alone() -> None:
-    """There is no request above it."""
-    told = compose("", context_text((), (), (ForwardedMessage("Cem", "It is 8443"),)))
-    assert told.startswith("What follows")
-    assert "request above" not in told
-
-
 def test_without_context_a_request_is_the_persons_own_words() -> None:
     """And nothing else."""
     assert compose("Fix it", context_text((), (), ())) == "Fix it"
     assert compose("Fix it", ContextText()) == "Fix it"
     assert not context_text((), (), ()).notes
-
-
-def test_the_last_messages_are_kept_and_omissions_mentioned() -> None:
-    """Oldest first."""
-    context = context_text([said(number, f"number {number}") for number in range(7)], (), (), ContextLimits(messages=3))
-    assert re.findall(r"number \d", context.text) == ["number 4", "number 5", "number 6"]
-    assert "(Earlier messages are left out.)" in context.text
-    assert context.notes == ContextNotes(messages_left_out=True)
-    whole = context_text([said(number) for number in range(50)], (), ())
-    assert "left out" not in whole.text
-    assert not whole.notes
 
 
 def test_the_start_of_a_long_thread_is_omitted_and_mentioned() -> None:
@@ -112,22 +93,6 @@ def test_the_start_of_a_long_thread_is_omitted_and_mentioned() -> None:
     assert "(The rest is left out.)" in context.text
     assert "(Earlier messages are left out.)" in context.text
     assert context.notes == ContextNotes(messages_left_out=True, words_left_out=True)
-
-
-def test_files_beyond_the_limit_are_cut_and_named() -> None:
-    """The first ones are kept."""
-    files = [QuotedFile(GUIDE, "a" * 600), QuotedFile(GUIDE, "b" * 600), QuotedFile(GUIDE, "c" * 600)]
-    context = context_text((), files, (), ContextLimits(characters=1_000))
-    assert "a" * 600 in context.text
-    assert "b" * 400 + "\n~~~\n(The rest is left out.)" in context.text
-    assert (
-        "guide.md (https://acme.slack.com/files/guide). Its text is left out: there is no room for more."
-        in context.text
-    )
-    assert context.notes == ContextNotes(cut_files=("guide.md", "guide.md"), words_left_out=True)
-    shortened = context_text((), (QuotedFile(GUIDE, "beginning", complete=False),), ())
-    assert "beginning\n~~~\n(The rest is left out.)" in shortened.text
-    assert shortened.notes == ContextNotes(cut_files=("guide.md",))
 
 
 def test_names_replace_ids() -> None:
@@ -184,12 +149,6 @@ def test_a_context_is_bounded(texts: list[str], most: int) -> None:
     context = context_text(messages, files, shares, ContextLimits(characters=most))
     tildes = sum(text.count("~") for text in texts)
     assert len(context.text) <= most + 200 * len(texts) + 2 * tildes + 200
-
-
-def test_many_numbered_delimiters_take_no_longer() -> None:
-    """A quadratic search would exceed the test's time limit."""
-    text = "".join(f"CONTEXT {number} " for number in range(200_000))
-    assert compose("x", ContextText(text)).endswith("END OF CONTEXT 200000")
 
 
 @pytest.mark.parametrize("ts", ["99999999999999999999.000000", "0.000000", "253402300800.000000"])

@@ -291,6 +291,7 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_a_missing_job_is_gone_after_a_while_and_may_come_back(database_url: str) -> None:
     """A follow-up waits until it is clear whether the job is gone; a later one shows that it is there again."""
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:

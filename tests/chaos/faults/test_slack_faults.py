@@ -155,6 +155,7 @@ async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world:
     await world.check()
 
 
+@pytest.mark.full
 async def test_an_event_redelivered_later_changes_nothing(world: AppWorld) -> None:
     await world.start()
     (job,) = await world.begin("Old news")

@@ -83,6 +83,7 @@ async def test_an_unknown_stop_reason_is_reported(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.full
 async def test_50000_notifications_are_processed_in_order_without_blocking(tmp_path: Path) -> None:
     flood = """
     def turn(agent, text):

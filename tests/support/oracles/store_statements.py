@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from inspect import iscoroutinefunction
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, cast
 
 from sqlalchemy import Engine, event, text
 from sqlalchemy.engine import ExecutionContext
@@ -51,10 +50,6 @@ from bot.store.store import open_store
 from bot.store.transaction import Store, Transaction
 from bot.store.upkeep.retention import OldRows
 
-T = TypeVar("T")
-
-_OF_OTHER_PARTS = {"notices.insert", "slack_calls.budget", "slack_calls.record"}
-
 
 @dataclass
 class Statements:
@@ -87,57 +82,9 @@ def seen_statements() -> Iterator[Statements]:
         event.remove(Engine, "before_cursor_execute", statements.see)
 
 
-@dataclass(frozen=True)
-class CountingStore:
-    """A store that records which methods of its transactions were called."""
-
-    store: Store
-    called: set[str] = field(default_factory=set)
-
-    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
-        return await self.store.transact(
-            lambda tx: work(cast("Transaction", _Counting(tx, self.called))), urgent=urgent
-        )
-
-    async def close(self) -> None:
-        await self.store.close()
-
-
-class _Counting:
-    """A transaction, or one of its parts, that records its calls: "now", or "threads.add"."""
-
-    def __init__(self, real: object, called: set[str], prefix: str = "") -> None:
-        self._real = real
-        self._called = called
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._real, name)
-        if name in parts_of_transaction() and not self._prefix:
-            return _Counting(value, self._called, f"{name}.")
-        self._called.add(f"{self._prefix}{name}")
-        return value
-
-
-def parts_of_transaction() -> dict[str, type]:
-    """The parts of a transaction, by name."""
-    return {name: part for name, part in get_type_hints(Transaction).items() if part is not float}
-
-
-def methods_of_transaction() -> set[str]:
-    """Those that are called from outside of the store."""
-    methods = {
-        f"{name}.{method}"
-        for name, part in parts_of_transaction().items()
-        for method in dir(part)
-        if method[0] != "_" and iscoroutinefunction(getattr(part, method))
-    }
-    return {"now", *methods} - _OF_OTHER_PARTS
-
-
-async def use_all(url: str, clock: FakeClock) -> set[str]:
-    """Opens a store, uses all its methods, and closes it; returns the methods of Transaction that were called."""
-    store = CountingStore(await open_store(url, clock=clock))
+async def use_all(url: str, clock: FakeClock) -> None:
+    """Opens a store, uses all its methods, and closes it."""
+    store = await open_store(url, clock=clock)
     parts = (
         _record,
         _reply_early,
@@ -159,9 +106,8 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
     )
     for part in parts:
         await part(store, clock)
-    await cast("Any", store.store)._repair_times()
+    await cast("Any", store)._repair_times()
     await store.close()
-    return store.called
 
 
 async def _listen(store: Store, clock: FakeClock) -> None:

@@ -1,5 +1,6 @@
 """Control words in a job's thread, the card's buttons, and edits of the requesting message."""
 
+import pytest
 from support.worlds.ways_in_world import LINK, WaysInWorld, labels
 
 from bot.notices.said import ButtonId
@@ -22,6 +23,7 @@ async def test_help_is_shown_to_the_person_who_asks(world: WaysInWorld) -> None:
     assert "!mute" in (await world.private_message(world.ben, "!stop")).text
 
 
+@pytest.mark.full
 async def test_a_muted_job_receives_no_replies_and_posts_only_what_matters(world: WaysInWorld) -> None:
     """Its card says so; `!unmute` ends it."""
     job = await world.begun()
@@ -89,6 +91,7 @@ async def test_the_cards_menu_offers_the_available_actions(world: WaysInWorld) -
     await world.until(lambda: labels(job.card) == ["Open the pull request", "Follow up…"], "the button of the end")
 
 
+@pytest.mark.full
 async def test_the_end_mentions_the_author_of_the_last_request(world: WaysInWorld) -> None:
     """Once, and nobody else: the requester has followed the thread since the first end."""
     job = await world.begun()

@@ -52,6 +52,7 @@ async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -
     assert len(world.job_api.created) == 2
 
 
+@pytest.mark.full
 async def test_without_a_scope_one_way_in_is_off_and_the_rest_work(
     open_world: OpenWorld, caplog: pytest.LogCaptureFixture
 ) -> None:

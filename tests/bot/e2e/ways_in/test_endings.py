@@ -39,6 +39,7 @@ async def test_a_channel_can_be_shown_the_end(world: WaysInWorld) -> None:
     assert not [message for message in others if message.subtype == "thread_broadcast"]
 
 
+@pytest.mark.full
 async def test_a_quiet_job_shows_nothing_in_the_channel(world: WaysInWorld) -> None:
     """Asking quietly includes that."""
     await world.ana.command("docs", "/docs", "quiet Fix the guides")
@@ -49,6 +50,7 @@ async def test_a_quiet_job_shows_nothing_in_the_channel(world: WaysInWorld) -> N
     assert world.ana.mention not in ended.text
 
 
+@pytest.mark.full
 async def test_a_channel_can_get_ends_without_mentions(world: WaysInWorld) -> None:
     """The end is still announced."""
     job = await world.begun(channel="general")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from support.worlds.jobserver_world import KEY, JobServerWorld, git, make_bare, running
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld
 
@@ -49,6 +50,7 @@ async def test_a_reply_includes_its_files(world: WaysInWorld) -> None:
     await world.marked(alone, "white_check_mark")
 
 
+@pytest.mark.full
 async def test_secrets_in_files_are_masked_and_mentioned(world: WaysInWorld) -> None:
     """Texts by others leave Slack without keys."""
     key = "ghp" + "_" + "a1B2" * 9
@@ -60,6 +62,7 @@ async def test_secrets_in_files_are_masked_and_mentioned(world: WaysInWorld) -> 
     await world.said("Hidden, because it looked secret: GitHub token", thread_ts=root.ts)
 
 
+@pytest.mark.full
 async def test_without_the_scope_files_are_only_named(open_world: OpenWorld) -> None:
     """The job starts."""
     world = await open_world(without=("files:read",))

@@ -89,6 +89,7 @@ async def test_the_modal_asks_for_the_project(world: WaysInWorld) -> None:
     assert (await world.job("Fix it")).project == "prj_api"
 
 
+@pytest.mark.full
 async def test_a_projects_outage_holds_up_no_other(world: WaysInWorld) -> None:
     """One has used up its quota; the other's jobs start."""
     world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.CREATE, prompt="For the guides")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from support.worlds.ways_in_world import OpenWorld, WaysInWorld, labels
 
 from bot.notices.said import ButtonId
@@ -39,6 +40,7 @@ async def test_thanks_after_the_end_get_a_heart(world: WaysInWorld) -> None:
     await world.steered(job.id, "Thanks, and now the manual")
 
 
+@pytest.mark.full
 async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWorld) -> None:
     """`Send` sends this one; the next one is asked about again."""
     world = await open_world(PAGEHAND_REPLIES="participants")
@@ -83,6 +85,7 @@ async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorl
     assert not held.reactions
 
 
+@pytest.mark.full
 async def test_in_mentions_mode_the_next_mention_includes_messages_since(open_world: OpenWorld) -> None:
     """They are separated as context, each message once."""
     world = await open_world(PAGEHAND_REPLIES="mentions")
@@ -99,6 +102,7 @@ async def test_in_mentions_mode_the_next_mention_includes_messages_since(open_wo
     assert "8443" not in second
 
 
+@pytest.mark.full
 async def test_the_reply_mode_can_be_set_for_a_channel(open_world: OpenWorld, scratch: Path) -> None:
     """In the projects file; every other channel follows the setting."""
     file = scratch / "projects.toml"
@@ -115,6 +119,7 @@ async def test_the_reply_mode_can_be_set_for_a_channel(open_world: OpenWorld, sc
     await world.steered(elsewhere.id, "And the index")
 
 
+@pytest.mark.full
 async def test_rapid_replies_in_slack_are_one_message(open_world: OpenWorld) -> None:
     """In written order, each with its own mark; another person's are sent separately."""
     world = await open_world(PAGEHAND_MERGE_SECONDS="2")

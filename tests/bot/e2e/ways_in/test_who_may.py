@@ -112,6 +112,7 @@ async def test_a_shared_channel_is_off_until_it_is_allowed(world: WaysInWorld) -
     assert len(world.job_api.created) == 1
 
 
+@pytest.mark.full
 async def test_only_listed_people_are_admitted(open_world: OpenWorld) -> None:
     """Members of the named groups are included."""
     world = await open_world(PAGEHAND_ALLOWED_PEOPLE="U0GIA0001", PAGEHAND_ALLOWED_GROUPS="S0WRITERS")
@@ -131,6 +132,7 @@ async def _again(world: WaysInWorld, **settings: str) -> WaysInWorld:
     return world
 
 
+@pytest.mark.full
 async def test_only_listed_channels_count(open_world: OpenWorld) -> None:
     """Direct messages count, too."""
     world = await open_world(PAGEHAND_ALLOWED_CHANNELS="C0GENERAL")
@@ -142,6 +144,7 @@ async def test_only_listed_channels_count(open_world: OpenWorld) -> None:
     assert len(world.job_api.created) == 2
 
 
+@pytest.mark.full
 async def test_the_hourly_limit_applies_in_slack(open_world: OpenWorld) -> None:
     """Jobs and follow-ups together, for each person separately."""
     world = await open_world(PAGEHAND_HOURLY_LIMIT="2")
