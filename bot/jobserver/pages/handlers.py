@@ -34,6 +34,7 @@ TIME_LIMIT_S = 3.0
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
 _PAGE = re.compile(r"[1-9]\d{0,5}")
+_LISTED = (PullRequestState.OPEN, PullRequestState.MERGED, PullRequestState.CLOSED)
 _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
@@ -93,9 +94,9 @@ class PullRequestPages:
     async def list(self, request: web.Request) -> web.Response:
         self._gate.check_may_read(request)
         asked = request.query.get("state", "")
-        state = PullRequestState(asked) if asked in set(PullRequestState) else None
+        state = PullRequestState(asked) if asked in _LISTED else None
         listed = await self._pull_requests.list(state, _page_number(request))
-        return self._render("list.html", request, listed=listed, state=state, states=tuple(PullRequestState))
+        return self._render("list.html", request, listed=listed, state=state, states=_LISTED)
 
     async def show(self, request: web.Request) -> web.Response:
         return await self._show(request)

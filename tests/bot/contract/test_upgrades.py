@@ -99,7 +99,8 @@ async def test_a_restored_copy_of_a_newer_database_is_put_in_doubt(tmp_path: Pat
         doubted.append(copy)
 
     await backup(url, tmp_path / "copy.db", mark_in_doubt=mark_in_doubt)
-    assert doubted == [f"sqlite:///{tmp_path}/copy.db"]
+    assert len(doubted) == 1, "before it has its name"
+    assert await schema_state(f"sqlite:///{tmp_path}/copy.db") is SchemaState.COMPATIBLE
 
 
 async def claim_received(store: Store) -> Sequence[ClaimedRequest]:
