@@ -53,6 +53,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     divide(item)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the longest test, for whose end the others would wait."""
+    items.sort(key=lambda item: item.path.name != "test_kills.py")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def log_watch() -> Iterator[SecretWatch]:
     """Looks at records before they are masked: masking is only a safety net."""
