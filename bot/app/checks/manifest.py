@@ -30,43 +30,46 @@ class _Part(NamedTuple):
 
 
 _PARTS = (
-    _Part(re.compile(".*url: "), "addresses", Finding.error, "What comes to no address of Pagehand's is not seen."),
+    _Part(re.compile("url: "), "addresses", Finding.error, "What comes to no address of Pagehand's is not seen."),
     _Part(
-        re.compile(r".*bot_events: \+ (?=message\.channels)"),
+        re.compile(r"bot_events: \+ (?=message\.channels)"),
         "events.",
         Finding.error,
         "Without it, replies in public channels never arrive.",
     ),
-    _Part(re.compile(r".*bot_events: \+ "), "events.", Finding.warning, "Without it, Pagehand does not hear of this."),
+    _Part(re.compile(r"bot_events: \+ "), "events.", Finding.warning, "Without it, Pagehand does not hear of this."),
     _Part(
-        re.compile("settings.socket_mode_enabled"),
+        re.compile(r"^settings\.socket_mode_enabled"),
         "socket_mode",
         Finding.error,
         "Nothing that people do in Slack arrives: Socket Mode has to be on with SLACK_APP_TOKEN, and off without it.",
     ),
     _Part(
-        re.compile("settings.interactivity"),
+        re.compile(r"^settings\.interactivity"),
         "interactivity",
         Finding.error,
         "Buttons, menus, shortcuts and forms do nothing.",
     ),
     _Part(
-        re.compile(r"features.slash_commands: \+ "),
+        re.compile(r"^features\.slash_commands: \+ "),
         "command",
         Finding.error,
         "Slack does not know the command of PAGEHAND_COMMAND (/docs if it is not set).",
     ),
     _Part(
-        re.compile("features.slash_commands"), "command", Finding.warning, "Mentions in a task arrive as bare words."
+        re.compile(r"^features\.slash_commands"), "command", Finding.warning, "Mentions in a task arrive as bare words."
     ),
     _Part(
-        re.compile("features.app_home"),
+        re.compile(r"^features\.app_home"),
         "home",
         Finding.warning,
         "People see no jobs on Home, or cannot write to Pagehand.",
     ),
     _Part(
-        re.compile("features.shortcuts"), "shortcuts", Finding.warning, "It is not in Slack's menus, or does nothing."
+        re.compile(r"^features\.shortcuts"),
+        "shortcuts",
+        Finding.warning,
+        "It is not in Slack's menus, or does nothing.",
     ),
 )
 """What is checked: the first that matches a change. Which scopes are granted is another check."""
@@ -107,7 +110,7 @@ def manifest_faults(manifest: Mapping[str, Any], choices: ManifestChoices, app_i
     found = defaultdict[tuple[str, _Part], list[str]](list)
     for change in manifest_changes(manifest, merge_manifest(manifest, wanted)):
         for part in _PARTS:
-            if matched := part.changes.match(change):
+            if matched := part.changes.search(change):
                 name = part.check + (change[matched.end() :] if part.check.endswith(".") else "")
                 found[name, part].append(change)
                 break
