@@ -43,7 +43,7 @@ class _Seen:
         return now > self.expires_at or (self.well_since is not None and now >= self.well_since + recovery)
 
     def seconds(self, now: float) -> float:
-        return max((now if self.well_since is None else self.well_since) - self.since, _SHORTEST)
+        return now - self.since if self.well_since is None else max(self.well_since - self.since, _SHORTEST)
 
 
 class Outage:
@@ -71,6 +71,10 @@ class Outage:
         self._levels = levels
         self._seen: dict[str, _Seen] = {}
         self._logged_since: float | None = None
+
+    def ongoing(self) -> bool:
+        """Whether there is an outage now."""
+        return any(not seen.is_over(self._monotonic(), self._recovery) for seen in self._seen.values())
 
     def status(self, name: str, *, by: str | None = None) -> ComponentStatus:
         """Returns the status for the health, as one observer sees it, or as whoever sees it worst. `name` is shown to
@@ -170,7 +174,7 @@ class RecordingHealth:
 
     def failing(self) -> bool:
         """Returns whether writing to the database is failing."""
-        return self._outage.status("recording").failing_seconds > 0
+        return self._outage.ongoing()
 
     def status(self) -> ComponentStatus:
         """Returns the status of recording. It has no grace period, because every request fails."""

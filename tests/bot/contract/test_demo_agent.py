@@ -108,12 +108,12 @@ async def test_natural_first_prompts_in_the_demo_lead_on_by_a_button(prompts: tu
             found = [message for message in messages(CHANNEL) if "/pulls/" in str(message.blocks) and message.is_reply]
             return found if len(found) >= len(prompts) else []
 
-        for offer in await demo.workspace.changes.wait_for(offers, 30):
+        for offer in await demo.workspace.changes.wait_for(offers, 300):
             assert (await ana.press(CHANNEL, offer.ts, SEND_EXAMPLES[0])).ok
         assert (await ana.press(CHANNEL, offer.ts, SEND_EXAMPLES[0])).ok
-        done = await demo.workspace.changes.wait_for(ends, 30)
+        done = await demo.workspace.changes.wait_for(ends, 300)
         assert len({message.thread_ts for message in done if "Replaced" in message.text}) == len(done)
-        await demo.workspace.changes.wait_for(lambda: any("No need" in m.text for m in ana.ephemerals(CHANNEL)), 30)
+        await demo.workspace.changes.wait_for(lambda: any("No need" in m.text for m in ana.ephemerals(CHANNEL)), 300)
 
 
 async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
