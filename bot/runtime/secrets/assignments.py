@@ -147,7 +147,9 @@ _CLASSES = (str.islower, str.isupper, str.isdigit, lambda character: not (charac
 def _is_secret(given: str, word: str, *, loose: bool) -> bool:
     """Returns whether a value, or what it is in base64, can be a secret behind such a word. People choose passwords."""
     value = decoded_text(given) or given
-    if _is_word(given) or _is_word(value) or is_placeholder(value) or is_code(value) or (loose and not value.isascii()):
+    if _is_word(given) or _is_word(value) or is_placeholder(value) or is_code(value):
+        return False
+    if loose and (not value.isascii() or "=" in value.rstrip("=")):  # "pass `escaping=allow-utf-8`"
         return False
     if value.isalpha() or value.isdigit():
         return not loose and (value.isalpha() or len(value) >= _LONG_NUMBER)
