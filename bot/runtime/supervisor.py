@@ -40,9 +40,8 @@ class Supervisor:
     def statuses(self) -> Iterator[ComponentStatus]:
         """Yields the tasks that have ended and, since their restart, have not run long enough to count as healthy."""
         for task, outage in self._outages.items():
-            status = outage.status(f"{task.get_name()} task")
-            if status.failing_seconds:
-                yield replace(status, recovering=False)
+            if outage.ongoing():
+                yield replace(outage.status(f"{task.get_name()} task"), recovering=False)
 
     def stop_restarting(self) -> None:
         """From now on, tasks that end are not restarted."""
@@ -62,7 +61,7 @@ class Supervisor:
             if self._stopping.is_set():
                 return
             known = outage.status(name)
-            failures = failures + 1 if known.failing_seconds else 1
+            failures = failures + 1 if outage.ongoing() else 1
             delay = RESTART_BACKOFF.delay(failures)
             reason = f"it ended unexpectedly ({type(error).__name__})"
             outage.record_failure(reason, quiet=True)

@@ -11,13 +11,7 @@ from typing import TypeVar, assert_never
 from bot.domain.gaps.gap import DAY, MOST_MISSED, MOST_PAGES, Gap, GapScope, Missed, missed, threads_with_news
 from bot.domain.gaps.past_message import PastMessage
 from bot.domain.jobs.stopping import is_at_work
-from bot.errors import (
-    ChatError,
-    ChatNotInChannel,
-    ChatRateLimited,
-    ChatRejected,
-    NotRecorded,
-)
+from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatRejected, NotRecorded
 from bot.notices.job import HistoryUnread
 from bot.notices.notice import NewNotice
 from bot.notices.questions import StopAsked
