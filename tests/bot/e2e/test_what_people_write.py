@@ -38,7 +38,7 @@ def write(world: AppWorld, text: str, attachments: list[dict[str, Any]], thread_
 
 
 async def test_pasted_tables_reach_the_agent(world: AppWorld) -> None:
-    """With a mention, and as a reply that is nothing else."""
+    """With a mention, as a reply that is nothing else, and as what stands above a mention."""
     await world.start()
     bot = world.workspace.app.bot_user_id
     first = write(world, f"<@{bot}> List these", pasted(table()))
@@ -46,6 +46,12 @@ async def test_pasted_tables_reach_the_agent(world: AppWorld) -> None:
     await world.fake_job_api.until(lambda: prompt in [job.prompt for job in world.fake_job_api.created])
     write(world, "", pasted(table()), first.ts)
     await world.until_steered(world.fake_job_api.job_of(prompt), TABLE)
+    above = write(world, "What we sell", pasted(table()))
+    write(world, f"<@{bot}> Sort them", [], above.ts)
+    quoted = TABLE.replace("\n", "\n> ")
+    await world.fake_job_api.until(
+        lambda: any("Sort them" in job.prompt and quoted in job.prompt for job in world.fake_job_api.created)
+    )
 
 
 async def test_the_writer_of_something_unreadable_is_told(world: AppWorld) -> None:
