@@ -89,7 +89,8 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
     """Judges a world in which nothing is in progress any more."""
     records = await Records.read(world)
     happened = history(world, scenarios, records)
-    verdict = Verdict([*broken(happened), *_handed_back(world, happened)], deaths=list(world.process_pool.deaths))
+    handed_back = _handed_back(world, happened, scenarios)
+    verdict = Verdict([*broken(happened), *handed_back], deaths=list(world.process_pool.deaths))
     verdict.broken += await actions_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
@@ -221,11 +222,19 @@ def _cards_of(scenario: UserScenario) -> Iterator[str]:
 # -- what only the text of a thread can show --------------------------------------------------------------------------
 
 
-def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
-    """Where the job API honours idempotency keys, no request is handed back."""
+def _handed_back(world: ProcessWorld, happened: History, scenarios: Sequence[UserScenario]) -> Iterator[Broken]:
+    """Where the job API honours idempotency keys, no request is handed back, except a reply in doubt whose job was
+    replaced meanwhile: it would wake that job.
+    """
+    to_replaced = {
+        reply.text
+        for scenario in scenarios
+        if {WayIn.RETRY, WayIn.SWITCH} & set(scenario.followers.values())
+        for reply in scenario.replies
+    }
     for request in happened.requests:
         waits_for_a_choice = request.state is RequestState.AWAITING_PERSON
-        if world.idempotent and request.explained and not waits_for_a_choice:
+        if world.idempotent and request.explained and not waits_for_a_choice and request.name not in to_replaced:
             how = f"{request.name} was handed back though the job API runs a request once"
             yield Broken(Promise.NOTHING_LOST, how)
 
