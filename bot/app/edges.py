@@ -12,7 +12,6 @@ import aiohttp
 from bot.app.metrics.counts import Counts
 from bot.app.metrics.measured import MeasuredJobApi
 from bot.app.settings.config import Config
-from bot.app.settings.projects.variables import ProjectSettings
 from bot.app.startup import (
     channel_aliases,
     check_scopes,
@@ -25,7 +24,6 @@ from bot.domain.notification import NotificationSettings
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, Grant, SlackLimits
 from bot.jobapi.client import HttpJobApi
-from bot.jobapi.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobapi.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
@@ -47,7 +45,7 @@ from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, new_client, new_session
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -133,8 +131,11 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
         check_scopes(identity.granted_scopes, missing, config.left_out)
-        job_apis = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
-        stack.push_async_callback(job_apis.aclose)
+        pause = {"default_pause": timings.job_api_pause}
+        job_api = HttpJobApi(
+            {each.project.name: (each.id, each.job_api.model_copy(update=pause)) for each in config.projects}
+        )
+        stack.push_async_callback(job_api.aclose)
         aliases = await channel_aliases(store, config.known_projects.channel_ids | config.allowed_channels)
         projects = config.known_projects.with_channel_aliases(aliases)
         names = projects.names
@@ -164,7 +165,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         )
         return Edges(
             store,
-            MeasuredJobApi(job_apis, counts),
+            MeasuredJobApi(job_api, counts),
             chat,
             identity,
             session,
@@ -198,8 +199,3 @@ def _notification(projects: Projects, channel_id: str) -> NotificationSettings:
     """Returns how the end of a job is announced in a channel."""
     settings = projects.channel(channel_id)
     return NotificationSettings(mention=settings.mention, broadcast=settings.broadcast)
-
-
-def _job_api(project: ProjectSettings, timings: EdgeTimings) -> ProjectJobApi:
-    settings = project.job_api.model_copy(update={"default_pause": timings.job_api_pause})
-    return ProjectJobApi(project.id, HttpJobApi(settings))

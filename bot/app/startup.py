@@ -15,8 +15,7 @@ from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.scopes import HOW_TO_GRANT, MissingScopes
 from bot.slack.sending.tokens import BOT_TOKEN, TokenSetting, refusal
 from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
-from bot.store.store import Committed, open_store
-from bot.store.transaction import Store
+from bot.store.store import Committed, Store, open_store
 
 logger = logging.getLogger(__name__)
 

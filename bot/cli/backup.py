@@ -13,8 +13,8 @@ from bot.app.settings.config import database_url
 from bot.cli.restored import mark_in_doubt
 from bot.domain.last_times import LastTime
 from bot.errors import SchemaMismatch
-from bot.store.database.backup import backup
-from bot.store.database.compaction import compact
+from bot.store.backup import backup
+from bot.store.database.files import compact
 from bot.store.store import open_store
 
 _DATED = re.compile(r"pagehand-[0-9]{8}T[0-9]{6}Z\.sqlite3")
@@ -49,7 +49,7 @@ async def _back_up_and_note(url: str, file: Path) -> None:
     with suppress(SchemaMismatch):  # an older schema cannot record it, and is copied before it is migrated
         store = await open_store(url)
         try:
-            await store.transact(lambda tx: tx.last_times.note([LastTime.BACKUP]))
+            await store.transact(lambda tx: tx.condition.note_last_times([LastTime.BACKUP]))
         finally:
             await store.close()
 

@@ -16,8 +16,7 @@ from bot.app.settings.config import passwords_in
 from bot.cli.forget import existing_database
 from bot.domain.requests.audit import RecordedEntry
 from bot.runtime.logging import configure_logging
-from bot.store.store import open_store
-from bot.store.transaction import Store
+from bot.store.store import Store, open_store
 
 PAGE_SIZE = 1_000
 """Entries that one transaction reads; no more are in memory at a time."""

@@ -8,12 +8,10 @@ from functools import partial
 
 from bot.app.settings.config import database_url, passwords_in
 from bot.runtime.logging import configure_logging
-from bot.store.database.backup import clear_traces
-from bot.store.database.url import existing_file
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction, UpkeepTransaction
-from bot.store.upkeep.quotations import Step
-from bot.store.upkeep.retention import Deleted
+from bot.store.database.engine import existing_file
+from bot.store.database.files import clear_traces
+from bot.store.retention import Deleted, Step
+from bot.store.store import Store, Transaction, UpkeepTransaction, open_store
 
 logger = logging.getLogger(__name__)
 
@@ -53,12 +51,12 @@ async def _forget(url: str, person_id: str, channel_id: str) -> Forgotten:
     try:
         while batch := await store.transact(lambda tx: _forget_batch(tx, person_id, channel_id)):
             forgotten = replace(forgotten, deleted=forgotten.deleted + batch)
-        quoted = await _walk(store, lambda tx, after: tx.quotations.forget_quoted(after=after, limit=BATCH_SIZE))
-        repeated = await _walk(store, lambda tx, after: tx.quotations.forget_repeated(after=after, limit=BATCH_SIZE))
+        quoted = await _walk(store, lambda tx, after: tx.retention.forget_quoted(after=after, limit=BATCH_SIZE))
+        repeated = await _walk(store, lambda tx, after: tx.retention.forget_repeated(after=after, limit=BATCH_SIZE))
         forgotten = _with(forgotten, Deleted(quotations=quoted.changed, notices=repeated.changed), quoted.left)
         if person_id:
             part = await _walk(
-                store, lambda tx, after: tx.quotations.forget_taking_part(person_id, after=after, limit=BATCH_SIZE)
+                store, lambda tx, after: tx.retention.forget_taking_part(person_id, after=after, limit=BATCH_SIZE)
             )
             forgotten = _with(forgotten, Deleted(others=part.changed), part.left)
     finally:

@@ -11,7 +11,7 @@ import click
 from bot.app.settings.config import database_url
 from bot.cli.database_location import location_faults
 from bot.errors import ConfigError
-from bot.store.database.url import sqlite_path
+from bot.store.database.engine import sqlite_path
 from bot.store.schema.migration import WORDS, SchemaReport, SchemaState, migrate, schema_report
 
 TELL_EVERY = 10.0

@@ -14,10 +14,9 @@ from bot.errors import StoreUnavailable, UnreadableRow
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.service.settle import record_result
-from bot.store.database.in_use import is_in_use
-from bot.store.database.url import existing_file
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.database.engine import existing_file
+from bot.store.database.files import is_in_use
+from bot.store.store import Store, Transaction, open_store
 
 BATCH_SIZE = 2_000
 """Notices that one transaction examines."""

@@ -9,8 +9,8 @@ from bot.app.application import Role
 from bot.app.settings.config import load, setting_names
 from bot.cli.database_location import location_faults
 from bot.runtime.logging import configure_logging
-from bot.store.database.file_lock import hold_file
-from bot.store.database.url import sqlite_path
+from bot.store.database.engine import sqlite_path
+from bot.store.database.files import hold_file
 
 logger = logging.getLogger(__name__)
 

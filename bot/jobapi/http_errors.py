@@ -19,20 +19,23 @@ from bot.errors import (
     NoSuchProject,
     NotTheJobApi,
 )
+from bot.jobapi.settings import GET_PATH
 from bot.jobapi.wire import is_json_object
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.text import printable_line
 
 
 class JobApiOperation(Enum):
-    """The calls of the job API. The meaning of a 404 depends on the call."""
+    """The calls of the job API, with their paths; a project's settings can have another one for GET. The meaning of a
+    404 depends on the call. The last three are not in the specification; Pagehand's own job server has them.
+    """
 
-    CREATE = "create"
-    MESSAGE = "message"
-    GET = "get"
-    CANCEL = "cancel"
-    DISCARD = "discard"
-    UPLOAD = "upload"
+    CREATE = "/v2/agent/{projectId}/job"
+    MESSAGE = "/v2/agent/{projectId}/job/{id}/message"
+    GET = GET_PATH
+    CANCEL = "/v2/agent/{projectId}/job/{id}/cancel"
+    DISCARD = "/v2/agent/{projectId}/job/{id}/discard"
+    UPLOAD = "/v2/agent/{projectId}/file/{id}"
 
 
 # -- no response ----------------------------------------------------------------------------------------------------
@@ -44,8 +47,6 @@ _NEVER_CONNECTED = (
     httpx.ProxyError,
     httpx.UnsupportedProtocol,
     httpx.InvalidURL,
-)
-_AIOHTTP_NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,  # refused, DNS, TLS and its certificates, the proxy
     aiohttp.ConnectionTimeoutError,  # no connection, or no free one, in time
     aiohttp.ClientHttpProxyError,  # the proxy refused to open a tunnel
@@ -61,11 +62,7 @@ def error_without_answer(error: Exception) -> JobApiError:
     # httpx-aiohttp reports a connection lost while waiting as httpx.ConnectTimeout, as if nothing had been sent. So
     # aiohttp's own error decides, if there is one.
     origin = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
-    if isinstance(origin, aiohttp.ClientError):
-        sent = not isinstance(origin, _AIOHTTP_NEVER_CONNECTED)
-    else:
-        sent = not isinstance(origin, _NEVER_CONNECTED)
-    if not sent:
+    if isinstance(origin, _NEVER_CONNECTED):
         return JobApiUnreachable(f"The job API cannot be reached: {_why(origin)}.")
     if isinstance(origin, TimeoutError | httpx.TimeoutException):
         return JobApiUncertain("The job API did not answer in time.")
@@ -157,7 +154,7 @@ def _rejected_or_failed(response: httpx.Response, words: str) -> JobApiError:
 
 def _redirected(response: httpx.Response) -> str:
     try:
-        host = urlsplit(response.extensions.get("location", "")).hostname
+        host = urlsplit(response.headers.get("location", "")).hostname
     except ValueError:
         host = None
     where = f"to {printable_line(host, 100)}" if host else "to another address"

@@ -10,14 +10,10 @@ from urllib.parse import quote
 import httpx
 
 from bot.jobapi.settings import JobApiSettings
-from bot.jobapi.transport import JobApiTransport
-from bot.jobapi.wire import unzipped
+from bot.jobapi.transport import HEADERS, JobApiTransport, read_body
 
 NO_JOB = "pagehand-doctor"
 """The id of no job, the digest of no file, the name of no operation, and nobody's key."""
-_NOT_THERE = frozenset({Status.METHOD_NOT_ALLOWED, Status.NOT_IMPLEMENTED})
-_LONGEST = 500_000
-"""Bytes of an answer that are read."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +40,8 @@ class FoundAddress:
     checks_keys: bool | None
 
 
-@dataclass(frozen=True)
-class _Answer:
-    status: int
-    body: bytes
+_Answer = tuple[int, bytes]
+"""An answer's status and body."""
 
 
 class JobApiProbe:
@@ -59,12 +53,7 @@ class JobApiProbe:
         self._job = settings.get_path.replace("{projectId}", self._project).replace("{id}", NO_JOB)
         self._client = httpx.AsyncClient(
             transport=JobApiTransport(settings),
-            headers={
-                "Authorization": f"Bearer {settings.api_key.newest}",
-                "Accept": "application/json",
-                "Accept-Encoding": "identity",
-                "Content-Type": "application/json",
-            },
+            headers=HEADERS | {"Authorization": f"Bearer {settings.api_key.newest}"},
             timeout=settings.timeout,
         )
 
@@ -80,11 +69,12 @@ class JobApiProbe:
         refused = await self._ask("GET", self._job, {"Authorization": f"Bearer {NO_JOB}"})
         return FoundAddress(
             None if job is None or other is None else self._words_of(job) != self._words_of(other),
-            None if refused is None else refused.status in {Status.UNAUTHORIZED, Status.FORBIDDEN},
+            None if refused is None else refused[0] in {Status.UNAUTHORIZED, Status.FORBIDDEN},
         )
 
     def _words_of(self, answer: _Answer) -> tuple[int, bytes]:
-        return answer.status, _without(answer.body.replace(self._job.encode(), b""), f"/{NO_JOB}")
+        status, body = answer
+        return status, _without(body.replace(self._job.encode(), b""), f"/{NO_JOB}")
 
     async def abilities(self) -> FoundAbilities:
         """Returns what the job API can do. Where nothing answers, nothing can be told."""
@@ -93,7 +83,7 @@ class JobApiProbe:
         cancel = await self._ask("POST", f"{job}/cancel")
         upload = await self._ask("PUT", f"/v2/agent/{self._project}/file/{NO_JOB}")
         described = await self._ask("GET", "/openapi.json")
-        document = described.body if described is not None and described.status == Status.OK else b""
+        document = described[1] if described is not None and described[0] == Status.OK else b""
         return FoundAbilities(
             _is_there(cancel, unknown, "cancel"),
             _is_there(upload, unknown, "file"),
@@ -108,16 +98,11 @@ class JobApiProbe:
             request = self._client.build_request(method, self._base + path, content=body, headers=headers)
             response = await self._client.send(request, stream=True)
             try:
-                read = bytearray()
-                async for chunk in response.aiter_raw():
-                    read += chunk
-                    if len(read) > _LONGEST:
-                        break
+                return response.status_code, await read_body(response)
             finally:
                 await response.aclose()
         except Exception:  # noqa: BLE001 - whatever it was, nothing is known; and its words can quote the key
             return None
-        return _Answer(response.status_code, unzipped(bytes(read)))
 
 
 def _is_there(answer: _Answer | None, unknown: _Answer | None, operation: str) -> bool | None:
@@ -126,14 +111,14 @@ def _is_there(answer: _Answer | None, unknown: _Answer | None, operation: str) -
     """
     if answer is None or unknown is None:
         return None
-    if answer.status in _NOT_THERE:
+    status, body = answer
+    if status in {Status.METHOD_NOT_ALLOWED, Status.NOT_IMPLEMENTED}:
         return False
-    if answer.status >= Status.INTERNAL_SERVER_ERROR:
+    if status >= Status.INTERNAL_SERVER_ERROR:
         return None
-    if answer.status != Status.NOT_FOUND:
-        return answer.status not in {Status.UNAUTHORIZED, Status.FORBIDDEN, Status.TOO_MANY_REQUESTS} or None
-    same = answer.status == unknown.status and _without(answer.body, operation) == _without(unknown.body, NO_JOB)
-    return not same
+    if status != Status.NOT_FOUND:
+        return status not in {Status.UNAUTHORIZED, Status.FORBIDDEN, Status.TOO_MANY_REQUESTS} or None
+    return (status, _without(body, operation)) != (unknown[0], _without(unknown[1], NO_JOB))
 
 
 def _without(body: bytes, word: str) -> bytes:

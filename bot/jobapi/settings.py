@@ -3,13 +3,10 @@
 import re
 from typing import Annotated
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from bot.errors import ConfigError
-from bot.runtime.http.proxies import MALFORMED, is_this_machine, proxy_address
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
 
 DEFAULT_PAUSE = 10.0
@@ -79,26 +76,3 @@ class JobApiSettings(BaseModel):
     can_cancel: bool = False
     takes_files: bool = False
     max_connections: Annotated[int, Field(ge=1, le=1000)] = MOST_CONNECTIONS
-
-
-def job_api_proxy(base_url: str) -> httpx.Proxy | None:
-    """Returns the environment's proxy for a URL; None for this machine itself and the hosts in NO_PROXY.
-
-    Raises:
-        ConfigError: The proxy that would be used is neither http nor https.
-    """
-    # Not aiohttp's trust_env: it reads the environment in a thread for every request, and takes passwords from
-    # ~/.netrc, which clash with our own Authorization.
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    proxies = getproxies()
-    address = proxies.get(parts.scheme) or proxies.get("all")
-    if not address or is_this_machine(host) or proxy_bypass(host):
-        return None
-    checked = proxy_address(address)
-    try:
-        return httpx.Proxy(checked)
-    except (ValueError, httpx.InvalidURL):
-        pass
-    # Raised outside of the except clause, because the library's message quotes the URL.
-    raise ConfigError([MALFORMED])

@@ -1,12 +1,24 @@
 """The transport of the job API's client: httpx's requests over aiohttp's connections."""
 
 import ssl
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from bot.jobapi.settings import JobApiSettings, job_api_proxy
+from bot.errors import ConfigError
+from bot.jobapi.settings import JobApiSettings
+from bot.jobapi.wire import MAX_BODY, unzipped
+from bot.runtime.http.proxies import MALFORMED, is_this_machine, proxy_address
+
+HEADERS = {
+    "Accept": "application/json",
+    # A job is short. A server that compresses its answers all the same is read, too.
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+}
 
 
 class _Response(aiohttp.ClientResponse):
@@ -59,3 +71,38 @@ def _pool(settings: JobApiSettings, proxy: httpx.Proxy | None, tls: ssl.SSLConte
         )
 
     return AiohttpTransport(client=session, proxy=proxy, verify=tls)
+
+
+def job_api_proxy(base_url: str) -> httpx.Proxy | None:
+    """Returns the environment's proxy for a URL; None for this machine itself and the hosts in NO_PROXY.
+
+    Raises:
+        ConfigError: The proxy that would be used is neither http nor https.
+    """
+    # Not aiohttp's trust_env: it reads the environment in a thread for every request, and takes passwords from
+    # ~/.netrc, which clash with our own Authorization.
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all")
+    if not address or is_this_machine(host) or proxy_bypass(host):
+        return None
+    checked = proxy_address(address)
+    try:
+        return httpx.Proxy(checked)
+    except (ValueError, httpx.InvalidURL):
+        pass
+    # Raised outside of the except clause, because the library's message quotes the URL.
+    raise ConfigError([MALFORMED])
+
+
+async def read_body(response: httpx.Response) -> bytes:
+    """Returns the body, decompressed. Stops soon after MAX_BODY, and a longer body counts as unreadable."""
+    body = bytearray()
+    if not isinstance(response.stream, httpx.AsyncByteStream):
+        raise TypeError("the transport answers without a stream")
+    async for chunk in response.stream:
+        body += chunk
+        if len(body) > MAX_BODY:
+            break
+    return unzipped(bytes(body))

@@ -32,9 +32,6 @@ MAX_WORDS = 500
 MAX_FILE_NAME = 200
 
 _GZIP = b"\x1f\x8b"
-_MAX_DEPTH = 100
-"""Python's JSON parser gives up some hundred levels deeper."""
-_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _HTML = re.compile(r"<\s{0,5}/?\s{0,5}(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
 _LOOKED_AT = 20_000
 """Characters that are checked for HTML."""
@@ -84,36 +81,17 @@ def unzipped(body: bytes) -> bytes:
 
 def _json_in(body: bytes) -> Any:
     """Returns the JSON value of a body. What no JSON may contain costs only the field that it is in: bytes that are no
-    UTF-8, control characters, half of a surrogate pair, NaN, numbers of any length, any depth. Raises ValueError.
+    UTF-8, control characters, half of a surrogate pair, NaN, numbers of any length. Raises ValueError.
     """
     text = body.decode("utf-8-sig", "replace")
     try:
-        return _parsed(text)
+        return json.loads(text, strict=False, parse_int=_short_number, parse_constant=lambda _: None)
     except RecursionError:
-        return _parsed(_without_depths(text))
-
-
-def _parsed(text: str) -> Any:
-    return json.loads(text, strict=False, parse_int=_short_number, parse_constant=lambda _: None)
+        raise ValueError("it is nested too deeply") from None
 
 
 def _short_number(digits: str) -> int | None:
     return int(digits) if len(digits) <= MAX_ID else None
-
-
-def _without_depths(text: str) -> str:
-    """Returns JSON with null instead of what is nested more deeply than _MAX_DEPTH."""
-    kept, depth, kept_until = [], 0, 0
-    for found in _STRING_OR_BRACKET.finditer(text):
-        if found[0] in {"[", "{"}:
-            depth += 1
-            if depth == _MAX_DEPTH:
-                kept += [text[kept_until : found.start()], "null"]
-        elif found[0] in {"]", "}"}:
-            if depth == _MAX_DEPTH:
-                kept_until = found.end()
-            depth -= 1
-    return "".join([*kept, text[kept_until:]]) if depth < _MAX_DEPTH else ""
 
 
 def parse_upload(body: bytes) -> str:

@@ -6,8 +6,8 @@ import logging
 from bot.domain.last_times import LastTime
 from bot.errors import StoreError, StoreUnavailable
 from bot.runtime.health.outages import RecordingHealth
-from bot.store.transaction import Store, Transaction
-from bot.store.upkeep.database_check import LongOpenJobs
+from bot.store.condition import LongOpenJobs
+from bot.store.store import Store, Transaction
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +72,8 @@ class DatabaseProbe:
         happened = frozenset(self._happened)
 
         async def write(tx: Transaction) -> None:
-            await tx.database_check.try_write()
-            await tx.last_times.note(happened)
+            await tx.condition.try_write()
+            await tx.condition.note_last_times(happened)
 
         slow = asyncio.get_running_loop().call_later(SLOW_WRITE, self._record_slow_write)
         try:
@@ -95,7 +95,7 @@ class DatabaseProbe:
         """Counts the jobs that have been open for hours without a change; logs when there are more."""
         try:
             found = await self._store.transact(
-                lambda tx: tx.database_check.long_open(before=tx.now - LONG_OPEN, limit=MAX_OPEN_JOBS)
+                lambda tx: tx.condition.long_open(before=tx.now - LONG_OPEN, limit=MAX_OPEN_JOBS)
             )
         except StoreError:
             return  # the probe reports it

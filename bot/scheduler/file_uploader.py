@@ -31,7 +31,7 @@ from bot.scheduler.preparing.slack_reading import answer_or_none
 from bot.scheduler.worker import WorkerSettings, about
 from bot.service.settle import record_result, show_state
 from bot.store.request_parts import ClaimedFile
-from bot.store.transaction import RequestTransaction, Store
+from bot.store.store import RequestTransaction, Store
 
 READ_SECONDS = 30.0
 """Seconds for reading one file from Slack."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bot.domain.gaps.gap import BEAT, Listening
 from bot.errors import StoreError
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 logger = logging.getLogger(__name__)
 

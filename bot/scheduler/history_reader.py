@@ -18,8 +18,8 @@ from bot.notices.questions import StopAsked
 from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
 from bot.runtime.log_context import LogContext
 from bot.scheduler.worker import NOTHING, DueWork, SlackWorker, WorkerSettings
-from bot.store.transaction import Store, Transaction
-from bot.store.upkeep.gaps import ClaimedGap
+from bot.store.gaps import ClaimedGap
+from bot.store.store import Store, Transaction
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

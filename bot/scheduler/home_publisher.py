@@ -9,7 +9,7 @@ from bot.ports.slack import HomeViews, Members
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import NOTHING, SlackWorker, WorkerSettings
 from bot.store.people import ClaimedHome
-from bot.store.transaction import RequestTransaction, Store
+from bot.store.store import RequestTransaction, Store
 
 logger = logging.getLogger(__name__)
 

@@ -35,8 +35,8 @@ from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable
 from bot.scheduler.poll_memory import KnownLook, PollMemory
 from bot.scheduler.worker import DueWork, WorkerSettings, about, about_job
-from bot.store.polls import ClaimedPoll, KnownPoll, PollResult, Polls, UnchangedPoll
-from bot.store.transaction import Store
+from bot.store.store import Store
+from bot.store.threads import ClaimedPoll, KnownPoll, PollResult, Polls, UnchangedPoll
 
 logger = logging.getLogger(__name__)
 

@@ -46,7 +46,7 @@ from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import SlackWorker, WorkerSettings, about, left_by_delivering
 from bot.service.delivery import card_posted, give_up
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.transaction import OutboxTransaction, Store
+from bot.store.store import OutboxTransaction, Store
 
 logger = logging.getLogger(__name__)
 

@@ -50,7 +50,7 @@ from bot.service.end_start import stop_unsent
 from bot.service.follow_up import SETTLING
 from bot.service.withdraw import withdraw_unsent
 from bot.store.request_queue import ClaimedRequest
-from bot.store.transaction import RequestTransaction, Store, Transaction
+from bot.store.store import RequestTransaction, Store, Transaction
 
 AWAITING_START = 1.0
 """Seconds until a word in a thread is tried again while another job is about to follow there."""

@@ -49,7 +49,7 @@ from bot.scheduler.request_text import RequestText
 from bot.scheduler.worker import NOTHING, WorkerSettings, about, left_by_sending
 from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
 from bot.store.request_queue import AheadOfCards, ClaimedRequest
-from bot.store.transaction import RequestTransaction, Store
+from bot.store.store import RequestTransaction, Store
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from functools import partial
 from bot.errors import StoreError
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice
-from bot.store.transaction import Store, UpkeepTransaction
-from bot.store.upkeep.retention import OldRows
+from bot.store.retention import OldRows
+from bot.store.store import Store, UpkeepTransaction
 
 logger = logging.getLogger(__name__)
 

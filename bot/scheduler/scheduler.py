@@ -31,7 +31,7 @@ from bot.scheduler.settings import SchedulerVariables
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 from bot.service import Service
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""

@@ -20,7 +20,7 @@ from bot.runtime.health.report import ComponentStatus
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from bot.service.following_jobs import alive
 from bot.service.introductions import record_introduction
 from bot.service.reply import record_mention, record_reply, thread_of
 from bot.service.start import new_request, record_start, request_id, source_key_of
-from bot.store.transaction import RecordingTransaction, Store, Transaction
+from bot.store.store import RecordingTransaction, Store, Transaction
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

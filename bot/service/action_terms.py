@@ -9,7 +9,7 @@ from bot.domain.projects import Projects
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.reply_rules import steered_by
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.store.transaction import RequestTransaction
+from bot.store.store import RequestTransaction
 
 NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}

@@ -39,7 +39,7 @@ from bot.service.following_jobs import alive, choose_project
 from bot.service.held import ask_again
 from bot.service.start import new_request, once_more, reaction_notice, record_start
 from bot.service.withdraw import was_stopped_since
-from bot.store.transaction import RequestTransaction
+from bot.store.store import RequestTransaction
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,

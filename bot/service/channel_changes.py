@@ -11,7 +11,7 @@ from bot.domain.requests.request import Action, MessageVersion, Reply
 from bot.domain.threads.reply_rules import may_be_for_us
 from bot.domain.threads.thread import Thread
 from bot.service.start import request_id, source_key
-from bot.store.transaction import RecordingTransaction
+from bot.store.store import RecordingTransaction
 
 
 async def is_newest(tx: RecordingTransaction, version: MessageVersion) -> bool:

@@ -29,7 +29,7 @@ from bot.service.following_jobs import replace_followed
 from bot.service.reply import help_for, record_mention, record_reply, thread_of
 from bot.service.start import source_key_of
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.transaction import OutboxTransaction, RecordingTransaction
+from bot.store.store import OutboxTransaction, RecordingTransaction
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.notices.notice import Reaction
 from bot.service.held import hold
 from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
-from bot.store.transaction import RecordingTransaction
+from bot.store.store import RecordingTransaction
 
 MOST_LOOKED_AT = 10
 """How many of the newest jobs are searched for the last active one."""

@@ -42,7 +42,7 @@ from bot.service.follow_up import checked, explain, release, tell_that_muted
 from bot.service.following_jobs import alive
 from bot.service.held import ask, hold, hold_again
 from bot.service.start import asked_in, job_of_reply, reaction_notice, request_id, source_key_of
-from bot.store.transaction import RecordingTransaction
+from bot.store.store import RecordingTransaction
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})

@@ -16,7 +16,7 @@ from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction
 from bot.notices.requests import RequestRejected
 from bot.service.action_terms import NOT_SENT
 from bot.service.start import new_request, reaction_notice
-from bot.store.transaction import RecordingTransaction, RequestTransaction
+from bot.store.store import RecordingTransaction, RequestTransaction
 
 _WITH_A_CARD = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.AWAITING_PERSON})
 """A start in one of these states has a card, or one is on its way, unless its person is asked first."""

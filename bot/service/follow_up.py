@@ -23,7 +23,7 @@ from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, NoticeKey, ReactionChanged
 from bot.service.start import new_request, reaction_notice, request_id
 from bot.store.requests import Requests
-from bot.store.transaction import RecordingTransaction
+from bot.store.store import RecordingTransaction
 
 SETTLING = 1.0
 """Seconds that a follow-up waits before it is sent, so that an earlier one that Slack delivers late still precedes it.

@@ -22,8 +22,8 @@ from bot.notices.questions import ProjectAsked
 from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling
 from bot.service.end_start import StartEnding, end_start, replaced_by, stop_automatically
 from bot.service.start import once_more, record_start
+from bot.store.store import RequestTransaction
 from bot.store.threads import Threads
-from bot.store.transaction import RequestTransaction
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}

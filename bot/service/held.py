@@ -8,7 +8,7 @@ from bot.domain.threads.direct_messages import to_ask_about
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import NewNotice
 from bot.notices.questions import HeldQuestion
-from bot.store.transaction import RecordingTransaction
+from bot.store.store import RecordingTransaction
 
 MOST_ASKED = 5
 """How many of the newest replies one question covers."""

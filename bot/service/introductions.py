@@ -10,7 +10,7 @@ from bot.domain.threads.thread import Thread
 from bot.notices.answers import Introduction
 from bot.notices.notice import NewNotice
 from bot.service.start import request_id
-from bot.store.transaction import RecordingTransaction
+from bot.store.store import RecordingTransaction
 
 
 async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id: str, workflow_id: str) -> None:

@@ -26,7 +26,7 @@ from bot.service.start import (
     request_id,
     source_key_of,
 )
-from bot.store.transaction import RecordingTransaction
+from bot.store.store import RecordingTransaction
 
 
 async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, modes: ReplyModes) -> None:

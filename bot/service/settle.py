@@ -25,7 +25,7 @@ from bot.service.following_jobs import alive
 from bot.service.start import reaction_notice
 from bot.service.withdraw import withdraw_if_stopped
 from bot.store.request_queue import ClaimedRequest
-from bot.store.transaction import RequestTransaction
+from bot.store.store import RequestTransaction
 
 
 @dataclass(frozen=True)

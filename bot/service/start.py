@@ -10,8 +10,8 @@ from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.notices.notice import CARD_CHANGED, NewNotice, Reaction, ReactionChanged
 from bot.service.held import ask
+from bot.store.store import RecordingTransaction
 from bot.store.threads import Threads
-from bot.store.transaction import RecordingTransaction
 
 _FROM_WITHIN_THE_THREAD = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Requests made in one of these ways are made in view of the thread, and mean another job even if there is one."""

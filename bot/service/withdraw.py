@@ -13,7 +13,7 @@ from bot.domain.threads.thread import Thread
 from bot.notices.notice import CARD_CHANGED
 from bot.service.held import hold_again
 from bot.service.start import reaction_notice
-from bot.store.transaction import RecordingTransaction, RequestTransaction
+from bot.store.store import RecordingTransaction, RequestTransaction
 
 
 async def withdraw_unsent(tx: RecordingTransaction, thread: Thread, stop: Request) -> bool:

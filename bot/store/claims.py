@@ -15,23 +15,17 @@ from sqlalchemy import (
     FromClause,
     Integer,
     RowMapping,
-    Select,
     Table,
     Update,
     and_,
     bindparam,
-    exists,
     or_,
-    select,
-    true,
     update,
 )
 
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
-from bot.store.schema.gap_tables import gaps
-from bot.store.schema.people_tables import homes
-from bot.store.schema.tables import NoticeState, notices, polls, request_files, requests, threads
+from bot.store.schema.tables import NoticeState, gaps, homes, notices, polls, request_files, requests
 from bot.store.session import Part, Session
 
 C = TypeVar("C")
@@ -52,40 +46,6 @@ def due(table: FromClause) -> ColumnElement[bool]:
     return and_(table.c.due_at <= NOW, or_(table.c.claimed_until.is_(None), table.c.claimed_until <= NOW))
 
 
-def first_of_thread(
-    table: Table,
-    place: Callable[[FromClause], ColumnElement[Any]],
-    *,
-    in_order: Callable[[FromClause], ColumnElement[bool]] = lambda _: true(),
-    waits_for: Callable[[FromClause, FromClause], ColumnElement[bool]] = lambda _, __: true(),
-) -> ColumnElement[bool]:
-    """Returns the condition that no other open row of the thread comes before this one or is in progress. `in_order`:
-    the rows that have an order; `waits_for`: whether the first of two rows waits for the second at all.
-    """
-    other = table.alias("other")
-    before_or_under_way = or_(place(other) < place(table), other.c.claimed_until > NOW)
-    return ~exists().where(
-        other.c.thread_id == table.c.thread_id,
-        other.c.due_at.is_not(None),
-        in_order(other),
-        in_order(table),
-        waits_for(table, other),
-        before_or_under_way,
-    )
-
-
-def candidates(table: Table, *conditions: ColumnElement[bool], also: Sequence[ColumnElement[Any]] = ()) -> Select[Any]:
-    """Selects and locks due rows with their threads and the `also` columns, the most overdue first."""
-    return (
-        select(table, threads, *also)
-        .join(threads, threads.c.id == table.c.thread_id)
-        .where(due(table), *conditions)
-        .order_by(table.c.due_at)
-        .limit(LIMIT)
-        .with_for_update(of=[table, threads], key_share=True, skip_locked=True)
-    )
-
-
 def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:
     """Claims the candidates that are still due and first, and counts the attempt unless `values` does."""
     return (
@@ -94,11 +54,6 @@ def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:
         .values(CLAIM | {"attempts": table.c.attempts + 1} | values)
         .returning(table)
     )
-
-
-def claim_of(session: Session, owner: str, lease: float) -> dict[str, Any]:
-    """Returns the parameters of CLAIM."""
-    return {"owner": owner, "lease_end": session.now + lease}
 
 
 async def leave_newer_kinds(
@@ -131,8 +86,10 @@ async def claim_candidates(
     session: Session,
     statement: Update,
     found: Sequence[RowMapping],
-    claim: dict[str, Any],
     read: Callable[[RowMapping, RowMapping], C],
+    *,
+    owner: str,
+    lease: float,
 ) -> tuple[list[C], list[RowMapping]]:
     """Claims candidates with a statement of `claiming`. `read` makes each result from the row before and after the
     claim. Rows that it cannot read are ended and returned separately.
@@ -141,6 +98,7 @@ async def claim_candidates(
         return [], []
     table: Any = statement.table
     ids = [row[table.c.id] for row in found]
+    claim = {"owner": owner, "lease_end": session.now + lease}
     claimed = await session.execute(statement, {"ids": ids, "now": session.now, **claim})
     now = {row[table.c.id]: row for row in claimed.mappings()}
     session.takeovers += sum(row[table.c.claimed_by] is not None for row in found if row[table.c.id] in now)

@@ -1,18 +1,18 @@
-"""What Slack delivers in any order: replies that arrive before it is known where the card is that they answer, and the
-newest version of each message that was seen and answered.
+"""What Slack delivers in any order: replies that arrive before it is known where the card is that they answer, the
+newest version of each message that was seen and answered, and the ids of channels whose id Slack changed.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, RowMapping, bindparam, case, delete, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, exists, func, or_, select, true, update
 
 from bot.domain.requests.request import MessageVersion, Reply
 from bot.notices.notice import Delivery
 from bot.store.schema.rows import early_reply_from, early_reply_values
-from bot.store.schema.tables import early_replies, message_versions, notices, threads
-from bot.store.session import InsertInto, Part, for_each_dialect
+from bot.store.schema.tables import channel_ids, early_replies, message_versions, notices, threads
+from bot.store.session import Part, upserting
 
 _CARDS_ON_THEIR_WAY = (  # those that begin a thread; the place of other cards is known before they are posted
     select(threads.c.created_at)
@@ -31,29 +31,15 @@ _LOCKED_CARDS_ON_THEIR_WAY = _CARDS_ON_THEIR_WAY.with_for_update(of=threads, key
 _TAKING = 7_403
 """The first key of PostgreSQL's advisory locks for taking early replies; the second is the channel."""
 _LOCK = select(func.pg_advisory_xact_lock(_TAKING, func.hashtext(bindparam("channel"))))
-_OF_CHANNEL = (
-    select(early_replies).where(early_replies.c.channel_id == bindparam("channel")).order_by(early_replies.c.message_ts)
-)
-_THREAD_OF_KEPT = select(early_replies.c.thread_ts).where(
-    early_replies.c.channel_id == bindparam("channel"), early_replies.c.message_ts == bindparam("written")
-)
 _CLOCK_DIFFERENCE = 60.0
 """Seconds by which Slack's clock, the source of every `ts`, may differ from ours."""
 
 
-def _keep_newest(into: InsertInto) -> Executable:
-    insert = into(early_replies)
-    return insert.on_conflict_do_update(
-        index_elements=[early_replies.c.channel_id, early_replies.c.message_ts],
-        set_={
-            name: insert.excluded[name]
-            for name in ("text", "attachments", "edited_at", "withdrawn", "mentions_us", "word")
-        },
-        where=early_replies.c.edited_at < insert.excluded.edited_at,
-    )
-
-
-_KEEP = for_each_dialect(_keep_newest)
+_KEEP = upserting(
+    early_replies,
+    lambda new: {name: new[name] for name in ("text", "attachments", "edited_at", "withdrawn", "mentions_us", "word")},
+    where=lambda new: early_replies.c.edited_at < new.edited_at,
+)
 
 
 class EarlyReplies(Part):
@@ -68,7 +54,8 @@ class EarlyReplies(Part):
         session = self._session
         expected = await session.rows(_LOCKED_CARDS_ON_THEIR_WAY, channel=reply.channel_id)
         if not reply.thread_ts:
-            kept = await session.rows(_THREAD_OF_KEPT, channel=reply.channel_id, written=reply.message_ts)
+            this = (early_replies.c.channel_id == reply.channel_id, early_replies.c.message_ts == reply.message_ts)
+            kept = await session.rows(select(early_replies.c.thread_ts).where(*this))
             reply = replace(reply, thread_ts=kept[0][early_replies.c.thread_ts] if kept else "")
         if not _may_be_one_of(expected, reply.thread_ts):
             return False
@@ -83,16 +70,17 @@ class EarlyReplies(Part):
         """Removes and returns the replies stored for this thread, in the order they were written. Replies stored for
         other threads are returned, too, once no other card that begins a thread is being posted to the channel.
         """
-        session = self._session
-        kept = await session.rows(_OF_CHANNEL, channel=channel_id)
+        session, in_channel = self._session, early_replies.c.channel_id == channel_id
+        of_channel = select(early_replies).where(in_channel).order_by(early_replies.c.message_ts)
+        kept = await session.rows(of_channel)
         if kept and session.dialect == "postgresql":  # else each of two cards leaves replies to the other
             await session.execute(_LOCK, {"channel": channel_id})
-            kept = await session.rows(_OF_CHANNEL, channel=channel_id)
+            kept = await session.rows(of_channel)
         if not kept:
             return []
         others_wait = bool(await session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id))
         gone: ColumnElement[bool] = early_replies.c.thread_ts == thread_ts if others_wait else true()
-        await session.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, gone))
+        await session.execute(delete(early_replies).where(in_channel, gone))
         replies = [early_reply_from(row) for row in kept]
         return [reply for reply in replies if reply.thread_ts == thread_ts or not others_wait]
 
@@ -109,27 +97,17 @@ def _seconds(ts: str) -> float:
         return 0.0
 
 
-def _keep_newest_version(into: InsertInto) -> Executable:
-    insert = into(message_versions)
-    known, came = message_versions.c.edited_at, insert.excluded.edited_at
-    return insert.on_conflict_do_update(
-        index_elements=[message_versions.c.channel_id, message_versions.c.message_ts],
-        set_={"edited_at": case((came > known, came), else_=known)},
-    ).returning(known)
-
-
-def _answer_newest(into: InsertInto) -> Executable:
-    insert = into(message_versions)
-    answered = message_versions.c.answered
-    return insert.on_conflict_do_update(
-        index_elements=[message_versions.c.channel_id, message_versions.c.message_ts],
-        set_={"answered": insert.excluded.answered, "noted_at": insert.excluded.noted_at},
-        where=or_(answered.is_(None), answered < insert.excluded.answered),
-    )
-
-
-_ANSWER = for_each_dialect(_answer_newest)
-_NOTE = for_each_dialect(_keep_newest_version)
+_KNOWN, _ANSWERED = message_versions.c.edited_at, message_versions.c.answered
+_NOTE = upserting(
+    message_versions,
+    lambda new: {"edited_at": case((new.edited_at > _KNOWN, new.edited_at), else_=_KNOWN)},
+    returning=[_KNOWN],
+)
+_ANSWER = upserting(
+    message_versions,
+    lambda new: {"answered": new.answered, "noted_at": new.noted_at},
+    where=lambda new: or_(_ANSWERED.is_(None), new.answered > _ANSWERED),
+)
 
 
 class MessageVersions(Part):
@@ -152,10 +130,51 @@ class MessageVersions(Part):
         return (await self._session.execute(_ANSWER, values)).rowcount == 1
 
     def _values(self, version: MessageVersion) -> dict[str, Any]:
-        return {
-            "channel_id": version.channel_id,
-            "message_ts": version.message_ts,
-            "person_id": version.person_id,
-            "edited_at": version.edited_at,
-            "noted_at": self._session.now,
-        }
+        return {**asdict(version), "noted_at": self._session.now}
+
+
+_LOCK_IDS = select(func.pg_advisory_xact_lock(7_402))
+"""The key of the lock under which changes are recorded one at a time, so that each builds on the one before it."""
+_MOST_IDS = 50
+"""The most ids of one channel that are read."""
+_KEEP_ID = upserting(
+    channel_ids,
+    lambda new: {"changed_at": new.changed_at},
+    where=lambda new: channel_ids.c.changed_at < new.changed_at,
+)
+
+
+class ChannelIds(Part):
+    """The ids of channels whose id Slack changed."""
+
+    async def changed(self, old: str, new: str, at: float) -> None:
+        """Records that a channel has another id since a time; in any order, and any number of times."""
+        session = self._session
+        if session.dialect == "postgresql":  # a transaction in SQLite has the whole database to itself
+            await session.execute(_LOCK_IDS)
+        (first, *_), (joined, *_) = await self.all_of(old), await self.all_of(new)
+        if joined != first:
+            both = update(channel_ids).where(channel_ids.c.known_as == joined)
+            await session.execute(both.values(known_as=first))
+            await self._keep(joined, first, 0.0)
+        await self._keep(old, first, 0.0)
+        await self._keep(new, first, at)
+
+    async def all_of(self, channel_id: str) -> Sequence[str]:
+        """Returns all ids of a channel, given any: first the one that rows use, last the newest."""
+        known_as = select(channel_ids.c.known_as).where(channel_ids.c.channel_id == channel_id).scalar_subquery()
+        all_ids = (
+            select(channel_ids.c.channel_id, channel_ids.c.known_as)
+            .where(channel_ids.c.known_as == func.coalesce(known_as, channel_id))
+            .order_by(channel_ids.c.known_as, channel_ids.c.changed_at)
+            .limit(_MOST_IDS)
+        )
+        rows = await self._session.rows(all_ids)
+        if not rows:
+            return (channel_id,)
+        first, ids = rows[0][channel_ids.c.known_as], [row[channel_ids.c.channel_id] for row in rows]
+        return (first, *(each for each in ids if each != first or each == ids[-1]))
+
+    async def _keep(self, channel_id: str, first: str, at: float) -> None:
+        values = {"channel_id": channel_id, "known_as": first, "changed_at": at, "recorded_at": self._session.now}
+        await self._session.execute(_KEEP_ID, values)

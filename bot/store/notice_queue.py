@@ -10,16 +10,14 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
     ColumnElement,
-    Double,
     FromClause,
     RowMapping,
     Select,
-    Update,
     and_,
     bindparam,
     case,
+    exists,
     false,
     func,
     not_,
@@ -34,21 +32,9 @@ from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.notices.notice import Delivery, Notice
-from bot.store.claims import (
-    FREE,
-    NOW,
-    PATIENCE,
-    candidates,
-    claim_candidates,
-    claim_of,
-    claiming,
-    due,
-    first_of_thread,
-    leave_newer_kinds,
-)
+from bot.store.claims import FREE, LIMIT, NOW, PATIENCE, claim_candidates, claiming, due, leave_newer_kinds
 from bot.store.notices import SENDING, Notices
-from bot.store.schema.column_types import CleanText
-from bot.store.schema.rows import LASTING, notice_from, reactions_text, thread_from, thread_to_speak_in, unknown_kind
+from bot.store.schema.rows import LASTING, notice_from, thread_from, thread_to_speak_in, unknown_kind
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
@@ -79,25 +65,11 @@ def _has_replies() -> ColumnElement[bool]:
     return case((notices.c.delivery == Delivery.EPHEMERAL, found), else_=false())
 
 
-HAS_REPLIES = _has_replies().label("has_replies")
+_HAS_REPLIES = _has_replies().label("has_replies")
 """For the thread of a notice to one person; not queried for others."""
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.ADD_LATE_REACTION, CallKind.REMOVE_REACTION})
 _LATE = notices.c.due_at <= NOW - 26.0
 """A check mark then comes half a minute after its reply, which took a few seconds to be sent."""
-
-
-_THREAD = threads.alias("thread_of_notice")
-
-
-def _waits_for(row: FromClause, other: FromClause, *, has_card: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Private messages do not wait for posts, which may wait for a card that cannot come before they are answered.
-    They wait for the card to be posted, but not for its edits, which Slack limits more strictly. Nothing waits for a
-    reminder that is not due.
-    """
-    told = or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
-    edited = and_(row.c.delivery != Delivery.CARD, other.c.delivery == Delivery.CARD, has_card)
-    untried = and_(other.c.attempts == 0, not_(other.c.uncertain), other.c.due_at > NOW)
-    return and_(told, not_(edited), not_(and_(other.c.delivery == Delivery.EPHEMERAL, untried)))
 
 
 def _place(table: FromClause) -> ColumnElement[int]:
@@ -118,25 +90,32 @@ _WAITING = _follow_ups(requests.c.due_at.is_not(None)).label("follow_ups_waiting
 
 
 def _first(has_card: ColumnElement[bool]) -> ColumnElement[bool]:
-    return first_of_thread(
-        notices,
-        _place,
-        # A reaction is a single row and has no place in the order: it waits for nothing, and nothing waits for it.
-        in_order=lambda table: table.c.delivery != Delivery.REACTION,
-        waits_for=partial(_waits_for, has_card=has_card),
+    """Returns the condition that the notice waits for no other open one of its thread.
+
+    Private messages do not wait for posts, which may wait for a card that cannot come before they are answered. They
+    wait for the card to be posted, but not for its edits, which Slack limits more strictly. Nothing waits for a
+    reminder that is not due. A reaction is a single row and has no place in the order: it waits for nothing, and
+    nothing waits for it.
+    """
+    other = notices.alias("other")
+    told = or_(notices.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
+    edited = and_(notices.c.delivery != Delivery.CARD, other.c.delivery == Delivery.CARD, has_card)
+    untried = and_(other.c.attempts == 0, not_(other.c.uncertain), other.c.due_at > NOW)
+    return ~exists().where(
+        other.c.thread_id == notices.c.thread_id,
+        other.c.due_at.is_not(None),
+        other.c.delivery != Delivery.REACTION,
+        notices.c.delivery != Delivery.REACTION,
+        and_(told, not_(edited), not_(and_(other.c.delivery == Delivery.EPHEMERAL, untried))),
+        or_(_place(other) < _place(notices), other.c.claimed_until > NOW),
     )
 
 
 _POSTED = threads.c.card_ts.is_not(None)
 _FIRST = _first(_POSTED)
 """For queries that join the notice's thread; the claim itself, of a few rows, queries it."""
-_POSTED_FOR_CLAIM = (
-    select(_THREAD.c.card_ts)
-    .where(_THREAD.c.id == notices.c.thread_id)
-    .correlate(notices)
-    .scalar_subquery()
-    .is_not(None)
-)
+_thread = threads.alias("thread_of_notice")
+_POSTED_FOR_CLAIM = select(_thread.c.card_ts).where(_thread.c.id == notices.c.thread_id).correlate(notices)
 _HAS_CARD = or_(threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
 """A post waits for its thread's card. Without a thread there will be no card, and the post goes to one person."""
 _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
@@ -153,7 +132,14 @@ _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
 
 def _candidates(delivery: Delivery, condition: ColumnElement[bool]) -> Select[Any]:
     held = threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))
-    return candidates(notices, notices.c.delivery == delivery, condition, held, also=(_SENT, _WAITING, HAS_REPLIES))
+    return (
+        select(notices, threads, _SENT, _WAITING, _HAS_REPLIES)
+        .join(threads, threads.c.id == notices.c.thread_id)
+        .where(due(notices), notices.c.delivery == delivery, condition, held)
+        .order_by(notices.c.due_at)
+        .limit(LIMIT)
+        .with_for_update(of=[notices, threads], key_share=True, skip_locked=True)
+    )
 
 
 _CANDIDATES = {kind: _candidates(*of_kind) for kind, of_kind in _CONDITIONS.items()}
@@ -168,79 +154,17 @@ def _oldest_due(delivery: Delivery) -> ColumnElement[Any]:
 _DUE = select(*map(_oldest_due, Delivery))
 
 
-def comes_into_doubt(may_have_arrived: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Returns the condition that a private message has not been in doubt before: from here on, attempts are counted
-    anew, because it is repeated only a few times.
-    """
-    return and_(notices.c.delivery == Delivery.EPHEMERAL, not_(notices.c.uncertain), may_have_arrived)
-
-
+_COMES_INTO_DOUBT = and_(notices.c.delivery == Delivery.EPHEMERAL, not_(notices.c.uncertain))
+"""A private message has not been in doubt before: from here on, attempts are counted anew, because it is repeated only
+a few times.
+"""
 _LEASE_RAN_OUT = notices.c.state == NoticeState.SENDING
 _CLAIM = claiming(
     notices,
-    _first(_POSTED_FOR_CLAIM),
+    _first(_POSTED_FOR_CLAIM.scalar_subquery().is_not(None)),
     state=NoticeState.SENDING,
     uncertain=or_(notices.c.uncertain, _LEASE_RAN_OUT),
-    attempts=case((comes_into_doubt(_LEASE_RAN_OUT), 1), else_=notices.c.attempts + 1),
-)
-
-
-_CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), SENDING)
-_NEWEST = notices.c.revision == bindparam("claimed_revision")
-_DONE_WITH_NEWEST = and_(_NEWEST, bindparam("done", type_=Boolean))
-
-
-def _ending(state: NoticeState, **values: Any) -> Update:
-    """Ends the revision that was claimed; a newer one is due at once."""
-    return (
-        update(notices)
-        .where(_CLAIMED)
-        .values(
-            state=case((_NEWEST, state), else_=NoticeState.WAITING),
-            due_at=case((_NEWEST, null()), else_=bindparam("now", type_=Double)),
-            attempts=case((_NEWEST, notices.c.attempts), else_=0),
-            **values,
-            **FREE,
-        )
-    )
-
-
-_DELIVERED = _ending(
-    NoticeState.DONE,
-    posted_ts=func.coalesce(bindparam("posted", type_=CleanText), notices.c.posted_ts),
-    uncertain=False,
-    problem="",
-)
-_REACTED = (
-    update(notices)
-    .where(_CLAIMED)
-    .values(
-        state=case((_DONE_WITH_NEWEST, NoticeState.DONE), else_=NoticeState.WAITING),
-        due_at=case((_DONE_WITH_NEWEST, null()), else_=bindparam("now", type_=Double)),
-        attempts=case((_DONE_WITH_NEWEST, notices.c.attempts), else_=0),
-        reactions_shown=bindparam("shown"),
-        reaction_added=or_(_NEWEST, notices.c.reaction_added),
-        uncertain=False,
-        problem="",
-        **FREE,
-    )
-)
-_GIVE_UP = _ending(NoticeState.GIVEN_UP, problem=bindparam("why"))
-_MAY_HAVE_ARRIVED = bindparam("may_have_arrived", type_=Boolean)
-_POSTPONE = (
-    update(notices)
-    .where(_CLAIMED)
-    .values(
-        state=NoticeState.WAITING,
-        due_at=bindparam("next_at", type_=Double),
-        uncertain=or_(notices.c.uncertain, _MAY_HAVE_ARRIVED),
-        attempts=case((comes_into_doubt(_MAY_HAVE_ARRIVED), 0), else_=notices.c.attempts),
-        without_blocks=or_(notices.c.without_blocks, and_(_NEWEST, bindparam("refused_blocks", type_=Boolean))),
-        # The earlier reaction is still on the reply unless this attempt may have changed it.
-        reactions_shown=case((_MAY_HAVE_ARRIVED, notices.c.reactions_shown), else_=bindparam("shown")),
-        problem=bindparam("why"),
-        **FREE,
-    )
+    attempts=case((and_(_COMES_INTO_DOUBT, _LEASE_RAN_OUT), 1), else_=notices.c.attempts + 1),
 )
 
 
@@ -265,7 +189,8 @@ class NoticeQueue(Notices):
         as many as may be called now, in the order of CallKind; each counts as a call. Counts the attempt. One whose
         lease ran out while it was being sent is claimed as uncertain.
         """
-        kinds = await self._due_kinds()
+        [due_now] = await self._session.rows(_DUE, now=self._session.now)
+        kinds = [kind for kind, (delivery, _) in _CONDITIONS.items() if due_now[delivery.value] is not None]
         if not kinds:
             return []
         budget = await self._slack_calls.budget({kind.method for kind in kinds}, limits)
@@ -276,19 +201,25 @@ class NoticeQueue(Notices):
             most = min(limit, words + reactions) if kind in _REACTIONS else limit
             found += await self._of_kind(kind, most - len(found), budget)
         await self._slack_calls.record(budget)
-        claimed, _ = await claim_candidates(
-            self._session, _CLAIM, found, claim_of(self._session, owner, lease), _claimed
-        )
+        claimed, _ = await claim_candidates(self._session, _CLAIM, found, _claimed, owner=owner, lease=lease)
         return claimed
 
     async def delivered(self, notice: Notice, owner: str, *, ts: str | None) -> bool:
         """Ends a notice; a CARD or REACTION with a newer revision stays open. `ts`: the message's, if there is one."""
-        return await self._result(_DELIVERED, notice, owner, now=self._session.now, posted=ts)
+        posted = {} if ts is None else {"posted_ts": ts}
+        return await self._end(notice, owner, NoticeState.DONE, uncertain=False, problem="", **posted)
 
     async def reacted(self, notice: Notice, owner: str, progress: ReactionProgress) -> bool:
         """Records that Slack accepted a call for a REACTION: the notice ends, or is due again for the next call."""
-        shown = reactions_text(progress.shown)
-        return await self._result(_REACTED, notice, owner, now=self._session.now, shown=shown, done=progress.done)
+        values = {
+            "reactions_shown": " ".join(progress.shown),
+            "reaction_added": or_(notices.c.revision == notice.revision, notices.c.reaction_added),
+            "uncertain": False,
+            "problem": "",
+        }
+        if progress.done:
+            return await self._end(notice, owner, NoticeState.DONE, **values)
+        return await self._save(notice, owner, due_at=self._session.now, attempts=0, **values)
 
     async def postpone(
         self,
@@ -303,23 +234,21 @@ class NoticeQueue(Notices):
         """Makes a notice due again in this many seconds. `uncertain`: it may have arrived, which holds until it is
         delivered. `without_blocks`: Slack refused it with them.
         """
-        shown = None if notice.uncertain else notice.reactions_shown
-        values = {
-            "next_at": self._session.now + due_in,
-            "may_have_arrived": uncertain,
-            "refused_blocks": without_blocks,
-            "why": problem,
-            "shown": None if shown is None else reactions_text(shown),
-        }
-        return await self._result(_POSTPONE, notice, owner, **values)
+        values: dict[str, Any] = {"due_at": self._session.now + due_in, "problem": problem}
+        if uncertain:
+            values["uncertain"] = True
+            values["attempts"] = case((_COMES_INTO_DOUBT, 0), else_=notices.c.attempts)
+        else:
+            # The earlier reaction is still on the reply: this attempt cannot have changed it.
+            shown = None if notice.uncertain else notice.reactions_shown
+            values["reactions_shown"] = None if shown is None else " ".join(shown)
+        if without_blocks:
+            values["without_blocks"] = or_(notices.c.without_blocks, notices.c.revision == notice.revision)
+        return await self._save(notice, owner, **values)
 
     async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
         """Ends a notice that cannot be delivered, and records the reason; a newer revision is still tried."""
-        return await self._result(_GIVE_UP, notice, owner, now=self._session.now, why=problem)
-
-    async def _due_kinds(self) -> list[CallKind]:
-        [row] = await self._session.rows(_DUE, now=self._session.now)
-        return [kind for kind, (delivery, _) in _CONDITIONS.items() if row[delivery.value] is not None]
+        return await self._end(notice, owner, NoticeState.GIVEN_UP, problem=problem)
 
     async def _of_kind(self, kind: CallKind, room: int, budget: Budget) -> list[RowMapping]:
         most = min(room, budget.calls(kind))
@@ -330,10 +259,22 @@ class NoticeQueue(Notices):
         found = await leave_newer_kinds(self._session, notices, rows, partial(_unknown_kind, now=now))
         return [row for row in found if budget.spend(kind, row[threads.c.channel_id])]
 
-    async def _result(self, statement: Update, notice: Notice, owner: str, **values: Any) -> bool:
-        held = {"notice": notice.id, "owner": owner, "claimed_revision": notice.revision}
-        result = await self._session.execute(statement, held | values)
-        return result.rowcount == 1
+    async def _end(self, notice: Notice, owner: str, state: NoticeState, **values: Any) -> bool:
+        """Ends the revision that was claimed; a newer one is due at once."""
+        newest = notices.c.revision == notice.revision
+        return await self._save(
+            notice,
+            owner,
+            state=case((newest, state), else_=NoticeState.WAITING),
+            due_at=case((newest, null()), else_=self._session.now),
+            attempts=case((newest, notices.c.attempts), else_=0),
+            **values,
+        )
+
+    async def _save(self, notice: Notice, owner: str, **values: Any) -> bool:
+        held = update(notices).where(notices.c.id == notice.id, notices.c.claimed_by == owner, SENDING)
+        saved = await self._session.execute(held.values({"state": NoticeState.WAITING, **values, **FREE}))
+        return saved.rowcount == 1
 
 
 def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
@@ -352,5 +293,5 @@ def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
     notice = notice_from(now)
     # A card shows the job; everything else can be sent without it.
     thread = thread_from(before) if notice.delivery is Delivery.CARD else thread_to_speak_in(before)
-    thread = replace(thread, has_replies=bool(before[HAS_REPLIES]))
+    thread = replace(thread, has_replies=bool(before[_HAS_REPLIES]))
     return ClaimedNotice(notice, thread, FollowUpCounts(before[_SENT], before[_WAITING]))

@@ -3,28 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import (
-    Double,
-    Executable,
-    and_,
-    bindparam,
-    case,
-    delete,
-    exists,
-    literal_column,
-    not_,
-    null,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Executable, and_, case, delete, exists, literal_column, not_, null, or_, select, update
 
 from bot.notices.notice import Delivery, NewNotice, NoticeKey, in_database
 from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
-from bot.store.session import InsertInto, Part, for_each_dialect
+from bot.store.session import InsertInto, Part, adding, for_each_dialect
 
-_OPEN_BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"), notices.c.due_at.is_not(None))
 _CARD_NOT_POSTED = and_(
     notices.c.delivery == Delivery.CARD,
     # Given as text: SQLAlchemy cannot correlate a subquery with an upsert's SET, since that is no SELECT. It would
@@ -68,21 +53,8 @@ def _add_or_reopen(into: InsertInto) -> Executable:
     )
 
 
-_ADD = for_each_dialect(lambda into: into(notices).on_conflict_do_nothing(index_elements=[notices.c.key]))
+_ADD = adding(notices)
 _ADD_OR_REOPEN = for_each_dialect(_add_or_reopen)
-_DROP_HELD = delete(notices).where(
-    notices.c.thread_id == bindparam("thread"),
-    notices.c.due_at > bindparam("now", type_=Double),
-    notices.c.delivery == Delivery.POST,
-    notices.c.state == NoticeState.WAITING,
-    notices.c.attempts == 0,
-)
-"""Posts that were never attempted and are not due yet, so nobody has seen them or is about to."""
-_TRY_AGAIN = (
-    update(notices)
-    .where(notices.c.key == bindparam("of_key"), notices.c.state == NoticeState.GIVEN_UP)
-    .values(state=NoticeState.WAITING, due_at=bindparam("now", type_=Double), attempts=0, uncertain=True, problem="")
-)
 
 
 class Notices(Part):
@@ -113,20 +85,29 @@ class Notices(Part):
 
     async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
         """Moves the notice about a message, if there is one, to another thread; both are locked."""
-        values = {"key": in_database(to_thread, key), "thread_id": to_thread}
-        await self._session.execute(
-            update(notices).where(notices.c.key == in_database(from_thread, key)).values(values)
-        )
+        this = update(notices).where(notices.c.key == in_database(from_thread, key))
+        await self._session.execute(this.values(key=in_database(to_thread, key), thread_id=to_thread))
 
     async def try_again(self, thread_id: str, key: NoticeKey) -> None:
         """Makes a notice due again that was given up. It is looked for first, since it may have arrived."""
         await self._session.lock_thread(thread_id)
-        await self._session.execute(_TRY_AGAIN, {"of_key": in_database(thread_id, key), "now": self._session.now})
+        given_up = (notices.c.key == in_database(thread_id, key), notices.c.state == NoticeState.GIVEN_UP)
+        again = {"state": NoticeState.WAITING, "due_at": self._session.now, "attempts": 0, "uncertain": True}
+        await self._session.execute(update(notices).where(*given_up).values(problem="", **again))
 
     async def drop_held(self, thread_id: str) -> None:
         """Deletes the posts that are held back in the thread, which is locked: those that are not due yet."""
-        await self._session.execute(_DROP_HELD, {"thread": thread_id, "now": self._session.now})
+        # Those that were never attempted: nobody has seen them or is about to.
+        held = (
+            notices.c.thread_id == thread_id,
+            notices.c.due_at > self._session.now,
+            notices.c.delivery == Delivery.POST,
+            notices.c.state == NoticeState.WAITING,
+            notices.c.attempts == 0,
+        )
+        await self._session.execute(delete(notices).where(*held))
 
     async def is_open(self, thread_id: str, key: NoticeKey) -> bool:
         """Returns whether a notice with this key is still to be delivered in the thread, which is locked."""
-        return bool(await self._session.rows(_OPEN_BY_KEY, key=in_database(thread_id, key)))
+        this = (notices.c.key == in_database(thread_id, key), notices.c.due_at.is_not(None))
+        return bool(await self._session.rows(select(notices.c.id).where(*this)))

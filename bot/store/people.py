@@ -1,14 +1,19 @@
-"""People's preferences, drafts and Homes, and their requests that count towards a limit."""
+"""People's preferences, drafts and Homes, their requests that count towards a limit, and the audit trail."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Double, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, func, insert, or_, select, tuple_, update
 
 from bot.domain.people.members import Preference
-from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
-from bot.store.schema.people_tables import counted_requests, drafts, homes, preferences
+from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
+from bot.domain.requests.request import Person
+from bot.store.claims import FREE, LIMIT, due
+from bot.store.schema.tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.session import Part, Session, adding, replacing
+
+logger = logging.getLogger("bot.store.audit")
 
 
 @dataclass(frozen=True)
@@ -19,9 +24,6 @@ class ClaimedHome:
     page: int
 
 
-_DRAFT = select(drafts.c.text).where(drafts.c.person_id == bindparam("person"), drafts.c.place == bindparam("at"))
-_DELETE_DRAFT = delete(drafts).where(drafts.c.person_id == bindparam("person"), drafts.c.place == bindparam("at"))
-_PREFERENCE = select(preferences).where(preferences.c.person_id == bindparam("person"))
 _DUE_HOMES = (
     select(homes.c.person_id, homes.c.page)
     .where(due(homes))
@@ -29,26 +31,8 @@ _DUE_HOMES = (
     .limit(LIMIT)
     .with_for_update(skip_locked=True)
 )
-_NEXT = bindparam("next_at", type_=Double)
-_CLAIM_HOMES = (
-    update(homes)
-    .where(homes.c.person_id.in_(bindparam("ids", expanding=True)))
-    .values(**CLAIM, due_at=bindparam("lease_end", type_=Double))
-)
 _NOTHING_NEW = or_(homes.c.due_at.is_(None), homes.c.due_at == homes.c.claimed_until)
 """A Home in progress is due when its claim ends, unless something has changed meanwhile."""
-_HOME_CHANGED = (
-    update(homes)
-    .where(homes.c.person_id == bindparam("person"))
-    .values(due_at=case((_NOTHING_NEW, _NEXT), else_=homes.c.due_at))
-)
-_PUBLISHED = (
-    update(homes)
-    .where(homes.c.person_id == bindparam("person"), homes.c.claimed_by == bindparam("owner"))
-    .values(due_at=case((_NOTHING_NEW, _NEXT), else_=homes.c.due_at), **FREE)
-)
-
-
 _SAVE_DRAFT = replacing(drafts, "text", "updated_at")
 _SAVE_PREFERENCE = replacing(preferences, "project", "quiet")
 _HOME_OPENED = replacing(homes, "page", "opened_at", "due_at")
@@ -59,18 +43,21 @@ class Drafts(Part):
 
     async def get(self, person_id: str, place: str) -> str:
         """Returns the text; empty if there is none."""
-        rows = await self._session.rows(_DRAFT, person=person_id, at=place)
+        rows = await self._session.rows(select(drafts.c.text).where(*_at(person_id, place)))
         return str(rows[0]["text"]) if rows else ""
 
     async def save(self, person_id: str, place: str, text: str) -> None:
         """Replaces the text."""
-        session = self._session
-        values = {"person_id": person_id, "place": place, "text": text, "updated_at": session.now}
-        await session.execute(_SAVE_DRAFT, values)
+        values = {"person_id": person_id, "place": place, "text": text, "updated_at": self._session.now}
+        await self._session.execute(_SAVE_DRAFT, values)
 
     async def delete(self, person_id: str, place: str) -> None:
         """Deletes the text."""
-        await self._session.execute(_DELETE_DRAFT, {"person": person_id, "at": place})
+        await self._session.execute(delete(drafts).where(*_at(person_id, place)))
+
+
+def _at(person_id: str, place: str) -> tuple[ColumnElement[bool], ...]:
+    return drafts.c.person_id == person_id, drafts.c.place == place
 
 
 class Preferences(Part):
@@ -78,14 +65,13 @@ class Preferences(Part):
 
     async def get(self, person_id: str) -> Preference:
         """Returns a person's preference, with defaults for what they never set."""
-        rows = await self._session.rows(_PREFERENCE, person=person_id)
+        rows = await self._session.rows(select(preferences).where(preferences.c.person_id == person_id))
         return Preference(rows[0]["project"], rows[0]["quiet"]) if rows else Preference()
 
     async def save(self, person_id: str, preference: Preference) -> None:
         """Saves a preference."""
-        session = self._session
         values = {"person_id": person_id, "project": preference.project, "quiet": preference.quiet}
-        await session.execute(_SAVE_PREFERENCE, values)
+        await self._session.execute(_SAVE_PREFERENCE, values)
 
 
 HOME_DELAY = 2.0
@@ -94,7 +80,8 @@ HOME_DELAY = 2.0
 
 async def home_changed(session: Session, person_id: str, *, due_in: float = HOME_DELAY) -> None:
     """Makes somebody's Home due, if they ever opened it."""
-    await session.execute(_HOME_CHANGED, {"person": person_id, "next_at": session.now + due_in})
+    due_at = case((_NOTHING_NEW, session.now + due_in), else_=homes.c.due_at)
+    await session.execute(update(homes).where(homes.c.person_id == person_id).values(due_at=due_at))
 
 
 class Homes(Part):
@@ -102,9 +89,9 @@ class Homes(Part):
 
     async def opened(self, person_id: str, *, page: int = 0) -> None:
         """Records which page of their Home somebody sees, and makes the Home due at once."""
-        session = self._session
-        values = {"person_id": person_id, "page": page, "opened_at": session.now, "due_at": session.now}
-        await session.execute(_HOME_OPENED, values)
+        now = self._session.now
+        values = {"person_id": person_id, "page": page, "opened_at": now, "due_at": now}
+        await self._session.execute(_HOME_OPENED, values)
 
     async def changed(self, person_id: str, *, due_in: float) -> None:
         """Makes somebody's Home due in this many seconds, if they ever opened it."""
@@ -115,8 +102,9 @@ class Homes(Part):
         session = self._session
         found = await session.rows(_DUE_HOMES, now=session.now, limit=limit)
         if found:
-            ids = [row["person_id"] for row in found]
-            await session.execute(_CLAIM_HOMES, {"ids": ids, **claim_of(session, owner, lease)})
+            claimed = update(homes).where(homes.c.person_id.in_([row["person_id"] for row in found]))
+            lease_end = session.now + lease
+            await session.execute(claimed.values(claimed_by=owner, claimed_until=lease_end, due_at=lease_end))
         return [ClaimedHome(row["person_id"], row["page"]) for row in found]
 
     async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
@@ -124,7 +112,11 @@ class Homes(Part):
         others may have claimed it by now, it is due at once: what was published late may have replaced something newer.
         """
         next_at = None if again_in is None else self._session.now + again_in
-        held = await self._session.execute(_PUBLISHED, {"person": person_id, "owner": owner, "next_at": next_at})
+        held = await self._session.execute(
+            update(homes)
+            .where(homes.c.person_id == person_id, homes.c.claimed_by == owner)
+            .values(due_at=case((_NOTHING_NEW, next_at), else_=homes.c.due_at), **FREE)
+        )
         if not held.rowcount:  # another process may have shown something newer before
             await self.changed(person_id, due_in=0.0)
 
@@ -132,16 +124,6 @@ class Homes(Part):
 _LIMITS = 7_401
 """The first key of PostgreSQL's advisory locks for checking a person's limit; the second is the person."""
 _LOCK = select(func.pg_advisory_xact_lock(_LIMITS, func.hashtext(bindparam("person"))))
-_COUNTED = select(counted_requests.c.request_id).where(counted_requests.c.request_id == bindparam("request"))
-_NTH_NEWEST = (
-    select(counted_requests.c.at)
-    .where(
-        counted_requests.c.person_id == bindparam("person"), counted_requests.c.at > bindparam("since", type_=Double)
-    )
-    .order_by(counted_requests.c.at.desc())
-    .offset(bindparam("newer"))
-    .limit(1)
-)
 _COUNT = adding(counted_requests)
 
 
@@ -158,9 +140,11 @@ class Limits(Part):
             return None
         if session.dialect == "postgresql":  # a transaction in SQLite has the whole database to itself
             await session.execute(_LOCK, {"person": person_id})
-        if await session.rows(_COUNTED, request=request_id):
+        if await session.rows(select(counted_requests.c.at).where(counted_requests.c.request_id == request_id)):
             return None
-        rows = await session.rows(_NTH_NEWEST, person=person_id, since=session.now - within, newer=limit - 1)
+        recent = (counted_requests.c.person_id == person_id, counted_requests.c.at > session.now - within)
+        newest_first = select(counted_requests.c.at).where(*recent).order_by(counted_requests.c.at.desc())
+        rows = await session.rows(newest_first.offset(limit - 1).limit(1))
         return float(rows[0][counted_requests.c.at]) + within if rows else None
 
     async def count(self, person_id: str, request_id: str) -> bool:
@@ -168,3 +152,44 @@ class Limits(Part):
         values = {"request_id": request_id, "person_id": person_id, "at": self._session.now}
         counted = await self._session.execute(_COUNT, values)
         return counted.rowcount == 1
+
+
+class Audit:
+    """Who did what, and when."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._added: list[AuditEntry] = []
+
+    @property
+    def added(self) -> Sequence[AuditEntry]:
+        """The entries that this transaction has recorded."""
+        return tuple(self._added)
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Records an entry at the transaction's time."""
+        values = {name: getattr(entry, name) for name in AuditEntry.__dataclass_fields__ if name != "person"}
+        values |= {"person_id": entry.person.id, "team_id": entry.person.team_id, "at": self._session.now}
+        await self._session.execute(insert(audit), values)
+        self._added.append(entry)
+
+    async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
+        """Returns entries from `since` until `until`, oldest first. Of those at exactly `since`, only the ones with a
+        number above `after` (0 for the first page). The next page begins with the last entry's time and number.
+        """
+        place = tuple_(audit.c.at, audit.c.id)
+        later = (place > tuple_(since, after, types=[audit.c.at.type, audit.c.id.type]), audit.c.at < until)
+        rows = await self._session.rows(select(audit).where(*later).order_by(audit.c.at, audit.c.id).limit(limit))
+        return [_recorded_entry(row) for row in rows]
+
+
+def log_entries(entries: Sequence[AuditEntry]) -> None:
+    """Writes a log line for each entry."""
+    for entry in entries:
+        logger.info("audit: %s", entry.action, extra={"fields": entry.details})
+
+
+def _recorded_entry(row: RowMapping) -> RecordedEntry:
+    person = Person(row["person_id"], row["team_id"])
+    others = {name: row[name] for name in ("channel_id", "thread_id", "job_id", "project", "way_in", "reason")}
+    return RecordedEntry(row["id"], row["at"], AuditEntry(AuditAction(row["action"]), person, **others))

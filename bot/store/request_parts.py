@@ -4,30 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter
-from sqlalchemy import (
-    ColumnElement,
-    Double,
-    FromClause,
-    RowMapping,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, FromClause, Update, delete, exists, func, insert, select, update
 
 from bot.domain.context.fetched_parts import FetchedParts, FileOutcome, SettledFile
 from bot.domain.context.slack_files import FileProblem, SlackFile
 from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
-from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
-from bot.store.schema.rows import context_json, json_text, thread_from
+from bot.store.claims import FREE, LIMIT, due
+from bot.store.schema.rows import json_of, read_or, thread_from
 from bot.store.schema.tables import request_files, requests, threads
-from bot.store.session import Part, Session, for_each_dialect
+from bot.store.session import Part, Session
 
 
 @dataclass(frozen=True)
@@ -41,46 +28,13 @@ class ClaimedFile:
     attempts: int
 
 
-_PARTS = TypeAdapter(FetchedParts)
-_FILE = TypeAdapter(SlackFile)
-_OUTCOME = TypeAdapter(FileOutcome)
-_REQUEST: Any = bindparam("request")
-_FETCHED = select(requests.c.fetched).where(requests.c.id == _REQUEST)
-_ROW = and_(request_files.c.request_id == _REQUEST, request_files.c.position == bindparam("at"))
-_OF_REQUEST = request_files.c.request_id == _REQUEST
-_ADD = for_each_dialect(lambda into: into(request_files))
+_WAITING = select(requests.c.state, requests.c.problem, threads).join(threads, threads.c.id == requests.c.thread_id)
 _CANDIDATES = (
     select(request_files)
     .where(due(request_files))
     .order_by(request_files.c.due_at)
     .limit(LIMIT)
     .with_for_update(skip_locked=True)
-)
-_REQUEST_OF = (
-    select(requests.c.state, requests.c.problem, threads)
-    .join(threads, threads.c.id == requests.c.thread_id)
-    .where(requests.c.id == _REQUEST)
-)
-_NEXT = bindparam("next_at", type_=Double)
-_CLAIM = update(request_files).where(_ROW).values(**CLAIM, attempts=request_files.c.attempts + 1)
-_PARK = update(request_files).where(_ROW).values(due_at=None, **FREE)
-_POSTPONE = update(request_files).where(_ROW).values(due_at=_NEXT, **FREE)
-_FAILS = (
-    update(request_files)
-    .where(_ROW)
-    .values(failing_since=func.coalesce(request_files.c.failing_since, bindparam("now", type_=Double)))
-    .returning(request_files.c.failing_since)
-)
-_SETTLE = update(request_files).where(_ROW).values(outcome=bindparam("became"), due_at=None, **FREE)
-_CLAIMED_BY = (
-    select(request_files.c.file).where(_ROW, request_files.c.claimed_by == bindparam("owner")).with_for_update()
-)
-_ALL = select(request_files).where(_OF_REQUEST).order_by(request_files.c.position)
-_CLEAR = delete(request_files).where(_OF_REQUEST)
-_DUE_AGAIN = (
-    update(request_files)
-    .where(_OF_REQUEST, request_files.c.due_at.is_(None), request_files.c.outcome.is_(None))
-    .values(due_at=_NEXT)
 )
 
 
@@ -98,34 +52,24 @@ class RequestParts(Part):
 
     async def fetched(self, request_id: str) -> FetchedParts:
         """Returns the parts stored for a request that is being prepared."""
-        rows = await self._session.rows(_FETCHED, request=request_id)
-        text = rows[0]["fetched"] if rows else None
-        try:
-            return FetchedParts() if text is None else _PARTS.validate_json(text)
-        except ValueError:
-            return FetchedParts()  # the parts are fetched again
+        rows = await self._session.rows(select(requests.c.fetched).where(requests.c.id == request_id))
+        # Unreadable parts are fetched again.
+        return read_or(FetchedParts(), FetchedParts, rows[0]["fetched"] if rows else None)
 
     async def keep_fetched(self, request_id: str, parts: FetchedParts) -> None:
         """Stores fetched parts until the request changes its state."""
-        kept = json_text(_PARTS.dump_python(parts, mode="json"))
-        await self._session.execute(update(requests).where(requests.c.id == request_id).values(fetched=kept))
+        await self._update_request(request_id, fetched=json_of(parts))
 
     async def to_upload(self, request_id: str, files: Sequence[SlackFile]) -> None:
         """Makes a waiting request, which is held, wait for the upload of exactly these files."""
-        session = self._session
-        await session.execute(_CLEAR, {"request": request_id})
+        now = self._session.now
+        await self._clear(request_id)
         rows = [
-            {
-                "request_id": request_id,
-                "position": position,
-                "file": json_text(_FILE.dump_python(file, mode="json")),
-                "attempts": 0,
-                "due_at": session.now,
-            }
+            {"request_id": request_id, "position": position, "file": json_of(file), "attempts": 0, "due_at": now}
             for position, file in enumerate(files)
         ]
         if rows:
-            await session.execute(_ADD, rows)
+            await self._session.execute(insert(request_files), rows)
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFile]:
         """Claims due files of waiting requests, and counts the attempt. Files of requests that no longer wait are
@@ -133,89 +77,87 @@ class RequestParts(Part):
         """
         session, claimed = self._session, []
         for row in await session.rows(_CANDIDATES, now=session.now, limit=limit):
-            (of,) = await session.rows(_REQUEST_OF, request=row[request_files.c.request_id])
-            if of[requests.c.state] != RequestState.WAITING:
-                await self._drop(row, of)
-            elif (file := await self._read(row, of)) is not None:
-                await session.execute(_CLAIM, {**_key(file), **claim_of(session, owner, lease)})
+            request_id, position, attempts = row["request_id"], row["position"], row["attempts"] + 1
+            (of,) = await session.rows(_WAITING.where(requests.c.id == request_id))
+            if of[requests.c.state] == RequestState.WAITING:
+                try:
+                    thread = thread_from(of)
+                except UnreadableRow:
+                    await self._clear(request_id)  # the request ends when its turn comes
+                    continue
+                file = ClaimedFile(request_id, position, _file_from(row["file"]), thread, attempts)
+                claim = {"claimed_by": owner, "claimed_until": session.now + lease, "attempts": attempts}
+                await session.execute(_update(file).values(claim))
                 claimed.append(file)
+            elif of[requests.c.problem] == RejectionReason.HANDED_BACK:
+                # If the request is sent again later, so is its file.
+                parked = update(request_files).where(*_is(request_id, position))
+                await session.execute(parked.values(due_at=None, **FREE))
+            else:
+                await self._clear(request_id)
         return claimed
 
     async def is_claimed_by(self, claimed: ClaimedFile, owner: str) -> bool:
         """Returns whether `owner` still has the claim. Locks the file."""
-        rows = await self._session.rows(_CLAIMED_BY, **_key(claimed), owner=owner)
+        mine = (*_is(claimed.request_id, claimed.position), request_files.c.claimed_by == owner)
+        rows = await self._session.rows(select(request_files.c.file).where(*mine).with_for_update())
         return bool(rows) and _file_from(rows[0]["file"]) == claimed.file
 
     async def postpone(self, claimed: ClaimedFile, *, due_in: float) -> None:
         """Makes a claimed file due again in this many seconds."""
-        await self._session.execute(_POSTPONE, {**_key(claimed), "next_at": self._session.now + due_in})
+        await self._session.execute(_update(claimed).values(due_at=self._session.now + due_in, **FREE))
 
     async def fails(self, claimed: ClaimedFile) -> float:
         """Records that Slack does not return a claimed file; returns since when (on the store's clock)."""
-        result = await self._session.execute(_FAILS, {**_key(claimed), "now": self._session.now})
-        return float(result.scalar_one())
+        since = func.coalesce(request_files.c.failing_since, self._session.now)
+        failing = _update(claimed).values(failing_since=since).returning(request_files.c.failing_since)
+        return float((await self._session.execute(failing)).scalar_one())
 
     async def settle(self, claimed: ClaimedFile, outcome: FileOutcome) -> None:
         """Records the outcome of a claimed file."""
-        became = json_text(_OUTCOME.dump_python(outcome, mode="json"))
-        await self._session.execute(_SETTLE, {**_key(claimed), "became": became})
+        await self._session.execute(_update(claimed).values(outcome=json_of(outcome), due_at=None, **FREE))
 
     async def settled(self, request_id: str) -> Sequence[SettledFile] | None:
         """Returns all files of a request in order; None until all are uploaded or given up."""
-        rows = await self._session.rows(_ALL, request=request_id)
+        of_request = select(request_files).where(request_files.c.request_id == request_id)
+        rows = await self._session.rows(of_request.order_by(request_files.c.position))
         if any(row["outcome"] is None for row in rows):
             return None
-        return [SettledFile(_file_from(row["file"]), _outcome_from(row["outcome"])) for row in rows]
+        refused = FileOutcome(problem=FileProblem.REFUSED)
+        return [SettledFile(_file_from(row["file"]), read_or(refused, FileOutcome, row["outcome"])) for row in rows]
 
     async def tried(self, request_id: str) -> None:
         """Records that sending a request began (with its first file), unless that was recorded before."""
         first = func.coalesce(requests.c.first_tried_at, self._session.now)
-        await self._session.execute(update(requests).where(requests.c.id == request_id).values(first_tried_at=first))
+        await self._update_request(request_id, first_tried_at=first)
 
     async def complete(self, request_id: str, context: RequestContext) -> None:
         """Releases a request whose files are settled, with this context."""
-        values = {"context": context_json(context)}
+        await self._update_request(request_id, context=json_of(context))
+        await self._clear(request_id)
+
+    async def _update_request(self, request_id: str, **values: Any) -> None:
         await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
-        await self._session.execute(_CLEAR, {"request": request_id})
 
-    async def _drop(self, row: RowMapping, of: RowMapping) -> None:
-        """Handles a file whose request is not waiting for it. If the request is sent again later, so is its file."""
-        if of[requests.c.problem] == RejectionReason.HANDED_BACK:
-            key = {"request": row[request_files.c.request_id], "at": row[request_files.c.position]}
-            await self._session.execute(_PARK, key)
-        else:
-            await self._session.execute(_CLEAR, {"request": row[request_files.c.request_id]})
-
-    async def _read(self, row: RowMapping, of: RowMapping) -> ClaimedFile | None:
-        request_id, position = row[request_files.c.request_id], row[request_files.c.position]
-        try:
-            thread = thread_from(of)
-        except UnreadableRow:
-            await self._session.execute(_CLEAR, {"request": request_id})  # the request ends when its turn comes
-            return None
-        file = _file_from(row[request_files.c.file])
-        return ClaimedFile(request_id, position, file, thread, row[request_files.c.attempts] + 1)
+    async def _clear(self, request_id: str) -> None:
+        await self._session.execute(delete(request_files).where(request_files.c.request_id == request_id))
 
 
 async def due_again(session: Session, request_id: str) -> None:
     """Makes the files of a request due again if it was returned and is sent again."""
-    await session.execute(_DUE_AGAIN, {"request": request_id, "next_at": session.now})
+    unsettled = (request_files.c.due_at.is_(None), request_files.c.outcome.is_(None))
+    of_request = update(request_files).where(request_files.c.request_id == request_id, *unsettled)
+    await session.execute(of_request.values(due_at=session.now))
 
 
-def _key(claimed: ClaimedFile) -> dict[str, Any]:
-    return {"request": claimed.request_id, "at": claimed.position}
+def _is(request_id: str, position: int) -> tuple[ColumnElement[bool], ...]:
+    return request_files.c.request_id == request_id, request_files.c.position == position
+
+
+def _update(file: ClaimedFile) -> Update:
+    return update(request_files).where(*_is(file.request_id, file.position))
 
 
 def _file_from(text: str) -> SlackFile:
-    """An unreadable file must not lose the request: it is treated as one that Slack does not have."""
-    try:
-        return _FILE.validate_json(text)
-    except ValueError:
-        return SlackFile("", "")
-
-
-def _outcome_from(text: str) -> FileOutcome:
-    try:
-        return _OUTCOME.validate_json(text)
-    except ValueError:
-        return FileOutcome(problem=FileProblem.REFUSED)
+    """An unreadable file is treated as one that Slack does not have."""
+    return read_or(SlackFile("", ""), SlackFile, text)

@@ -5,31 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import (
-    Double,
-    RowMapping,
-    Text,
-    Update,
-    and_,
-    bindparam,
-    func,
-    literal_column,
-    not_,
-    or_,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import RowMapping, Text, Update, and_, func, literal, not_, or_, select, tuple_, update
 
 from bot.domain.requests.request import NOT_SENT_YET, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
 from bot.jobapi.models import Requester
-from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds, read_each
+from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claiming, leave_newer_kinds, read_each
 from bot.store.request_parts import FILES_ARE_SETTLED
-from bot.store.requests import SETTLE, THREAD_OF, WAITING_FOLLOW_UPS, Requests, settled, unreadable_notice
-from bot.store.schema.rows import context_json, request_from, requester_json, thread_from, thread_to_speak_in
-from bot.store.schema.tables import requests, threads
+from bot.store.requests import Requests, of_thread, read_requests, unreadable_notice, waiting_follow_ups
+from bot.store.schema.rows import json_if_known, json_of, request_from, thread_from, thread_to_speak_in
+from bot.store.schema.tables import HELD, requests, threads, to_be_prepared, to_be_sent
 from bot.store.turns import (
     RECEIVED,
     RECEIVED_OF,
@@ -40,8 +26,6 @@ from bot.store.turns import (
     first_open_of,
     in_turn,
     start_is_pending,
-    to_be_prepared,
-    to_be_sent,
     under_way,
 )
 
@@ -72,61 +56,11 @@ class AheadOfCards:
 
 
 NOT_AHEAD = AheadOfCards()
-_ON_THEIR_WAY = (
-    select(requests)
-    .where(
-        requests.c.thread_id == bindparam("thread"),
-        requests.c.due_at.is_not(None),
-        requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP)),
-        requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
-    )
-    .order_by(*WRITTEN)
-)
-_FOLLOWING = (
-    WAITING_FOLLOW_UPS.add_columns(FILES_ARE_SETTLED.label("settled"))
-    .where(
-        requests.c.due_at.is_not(None),
-        tuple_(*WRITTEN) > tuple_(bindparam("written"), bindparam("recorded", type_=Double), bindparam("after")),
-    )
-    .limit(bindparam("limit"))
-)
-_MERGED = (
-    select(requests)
-    .where(requests.c.thread_id == bindparam("thread"), requests.c.merged_into == bindparam("first"))
-    .order_by(*WRITTEN)
-    .with_for_update()
-)
-_PENDING = select(start_is_pending(bindparam("thread", type_=Text)).label("pending"))
 KNOWN_KINDS = frozenset(RequestKind)
 _ANY_NUMBER = 2_147_483_647
 _MOST_THREADS = 100
 """The threads of each person that are searched for requests to prepare; some requests may be in progress or not due."""
-_WAITING_FOR = (
-    select(requests, threads)
-    .join(threads, threads.c.id == requests.c.thread_id)
-    .where(
-        requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'"),
-        requests.c.person_id == bindparam("person"),
-    )
-    .order_by(requests.c.recorded_at)
-    .limit(bindparam("limit"))
-)
-_CLAIMED_BY = (
-    select(requests.c.id)
-    .where(
-        requests.c.id == bindparam("request"),
-        requests.c.claimed_by == bindparam("owner"),
-        requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
-    )
-    .with_for_update()
-)
-_NOT_TRIED = SETTLE.values(attempts=requests.c.attempts - 1)
-_LOCKED = (
-    select(requests, threads)
-    .join(threads, threads.c.id == requests.c.thread_id)
-    .where(requests.c.id.in_(bindparam("ids", expanding=True)))
-    .with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
-)
+_WITH_THREADS = select(requests, threads).join(threads, threads.c.id == requests.c.thread_id)
 _CLAIM_RECEIVED = claiming(requests, to_be_prepared(requests), state=RequestState.PREPARING)
 _FIRST = and_(
     requests.c.id == first_open_of(requests.c.thread_id),
@@ -164,8 +98,8 @@ class RequestQueue(Requests):
         return await self._claim(ids, _CLAIM_RECEIVED, owner, lease=lease, limit=limit)
 
     async def _received_of(self, share: Share, limit: int) -> list[str]:
-        values = {"person": share.person_id, "thread": share.thread_id, "limit": limit, "now": self._session.now}
-        return [row["id"] for row in await self._session.rows(RECEIVED_OF, **values)]
+        of = {"person": share.person_id, "thread": share.thread_id}
+        return [row["id"] for row in await self._session.rows(RECEIVED_OF, **of, limit=limit, now=self._session.now)]
 
     async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
         """Records a prepared request that the caller holds: its state, problem and context. One that waits to be sent
@@ -174,32 +108,32 @@ class RequestQueue(Requests):
         values: dict[str, Any] = {
             "state": request.state,
             "problem": request.problem,
-            "context": context_json(request.context),
+            "context": json_if_known(request.context),
             "due_at": self._session.now + due_in if request.state in NOT_SENT_YET else None,
             "attempts": 0,
             "first_tried_at": None,
             "fetched": None,
             **FREE,
         }
-        await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+        await self._update(request.id, values)
 
     async def not_tried(self, request_id: str, *, due_in: float, problem: str) -> None:
         """Returns a request that is being prepared to RECEIVED, due in this many seconds, without counting the try.
         Frees the claim.
         """
-        next_at = self._session.now + due_in
-        await self._session.execute(
-            _NOT_TRIED, settled(request_id, RequestState.RECEIVED, problem=problem, next_at=next_at)
-        )
+        await self.settle(request_id, RequestState.RECEIVED, problem=problem, due_in=due_in)
+        await self._update(request_id, {"attempts": requests.c.attempts - 1})
 
     async def has_pending_start(self, thread_id: str) -> bool:
         """Returns whether a job that will follow this thread's has not passed its checks yet."""
-        (row,) = await self._session.rows(_PENDING, thread=thread_id)
+        pending = select(start_is_pending(literal(thread_id, Text)).label("pending"))
+        (row,) = await self._session.rows(pending)
         return bool(row["pending"])
 
     async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
         """Returns the oldest requests that wait for their person, with the threads of their jobs; not locked."""
-        rows = await self._session.rows(_WAITING_FOR, person=person_id, limit=limit)
+        waiting = _WITH_THREADS.where(HELD, requests.c.person_id == person_id).order_by(requests.c.recorded_at)
+        rows = await self._session.rows(waiting.limit(limit))
         keyed = ((row[requests.c.id], row) for row in rows)
         return read_each(keyed, lambda row: (request_from(row), thread_to_speak_in(row)))[0]
 
@@ -222,24 +156,26 @@ class RequestQueue(Requests):
 
     async def merged_into(self, request_id: str) -> Sequence[Request]:
         """Returns the requests merged into this one, in the order they were written, locked."""
-        for row in await self._session.rows(THREAD_OF, request=request_id):
-            found = await self._session.rows(_MERGED, thread=row[requests.c.thread_id], first=request_id)
-            return await self._readable(found)
-        return []
+        thread_id = await self._thread_of(request_id)
+        if thread_id is None:
+            return []
+        merged = of_thread(thread_id, requests.c.merged_into == request_id)
+        return await self._readable(await self._session.rows(merged.with_for_update()))
 
     async def unmerge(self, request_id: str) -> None:
         """Undoes a merge: the others are sent separately, or with others."""
-        for row in await self._session.rows(THREAD_OF, request=request_id):
-            among = (requests.c.thread_id == row[requests.c.thread_id], requests.c.merged_into == request_id)
-            await self._session.execute(update(requests).where(*among).values(merged_into=""))
+        among = (requests.c.thread_id == await self._thread_of(request_id), requests.c.merged_into == request_id)
+        await self._session.execute(update(requests).where(*among).values(merged_into=""))
 
     async def follow_ups_after(self, first: Request, *, limit: int) -> Sequence[Request]:
         """Returns the follow-ups of the thread, which is locked, to be sent after this one, in the order they were
         written: at most `limit`, up to one that cannot be read or waits for a file.
         """
         found: list[Request] = []
-        after = {"written": first.written_at, "recorded": first.recorded_at, "after": first.id}
-        for row in await self._session.rows(_FOLLOWING, thread=first.thread_id, limit=limit, **after):
+        after = tuple_(first.written_at, first.recorded_at, first.id, types=[column.type for column in WRITTEN])
+        open_ones = waiting_follow_ups(first.thread_id).where(requests.c.due_at.is_not(None), tuple_(*WRITTEN) > after)
+        with_files = open_ones.add_columns(FILES_ARE_SETTLED.label("settled"))
+        for row in await self._session.rows(with_files.limit(limit)):
             if not row["settled"]:
                 break
             try:
@@ -252,8 +188,13 @@ class RequestQueue(Requests):
         """Returns the thread's start and follow-ups that are prepared and waiting, or being sent, in the order they
         were written.
         """
-        rows = await self._session.rows(_ON_THEIR_WAY, thread=thread_id)
-        return read_each(((row[requests.c.id], row) for row in rows), request_from)[0]
+        on_their_way = of_thread(
+            thread_id,
+            requests.c.due_at.is_not(None),
+            requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP)),
+            requests.c.state.in_((RequestState.WAITING, RequestState.SENDING)),
+        )
+        return read_requests(await self._session.rows(on_their_way))[0]
 
     async def claim(
         self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD
@@ -276,11 +217,13 @@ class RequestQueue(Requests):
         if not ids:
             return []
         session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
-        locked = await session.rows(_LOCKED, ids=list(place))
+        candidates = _WITH_THREADS.where(requests.c.id.in_(place))
+        locked = await session.rows(
+            candidates.with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
+        )
         in_order = sorted(locked, key=lambda row: place[row[requests.c.id]])[:limit]
         found = await leave_newer_kinds(session, requests, in_order, partial(_unknown_kind, now=session.now))
-        claim = claim_of(session, owner, lease)
-        claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
+        claimed, unreadable = await claim_candidates(session, claiming_, found, _claimed, owner=owner, lease=lease)
         await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
         return claimed
 
@@ -288,16 +231,20 @@ class RequestQueue(Requests):
         """Returns whether `owner` still has the claim on a request that is being sent: until somebody else claims it,
         even after its lease ran out. Locks the request.
         """
-        return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
+        claimed = select(requests.c.id).where(
+            requests.c.id == request_id,
+            requests.c.claimed_by == owner,
+            requests.c.state.in_((RequestState.PREPARING, RequestState.SENDING)),
+        )
+        return bool(await self._session.rows(claimed.with_for_update()))
 
     async def set_text(self, request_id: str, text: str) -> None:
         """Sets a request's text."""
-        await self._session.execute(update(requests).where(requests.c.id == request_id).values(text=text))
+        await self._update(request_id, {"text": text})
 
     async def set_requester(self, request_id: str, requester: Requester) -> None:
         """Sets the requester that the job API gets."""
-        values = {"requester": requester_json(requester)}
-        await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
+        await self._update(request_id, {"requester": json_of(requester)})
 
 
 def _unknown_kind(row: RowMapping, *, now: float) -> str | None:

@@ -1,24 +1,13 @@
 """What people asked for: recording, reading and changing it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    Double,
-    RowMapping,
-    bindparam,
-    case,
-    delete,
-    func,
-    not_,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, RowMapping, Select, case, delete, func, not_, select, update
 
 from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
+from bot.errors import UnreadableRow
 from bot.notices.notice import NewNotice, ReactionChanged
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.claims import FREE, read_each
@@ -32,92 +21,18 @@ from bot.store.turns import WRITTEN
 
 logger = logging.getLogger(__name__)
 
-THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
-WAITING_FOLLOW_UPS = (
-    select(requests)
-    .where(
-        requests.c.thread_id == bindparam("thread"),
-        requests.c.kind == RequestKind.FOLLOW_UP,
-        requests.c.state.in_(NOT_SENT_YET),
-    )
-    .order_by(*WRITTEN)
-)
-_SEVERAL_WAIT = (
-    select(requests.c.id)
-    .where(
-        requests.c.thread_id == bindparam("thread"),
-        requests.c.due_at.is_not(None),
-        requests.c.kind == RequestKind.FOLLOW_UP,
-        requests.c.state.in_(NOT_SENT_YET),
-    )
-    .limit(2)
-)
-_STOPS = (
-    select(requests)
-    .where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.STOP)
-    .order_by(requests.c.recorded_at, requests.c.id)
-)
-_MOVED_KINDS = [kind for kind in RequestKind if kind not in {RequestKind.START, RequestKind.CHOOSE_PROJECT}]
-_UNSENT = (
-    select(requests)
-    .where(
-        requests.c.thread_id == bindparam("thread"),
-        requests.c.kind.in_(_MOVED_KINDS),
-        requests.c.state.in_((*NOT_SENT_YET, RequestState.AWAITING_PERSON)),
-        not_(requests.c.uncertain),
-    )
-    .order_by(*WRITTEN)
-    .with_for_update()
-)
 _ADD = adding(requests)
-_BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
-_START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
-_HELD = (
-    select(requests)
-    .where(
-        requests.c.thread_id == bindparam("thread"),
-        requests.c.person_id == bindparam("person"),
-        requests.c.kind == RequestKind.FOLLOW_UP,
-        requests.c.state == RequestState.AWAITING_PERSON,
-    )
-    .order_by(*WRITTEN)
-    .with_for_update()
-)
-_BY_REPLY = (
-    select(requests)
-    .where(
-        requests.c.thread_id == bindparam("thread"),
-        requests.c.kind == RequestKind.FOLLOW_UP,
-        requests.c.written_at == bindparam("written"),
-    )
-    .order_by(requests.c.recorded_at, requests.c.id)
-    .with_for_update()
-)
-SETTLE = (
-    update(requests)
-    .where(requests.c.id == bindparam("request"))
-    .values(
-        state=bindparam("state_now"),
-        problem=bindparam("why"),
-        due_at=bindparam("next_at", type_=Double),
-        fetched=None,
-        uncertain=or_(requests.c.uncertain, bindparam("may_have_arrived", type_=Boolean)),
-        **FREE,
-    )
-)
-_SETTLE_AFRESH = SETTLE.values(
-    first_tried_at=None,
-    # Attempts to prepare it are counted separately.
-    attempts=case((bindparam("state_now") == RequestState.RECEIVED, 0), else_=requests.c.attempts),
-)
-_REMOVE = delete(requests).where(
-    requests.c.id == bindparam("request"), requests.c.state == RequestState.AWAITING_PERSON
-)
-_SHOW_PROMPT = (
-    update(threads)
-    .where(threads.c.id == bindparam("thread"), threads.c.prompt != bindparam("words"))
-    .values(prompt=bindparam("words"))
-)
+_MOVED_KINDS = [kind for kind in RequestKind if kind not in {RequestKind.START, RequestKind.CHOOSE_PROJECT}]
+
+
+def of_thread(thread_id: str, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Selects the requests of a thread, in the order they were written."""
+    return select(requests).where(requests.c.thread_id == thread_id, *conditions).order_by(*WRITTEN)
+
+
+def waiting_follow_ups(thread_id: str) -> Select[Any]:
+    """Selects the follow-ups of a thread that wait to be sent, in the order they were written."""
+    return of_thread(thread_id, requests.c.kind == RequestKind.FOLLOW_UP, requests.c.state.in_(NOT_SENT_YET))
 
 
 class Requests:
@@ -148,41 +63,48 @@ class Requests:
 
     async def get(self, request_id: str) -> Request | None:
         """Returns a request, locked after its thread."""
-        for row in await self._session.rows(THREAD_OF, request=request_id):
-            await self._session.lock_thread(row[requests.c.thread_id])
-        rows = await self._session.rows(_BY_ID, request=request_id)
+        thread_id = await self._thread_of(request_id)
+        if thread_id is None:
+            return None
+        await self._session.lock_thread(thread_id)
+        rows = await self._session.rows(select(requests).where(requests.c.id == request_id).with_for_update())
         return request_from(rows[0]) if rows else None
 
     async def find_start(self, thread_id: str) -> Request | None:
         """Returns the request that started the thread."""
-        rows = await self._session.rows(_START, thread=thread_id)
+        rows = await self._session.rows(of_thread(thread_id, requests.c.kind == RequestKind.START))
         return request_from(rows[0]) if rows else None
 
     async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
         """Returns somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
-        rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
-        return [request_from(row) for row in rows]
+        found = of_thread(
+            thread_id,
+            requests.c.person_id == person_id,
+            requests.c.kind == RequestKind.FOLLOW_UP,
+            requests.c.state == RequestState.AWAITING_PERSON,
+        )
+        return [request_from(row) for row in await self._session.rows(found.with_for_update())]
 
     async def stops(self, thread_id: str) -> Sequence[Request]:
         """Returns all stops of the thread's job."""
-        rows = await self._session.rows(_STOPS, thread=thread_id)
-        return read_each(((row[requests.c.id], row) for row in rows), request_from)[0]
+        return read_requests(await self._session.rows(of_thread(thread_id, requests.c.kind == RequestKind.STOP)))[0]
 
     async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
         """Returns the requests made from one reply and its edits, locked (lock the thread first), oldest first."""
-        rows = await self._session.rows(_BY_REPLY, thread=thread_id, written=message_ts)
+        of_reply = (requests.c.kind == RequestKind.FOLLOW_UP, requests.c.written_at == message_ts)
+        rows = await self._session.rows(of_thread(thread_id, *of_reply).with_for_update())
         return [request_from(row) for row in rows]
 
     async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
         """Returns the thread's follow-ups that wait to be sent, in the order they were written."""
-        rows = await self._session.rows(WAITING_FOLLOW_UPS, thread=thread_id)
-        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
+        readable, unreadable = read_requests(await self._session.rows(waiting_follow_ups(thread_id)))
         await self._session.end_unreadable(requests, unreadable)
         return readable
 
     async def several_wait(self, thread_id: str) -> bool:
         """Returns whether more than one follow-up of the thread waits to be sent."""
-        return len(await self._session.rows(_SEVERAL_WAIT, thread=thread_id)) > 1
+        two = waiting_follow_ups(thread_id).where(requests.c.due_at.is_not(None)).limit(2)
+        return len(await self._session.rows(two.with_only_columns(requests.c.id))) > 1
 
     async def save(self, request: Request) -> None:
         """Saves a request's texts, attachments, times, state and problem. A waiting request keeps its due time, or is
@@ -198,10 +120,11 @@ class Requests:
             values["due_at"] = func.coalesce(requests.c.due_at, self._session.now)
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:
             values |= {"due_at": None, "fetched": None, **FREE}
-        await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+        await self._update(request.id, values)
         await home_changed(self._session, request.person_id)
         if request.kind is RequestKind.START and request.state is not RequestState.WITHDRAWN:
-            await self._session.execute(_SHOW_PROMPT, {"thread": request.thread_id, "words": request.text})
+            shows_another = (threads.c.id == request.thread_id, threads.c.prompt != request.text)
+            await self._session.execute(update(threads).where(*shows_another).values(prompt=request.text))
 
     async def settle(
         self,
@@ -216,9 +139,20 @@ class Requests:
         """Ends a request, or (WAITING) makes it due again in this many seconds; frees its claim. `afresh`: it counts as
         not tried before. `uncertain`: it may have arrived, which is never unset.
         """
-        next_at = self._session.now + due_in if state in NOT_SENT_YET else None
-        values = settled(request_id, state, problem=problem, next_at=next_at, uncertain=uncertain)
-        await self._session.execute(_SETTLE_AFRESH if afresh else SETTLE, values)
+        values: dict[str, Any] = {
+            "state": state,
+            "problem": problem,
+            "due_at": self._session.now + due_in if state in NOT_SENT_YET else None,
+            "fetched": None,
+            **FREE,
+        }
+        if uncertain:
+            values["uncertain"] = True
+        if afresh:
+            values["first_tried_at"] = None
+        if afresh and state is RequestState.RECEIVED:
+            values["attempts"] = 0  # attempts to prepare it are counted separately
+        await self._update(request_id, values)
         if afresh:
             await due_again(self._session, request_id)
 
@@ -226,7 +160,13 @@ class Requests:
         """Returns the requests about a thread's job that were certainly not sent: follow-ups, held replies, and words
         for Pagehand; in the order they were written. Lock the thread first.
         """
-        return await self._readable(await self._session.rows(_UNSENT, thread=thread_id))
+        unsent = of_thread(
+            thread_id,
+            requests.c.kind.in_(_MOVED_KINDS),
+            requests.c.state.in_((*NOT_SENT_YET, RequestState.AWAITING_PERSON)),
+            not_(requests.c.uncertain),
+        )
+        return await self._readable(await self._session.rows(unsent.with_for_update()))
 
     async def move(self, unsent: Sequence[Request], thread_id: str) -> None:
         """Moves unsent requests, with the marks on their messages, to another thread, where they are prepared again.
@@ -243,22 +183,35 @@ class Requests:
                 "merged_into": "",
                 **FREE,
             }
-            await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+            await self._update(request.id, values)
             await self._notices.move(ReactionChanged.key(request), request.thread_id, thread_id)
 
     async def remove(self, request: Request) -> None:
         """Removes a request that waits for its person's answer, so that its message can become another one."""
-        await self._session.execute(_REMOVE, {"request": request.id})
+        held = (requests.c.id == request.id, requests.c.state == RequestState.AWAITING_PERSON)
+        await self._session.execute(delete(requests).where(*held))
         await home_changed(self._session, request.person_id)
+
+    async def _thread_of(self, request_id: str) -> str | None:
+        rows = await self._session.rows(select(requests.c.thread_id).where(requests.c.id == request_id))
+        return rows[0]["thread_id"] if rows else None
+
+    async def _update(self, request_id: str, values: Mapping[str, Any]) -> None:
+        await self._session.execute(update(requests).where(requests.c.id == request_id).values(values))
 
     async def _readable(self, rows: Sequence[RowMapping]) -> Sequence[Request]:
         """Returns the requests of these rows; ends unreadable ones and tells their people."""
-        readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
+        readable, unreadable = read_requests(rows)
         await self._session.end_unreadable(requests, unreadable)
         ended = {row_id for row_id, _ in unreadable}
         told = [(row[requests.c.thread_id], unreadable_notice(row)) for row in rows if row[requests.c.id] in ended]
         await self._notices.insert(told)
         return readable
+
+
+def read_requests(rows: Iterable[RowMapping]) -> tuple[list[Request], list[tuple[str, UnreadableRow]]]:
+    """Returns the readable requests, and the ids of unreadable ones with the reasons."""
+    return read_each(((row[requests.c.id], row) for row in rows), request_from)
 
 
 def unreadable_notice(row: RowMapping) -> NewNotice:
@@ -275,16 +228,3 @@ def log_recorded(recorded: Sequence[Request]) -> None:
         about = {"request": request.log_id, "thread": request.thread_id}
         who = {"person": request.person_id, "way_in": request.way_in.value}
         logger.info("request recorded: %s", request.kind, extra={"fields": about | who})
-
-
-def settled(
-    request_id: str, state: RequestState, *, problem: str, next_at: float | None, uncertain: bool = False
-) -> dict[str, Any]:
-    """Returns the parameters of SETTLE."""
-    return {
-        "request": request_id,
-        "state_now": state,
-        "why": problem,
-        "next_at": next_at,
-        "may_have_arrived": uncertain,
-    }

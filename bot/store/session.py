@@ -30,7 +30,20 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import CursorResult, Executable, RowMapping, Select, Table, bindparam, func, literal, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    CursorResult,
+    Executable,
+    RowMapping,
+    Select,
+    Table,
+    bindparam,
+    func,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -89,15 +102,30 @@ def adding(table: Table) -> ForEachDialect:
     return for_each_dialect(lambda into: into(table).on_conflict_do_nothing())
 
 
-def replacing(table: Table, *names: str) -> ForEachDialect:
-    """Returns an INSERT that replaces these columns of a row which is there already."""
+def upserting(
+    table: Table,
+    new: Callable[[Any], Mapping[str, Any]],
+    *,
+    where: Callable[[Any], ColumnElement[bool]] | None = None,
+    returning: Sequence[Column[Any]] = (),
+) -> ForEachDialect:
+    """Returns an INSERT that changes a row which is there already. `new` and `where` get the columns of the row that is
+    not inserted, and return what the other gets, and whether it is changed at all.
+    """
 
     def build(into: InsertInto) -> Executable:
         insert = into(table)
-        new = {name: insert.excluded[name] for name in names}
-        return insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
+        changed = insert.on_conflict_do_update(
+            index_elements=list(table.primary_key), set_=new(insert.excluded), where=where and where(insert.excluded)
+        )
+        return changed.returning(*returning) if returning else changed
 
     return for_each_dialect(build)
+
+
+def replacing(table: Table, *names: str) -> ForEachDialect:
+    """Returns an INSERT that replaces these columns of a row which is there already."""
+    return upserting(table, lambda new: {name: new[name] for name in names})
 
 
 class Session:

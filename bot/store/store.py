@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sqlalchemy import and_, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,25 +11,128 @@ from bot.domain.requests.audit import AuditEntry
 from bot.domain.requests.request import Request
 from bot.runtime.clock import Clock, SteadyClock
 from bot.runtime.logging import ThrottledLogger
-from bot.store.audit import log_entries
+from bot.store.backup import Restoration
+from bot.store.claims import Claims
+from bot.store.condition import Condition
 from bot.store.database.engine import engine_for, in_one_thread
-from bot.store.database.errors import RETRY_FOR, retry_transient
-from bot.store.database.postgres_pool import PostgresPool
+from bot.store.database.errors import RETRY_FOR, StoreTimings, retry_transient
+from bot.store.database.postgres import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
-from bot.store.database.timings import StoreTimings
-from bot.store.requests import log_recorded
-from bot.store.schema.gap_tables import gaps
+from bot.store.gaps import Gaps
+from bot.store.incoming import ChannelIds, EarlyReplies, MessageVersions
+from bot.store.notice_queue import NoticeQueue
+from bot.store.notices import Notices
+from bot.store.people import Audit, Drafts, Homes, Limits, Preferences, log_entries
+from bot.store.request_parts import RequestParts
+from bot.store.request_queue import RequestQueue
+from bot.store.requests import Requests, log_recorded
+from bot.store.retention import Retention
 from bot.store.schema.migration import require_usable
-from bot.store.schema.people_tables import homes
-from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
+from bot.store.schema.tables import gaps, homes, notices, polls, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
-from bot.store.transaction import Store, Transaction
+from bot.store.slack_calls import SlackCalls
+from bot.store.threads import Polls, Threads
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+class RecordingTransaction:
+    """The parts needed for recording: nothing is claimed, sent or delivered."""
+
+    now: float
+    """The time of this transaction on the store's clock (the database's own on PostgreSQL)."""
+    threads: Threads
+    requests: Requests
+    notices: Notices
+    early_replies: EarlyReplies
+    message_versions: MessageVersions
+    channel_ids: ChannelIds
+
+
+class RequestTransaction(RecordingTransaction):
+    """The parts needed for preparing, carrying out and sending requests."""
+
+    requests: RequestQueue
+    request_parts: RequestParts
+    preferences: Preferences
+    limits: Limits
+    audit: Audit
+    homes: Homes
+
+
+class OutboxTransaction(RequestTransaction):
+    """The parts needed for delivering notices. Requests and early replies wait for a card to be posted or given up."""
+
+    notices: NoticeQueue
+    slack_calls: SlackCalls
+
+
+class UpkeepTransaction:
+    """The parts needed for upkeep: deleting, restoring, checking."""
+
+    now: float
+    notices: Notices
+    channel_ids: ChannelIds
+    claims: Claims
+    retention: Retention
+    restoration: Restoration
+    condition: Condition
+
+
+class Transaction(OutboxTransaction, UpkeepTransaction):
+    """One database transaction with all parts: all of it happens, or nothing.
+
+    The store passes this one. A function's signature says which part of it the function may use: one of the
+    transactions above, or, if it needs only one or two subjects, those (`threads: Threads`).
+    """
+
+    notices: NoticeQueue
+    polls: Polls
+    gaps: Gaps
+    drafts: Drafts
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.now = session.now
+        self.threads = Threads(session)
+        self.slack_calls = SlackCalls(session)
+        self.notices = NoticeQueue(session, self.slack_calls)
+        self.requests = RequestQueue(session, self.notices)
+        self.request_parts = RequestParts(session)
+        self.polls = Polls(session, self.notices)
+        self.early_replies = EarlyReplies(session)
+        self.message_versions = MessageVersions(session)
+        self.channel_ids = ChannelIds(session)
+        self.gaps = Gaps(session)
+        self.claims = Claims(session)
+        self.retention = Retention(session)
+        self.restoration = Restoration(session)
+        self.audit = Audit(session)
+        self.limits = Limits(session)
+        self.drafts = Drafts(session)
+        self.preferences = Preferences(session)
+        self.homes = Homes(session)
+        self.condition = Condition(session)
+
+
+class Store(Protocol):
+    """The database. Raises only StoreError's classes."""
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
+        """Runs `work` in one transaction and commits. After a deadlock, a lock or a lost connection `work` is repeated,
+        so it must have no effects of its own; it may run in another thread, and awaits nothing but the transaction's
+        methods. `urgent` work, whose acknowledgement somebody waits for, runs first. Raises StoreUnavailable after
+        a limited number of attempts (about 10 s).
+        """
+
+    async def close(self) -> None:
+        """Closes every connection."""
+
+
 Committed = Callable[[Sequence[AuditEntry], int], None]
 """Is told the audit entries of a transaction, and how many rows it claimed whose lease had run out."""
 
-logger = logging.getLogger(__name__)
 
 _FURTHEST_AHEAD = 90.0
 """Seconds ahead of now; everything that Pagehand delays or claims is due earlier. A later time is most likely from

@@ -1,69 +1,29 @@
-"""The threads, with the state of their jobs."""
+"""The threads, with the state of their jobs; when each job is polled next and by whom, and the results of polls."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Double, Integer, Select, Text, bindparam, func, insert, select, update
+from sqlalchemy import Double, Integer, Select, Update, bindparam, func, insert, select, update
 
-from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
-from bot.store.schema.rows import options_json, state_values, thread_from, thread_to_speak_in, thread_values
+from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState, shows_another_state
+from bot.errors import UnreadableRow
+from bot.notices.job import RecordDamaged
+from bot.notices.notice import CARD_CHANGED, CARD_PROGRESSED, NewNotice
+from bot.store.claims import CLAIM, FREE, LIMIT, due, read_each
+from bot.store.notices import Notices
+from bot.store.schema.rows import json_of, state_values, thread_from, thread_to_speak_in, thread_values
 from bot.store.schema.tables import polls, threads
-from bot.store.session import Part, adding
+from bot.store.session import Part, Session, adding
 
 _ADD = adding(threads)
-_ADD_POLL = insert(polls)
-_BY_ID = select(threads).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
-_BY_CARD = (
-    select(threads)
-    .where(threads.c.channel_id == bindparam("channel"), threads.c.card_ts == bindparam("card"))
-    .with_for_update(key_share=True)
-)
-_NEWEST = (
-    select(threads)
-    .where(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("root"))
-    .order_by(threads.c.number.desc())
-    .limit(1)
-    .with_for_update(key_share=True)
-)
 _NEWEST_OF = (
     select(threads)
     .where(threads.c.channel_id == bindparam("channel"), threads.c.ts.is_not(None))
     .order_by(threads.c.ts.desc(), threads.c.number.desc())
     .limit(bindparam("most", type_=Integer))
 )
-_OF_PERSON = (
-    select(threads)
-    .where(threads.c.requester_id == bindparam("person"))
-    .order_by(threads.c.created_at.desc())
-    .limit(bindparam("most"))
-    .offset(bindparam("skipped"))
-)
-_SET_CARD = (
-    update(threads)
-    .where(threads.c.id == bindparam("thread"))
-    .values(card_ts=bindparam("card", type_=Text), ts=func.coalesce(threads.c.ts, bindparam("card", type_=Text)))
-)
-_SET_PROJECT = (
-    update(threads)
-    .where(threads.c.id == bindparam("thread"))
-    .values(project=bindparam("name"), options=bindparam("settled"))
-)
-_SET_ORIGIN = update(threads).where(threads.c.id == bindparam("thread")).values(origin=bindparam("begun_with"))
-_others = threads.alias("others")
-_ATTACH = (
-    update(threads)
-    .where(threads.c.id == bindparam("thread"))
-    .values(
-        ts=threads.c.root_ts,
-        number=select(func.coalesce(func.max(_others.c.number), -1) + 1)
-        .where(_others.c.channel_id == threads.c.channel_id, _others.c.ts == threads.c.root_ts)
-        .scalar_subquery(),
-    )
-    .returning(threads.c.ts, threads.c.number)
-)
-_DETACH = update(threads).where(threads.c.id == bindparam("thread")).values(ts=None)
-SAVE_STATE = (
+_SAVE_STATE = (
     update(threads)
     .where(threads.c.id == bindparam("thread"))
     .values(
@@ -73,20 +33,16 @@ SAVE_STATE = (
         updated_at=bindparam("now", type_=Double),
     )
 )
-_POLL_AT = (
-    update(polls).where(polls.c.thread_id == bindparam("thread")).values(due_at=bindparam("next_at", type_=Double))
-)
-_END_POLL = (
-    update(polls)
-    .where(polls.c.thread_id == bindparam("thread"))
-    .values(due_at=None, claimed_by=None, claimed_until=None)
-)
 
 
-def saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any]:
-    """Returns the parameters of SAVE_STATE."""
+def _saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any]:
+    """Returns the parameters of _SAVE_STATE."""
     values = state_values(state)
     return {"thread": thread_id, "state_now": values["state"], "job_now": values["job_id"], "now": now}
+
+
+def _update(thread_id: str) -> Update:
+    return update(threads).where(threads.c.id == thread_id)
 
 
 class Threads(Part):
@@ -98,18 +54,19 @@ class Threads(Part):
         added = await session.execute(_ADD, thread_values(thread) | {"updated_at": session.now})
         if added.rowcount == 1:
             session.note_locked([thread.id])  # nobody else sees it before the commit
-            await session.execute(_ADD_POLL, {"thread_id": thread.id})
+            await session.execute(insert(polls), {"thread_id": thread.id})
         return added.rowcount == 1
 
     async def get(self, thread_id: str) -> Thread | None:
         """Returns the thread, locked until the end of the transaction."""
-        return await self._locked(_BY_ID, thread=thread_id)
+        return await self._locked(select(threads).where(threads.c.id == thread_id))
 
     async def find_newest(self, channel_id: str, ts: str) -> Thread | None:
         """Returns the thread of the newest job in the Slack thread that begins with this `ts`, locked until the end of
         the transaction.
         """
-        return await self._locked(_NEWEST, channel=channel_id, root=ts)
+        in_thread = select(threads).where(threads.c.channel_id == channel_id, threads.c.ts == ts)
+        return await self._locked(in_thread.order_by(threads.c.number.desc()).limit(1))
 
     async def newest_of(self, channel_id: str, *, limit: int) -> Sequence[Thread]:
         """Returns the threads in a channel, newest first; not locked."""
@@ -118,30 +75,37 @@ class Threads(Part):
 
     async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
         """Returns the thread whose card has this `ts`, locked until the end of the transaction."""
-        return await self._locked(_BY_CARD, channel=channel_id, card=card_ts)
+        return await self._locked(
+            select(threads).where(threads.c.channel_id == channel_id, threads.c.card_ts == card_ts)
+        )
 
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         """Records which project a thread's job is for, and why."""
-        values = {"thread": thread_id, "name": project, "settled": options_json(options)}
-        await self._session.execute(_SET_PROJECT, values)
+        await self._session.execute(_update(thread_id).values(project=project, options=json_of(options)))
 
     async def set_origin(self, thread_id: str, origin: ThreadOrigin) -> None:
         """Records the first message of a job's Slack thread, once it is known."""
-        await self._session.execute(_SET_ORIGIN, {"thread": thread_id, "begun_with": origin})
+        await self._session.execute(_update(thread_id).values(origin=origin))
 
     async def attach(self, thread: Thread) -> Thread:
         """Gives a job its place in the Slack thread that it was asked for in, as the newest there."""
         await self.find_newest(thread.channel_id, thread.root_ts)  # others that attach a job wait here
-        row = (await self._session.execute(_ATTACH, {"thread": thread.id})).one()
+        others = threads.alias("others")
+        number = select(func.coalesce(func.max(others.c.number), -1) + 1).where(
+            others.c.channel_id == threads.c.channel_id, others.c.ts == threads.c.root_ts
+        )
+        attached = _update(thread.id).values(ts=threads.c.root_ts, number=number.scalar_subquery())
+        row = (await self._session.execute(attached.returning(threads.c.ts, threads.c.number))).one()
         return replace(thread, ts=row.ts, number=row.number)
 
     async def detach(self, thread_id: str) -> None:
         """Detaches a job that will never have a card: replies in the Slack thread no longer count for it."""
-        await self._session.execute(_DETACH, {"thread": thread_id})
+        await self._session.execute(_update(thread_id).values(ts=None))
 
     async def of_person(self, person_id: str, *, offset: int, limit: int) -> Sequence[Thread]:
         """Returns the threads whose jobs somebody asked for, newest first; not locked."""
-        rows = await self._session.rows(_OF_PERSON, person=person_id, most=limit, skipped=offset)
+        of_person = select(threads).where(threads.c.requester_id == person_id).order_by(threads.c.created_at.desc())
+        rows = await self._session.rows(of_person.limit(limit).offset(offset))
         return [thread_to_speak_in(row) for row in rows]
 
     async def save_state(self, thread_id: str, state: ThreadState, *, poll_in: float | None) -> None:
@@ -149,22 +113,211 @@ class Threads(Part):
         makes the poll due in this many seconds (None: never). A poller keeps its claim until the claim ends.
         """
         session = self._session
-        await session.execute(SAVE_STATE, saved_state(thread_id, state, session.now))
-        if poll_in is None:
-            await session.execute(_END_POLL, {"thread": thread_id})
-        else:
-            await session.execute(_POLL_AT, {"thread": thread_id, "next_at": session.now + poll_in})
+        await session.execute(_SAVE_STATE, _saved_state(thread_id, state, session.now))
+        poll = {"due_at": None, **FREE} if poll_in is None else {"due_at": session.now + poll_in}
+        await session.execute(update(polls).where(polls.c.thread_id == thread_id).values(poll))
 
     async def set_card(self, thread_id: str, card_ts: str) -> None:
         """Records where the card was posted, which begins the Slack thread if nothing else does. From now on the
         thread's requests can be sent.
         """
-        await self._session.execute(_SET_CARD, {"thread": thread_id, "card": card_ts})
+        begun = func.coalesce(threads.c.ts, card_ts)
+        await self._session.execute(_update(thread_id).values(card_ts=card_ts, ts=begun))
 
-    async def _locked(self, statement: Select[Any], **values: object) -> Thread | None:
-        rows = await self._session.rows(statement, **values)
+    async def _locked(self, statement: Select[Any]) -> Thread | None:
+        rows = await self._session.rows(statement.with_for_update(key_share=True))
         if not rows:
             return None
         thread = thread_from(rows[0])
         self._session.note_locked([thread.id])
         return thread
+
+
+NOTHING_KNOWN: Container[tuple[str, int]] = ()
+
+
+@dataclass(frozen=True)
+class ClaimedPoll:
+    """A job to poll, with its thread at the time of the claim."""
+
+    thread: Thread
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPoll:
+    """A job to poll whose thread still has the revision that its poller knows."""
+
+    thread_id: str
+    revision: int
+    project: str
+    job_id: str
+
+
+@dataclass(frozen=True)
+class PollResult:
+    """The result of one poll: the thread at the time of the claim, its state now, and the resulting notices."""
+
+    thread: Thread
+    state: ThreadState
+    notices: Sequence[NewNotice]
+    card_changed: bool
+    next_poll_in: float | None
+    """Seconds until the next poll; None ends polling."""
+
+    @property
+    def thread_id(self) -> str:
+        """The thread's id."""
+        return self.thread.id
+
+    @property
+    def revision(self) -> int:
+        """The thread's revision when it was claimed."""
+        return self.thread.revision
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything besides the next due time is new."""
+        return self.card_changed or bool(self.notices) or self.state != self.thread.state
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedPoll:
+    """The result of a poll without news: only the next due time is new."""
+
+    thread_id: str
+    revision: int
+    next_poll_in: float | None
+
+
+_CANDIDATES = (
+    select(threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id, polls.c.claimed_by)
+    .join(polls, polls.c.thread_id == threads.c.id)
+    .where(due(polls))
+    .order_by(polls.c.due_at)
+    .limit(LIMIT)
+    .with_for_update(of=polls, skip_locked=True)
+)
+_THREADS = select(threads).where(threads.c.id.in_(bindparam("ids", expanding=True))).order_by(threads.c.id)
+_CLAIM = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**CLAIM)
+_REVISIONS = (
+    select(threads.c.id, threads.c.revision)
+    .where(threads.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(threads.c.id)
+)
+_LOCKED_REVISIONS = _REVISIONS.with_for_update(key_share=True)
+_HELD = (
+    select(polls.c.thread_id)
+    .where(polls.c.thread_id.in_(bindparam("ids", expanding=True)), polls.c.claimed_by == bindparam("owner"))
+    .order_by(polls.c.thread_id)
+    .with_for_update()
+)
+_NEXT = (
+    update(polls)
+    .where(polls.c.thread_id == bindparam("thread"))
+    .values(due_at=bindparam("next_at", type_=Double), **FREE)
+)
+_FREE = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**FREE)
+
+
+class Polls:
+    """When each job is polled next, and by whom."""
+
+    def __init__(self, session: Session, notices: Notices) -> None:
+        self._session = session
+        self._notices = notices
+
+    async def claim(
+        self,
+        owner: str,
+        *,
+        lease: float,
+        limit: int,
+        known: Container[tuple[str, int]] = NOTHING_KNOWN,
+        most_read: int | None = None,
+    ) -> Sequence[ClaimedPoll | KnownPoll]:
+        """Claims polls that are due and unclaimed, the most overdue first. Threads that are `known`, by id and
+        revision, are not read; of the others at most `most_read`, if given, are claimed.
+        """
+        session = self._session
+        rows: Any = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
+        if not rows:
+            return []
+        found = [KnownPoll(*row[:-1]) for row in rows]
+        already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
+        others = [poll.thread_id for poll in found if poll.thread_id not in already]
+        read, unreadable = await self._read(others[:most_read])
+        due_polls: dict[str, ClaimedPoll | KnownPoll] = {**already, **{poll.thread.id: poll for poll in read}}
+        await session.execute(_CLAIM, {"ids": list(due_polls), "owner": owner, "lease_end": session.now + lease})
+        session.takeovers += sum(row.claimed_by is not None for row in rows if row.id in due_polls)
+        await session.end_unreadable(polls, unreadable)
+        await self._notices.insert(
+            (thread_id, NewNotice(RecordDamaged.KEY, RecordDamaged())) for thread_id, _ in unreadable
+        )
+        return [due_polls[poll.thread_id] for poll in found if poll.thread_id in due_polls]
+
+    async def _read(self, ids: list[str]) -> tuple[list[ClaimedPoll], list[tuple[str, UnreadableRow]]]:
+        rows = await self._session.rows(_THREADS, ids=ids) if ids else ()
+        return read_each(((row[threads.c.id], row) for row in rows), lambda row: ClaimedPoll(thread_from(row)))
+
+    async def thread(self, poll: KnownPoll) -> Thread | None:
+        """Returns the thread of a claimed poll; None if its revision has changed, or if its row is unreadable."""
+        read, _ = await self._read([poll.thread_id])
+        return next((each.thread for each in read if each.thread.revision == poll.revision), None)
+
+    async def save(self, results: Sequence[PollResult | UnchangedPoll], owner: str) -> int:
+        """Saves the results of polls whose claim `owner` still holds and whose thread still has the revision it was
+        claimed with: the state, the notices, the card if it changed, the next due time. Frees the claims. Other results
+        are dropped; a claim that `owner` still holds is freed, and the poll keeps the due time that the change of
+        the thread set. Returns how many were saved. An unchanged one costs one row update.
+        """
+        changed = [result for result in results if isinstance(result, PollResult) and result.changes]
+        held = await self._held_revisions(results, changed, owner)
+        valid = {result.thread_id: result for result in results if held.get(result.thread_id) == result.revision}
+        await self._save_changed([result for result in changed if result.thread_id in valid])
+        if valid:
+            await self._session.execute(_NEXT, [self._next(result) for _, result in sorted(valid.items())])
+        lost = sorted(held.keys() - valid.keys())
+        if lost:
+            await self._session.execute(_FREE, {"ids": lost})
+        return len(valid)
+
+    async def _held_revisions(
+        self, results: Sequence[PollResult | UnchangedPoll], changed: Sequence[PollResult], owner: str
+    ) -> dict[str, int]:
+        """Returns the revision of each thread whose poll is held. Locks the threads that change, then the polls."""
+        revisions: dict[str, int] = {}
+        if changed:
+            revisions = await self._pairs(_LOCKED_REVISIONS, [result.thread_id for result in changed])
+            self._session.note_locked(revisions)
+        ids = [result.thread_id for result in results]
+        held = list((await self._session.execute(_HELD, {"ids": ids, "owner": owner})).scalars())
+        # A revision rises only together with a change of the poll, which is locked by now.
+        rest = [thread_id for thread_id in held if thread_id not in revisions]
+        if rest:
+            revisions |= await self._pairs(_REVISIONS, rest)
+        return {thread_id: revisions[thread_id] for thread_id in held}
+
+    async def _pairs(self, statement: Select[str, int], ids: list[str]) -> dict[str, int]:
+        rows: Any = await self._session.execute(statement, {"ids": ids})
+        return {row[0]: row[1] for row in rows}
+
+    async def _save_changed(self, results: Sequence[PollResult]) -> None:
+        if not results:
+            return
+        now = self._session.now
+        await self._session.execute(_SAVE_STATE, [_saved_state(each.thread.id, each.state, now) for each in results])
+        await self._notices.insert(
+            (result.thread.id, notice) for result in results for notice in (*result.notices, *_card_notice(result))
+        )
+
+    def _next(self, result: PollResult | UnchangedPoll) -> dict[str, Any]:
+        due_at = None if result.next_poll_in is None else self._session.now + result.next_poll_in
+        return {"thread": result.thread_id, "next_at": due_at}
+
+
+def _card_notice(result: PollResult) -> Sequence[NewNotice]:
+    """Returns how a poll changes the card: if the state is unchanged, only the agent's progress."""
+    if not result.card_changed:
+        return ()
+    another = result.notices or shows_another_state(result.thread.state, result.state)
+    return (CARD_CHANGED,) if another else (CARD_PROGRESSED,)

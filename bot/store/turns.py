@@ -30,11 +30,11 @@ from sqlalchemy import (
 
 from bot.domain.requests.request import SENT_KINDS, RequestKind, RequestState
 from bot.store.claims import LIMIT, NOW, due
+from bot.store.gaps import waits_for_history
 from bot.store.request_parts import files_are_settled
-from bot.store.schema.tables import TO_BE_PREPARED, TO_BE_SENT, requests, threads
+from bot.store.schema.tables import requests, threads, to_be_prepared, to_be_sent
 from bot.store.session import Session
 from bot.store.slack_calls import posts_fail
-from bot.store.upkeep.gaps import waits_for_history
 
 
 def written(row: FromClause) -> tuple[ColumnElement[Any], ...]:
@@ -164,16 +164,6 @@ async def find_shares(
 def in_turn(of_each: Sequence[Sequence[str]]) -> list[str]:
     """Orders rows: the first of each person, the second of each, and so on."""
     return [each for several in zip_longest(*of_each) for each in several if each is not None]
-
-
-def to_be_prepared(table: FromClause) -> ColumnElement[bool]:
-    """A request that was received or is being prepared."""
-    return table.c.state.in_(TO_BE_PREPARED)
-
-
-def to_be_sent(table: FromClause) -> ColumnElement[bool]:
-    """A request that waits to be sent or is being sent."""
-    return table.c.state.in_(TO_BE_SENT)
 
 
 def _oldest_of(person: ColumnElement[str], thread: ColumnElement[str]) -> Select[tuple[str]]:

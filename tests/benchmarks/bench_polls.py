@@ -34,8 +34,7 @@ from bot.runtime.clock import SteadyClock
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.worker import WorkerSettings
 from bot.store.schema.migration import migrate
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction, open_store
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,8 @@ def _figures(count: int, cpu: float, begin: float) -> Figures:
 async def compare(options: argparse.Namespace) -> None:
     in_flight = options.in_flight or 50
     async with instant_servers(options.delay) as address, httpx.AsyncClient(transport=AiohttpTransport()) as session:
-        api = HttpJobApi(JobApiSettings(base_url=address, api_key=SecretStr("benchmark-key")))
+        settings = JobApiSettings(base_url=address, api_key=SecretStr("benchmark-key"))
+        api = HttpJobApi({"docs": ("docs", settings)})
 
         async def bare(number: int) -> None:
             await session.get(f"{address}/v2/agent/docs/job/job-{number}", headers={"Authorization": "Bearer key"})

@@ -30,8 +30,7 @@ from bot.scheduler.retention import RetentionSweeper
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction, open_store
 
 ANA = Person("UANA", "T1")
 

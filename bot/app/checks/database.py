@@ -10,9 +10,9 @@ from bot.app.checks.arrivals import ago, arrival_findings, signature_finding
 from bot.domain.findings import Finding
 from bot.domain.last_times import LastTime
 from bot.errors import ConfigError, StoreError
-from bot.store.database.url import sqlite_path
+from bot.store.condition import DatabaseCondition, database_condition
+from bot.store.database.engine import sqlite_path
 from bot.store.schema.migration import WORDS, SchemaState
-from bot.store.upkeep.condition import DatabaseCondition, database_condition
 
 DATABASE, ROOM, BACKUP = "database", "database.room", "database.backup"
 _WHY = "Nothing that people ask for can be recorded, so nothing is acknowledged."

@@ -45,7 +45,7 @@ def _with_key(project: ProjectSettings, key: str) -> ProjectSettings:
 
 
 async def _answer(name: str, project: ProjectSettings) -> Finding:
-    api = HttpJobApi(project.job_api)
+    api = HttpJobApi({project.id: (project.id, project.job_api)})
     try:
         await api.get(project.id, NO_JOB)
     except JobGone as error:

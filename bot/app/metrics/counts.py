@@ -28,8 +28,8 @@ from bot.errors import (
 )
 from bot.runtime.health.report import ComponentStatus
 from bot.slack.receiving.transports.connection_keeper import SocketHealth
-from bot.store.database.url import sqlite_path
-from bot.store.upkeep.backlog import Backlog
+from bot.store.condition import Backlog
+from bot.store.database.engine import sqlite_path
 
 OK = "ok"
 OTHER = "other"

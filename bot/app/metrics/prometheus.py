@@ -14,7 +14,7 @@ from bot.domain.requests.audit import AuditEntry
 from bot.domain.slack_limits import SlackLimits
 from bot.errors import StoreError
 from bot.jobapi.models import TERMINAL
-from bot.store.upkeep.backlog import Backlog
+from bot.store.condition import Backlog
 
 BACKLOG_SECONDS = 10.0
 """For how long what was read from the database is shown again."""

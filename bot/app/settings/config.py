@@ -25,7 +25,8 @@ from bot.app.settings.values import (
     SigningSecret,
 )
 from bot.errors import ConfigError
-from bot.jobapi.settings import BaseUrl, job_api_proxy
+from bot.jobapi.settings import BaseUrl
+from bot.jobapi.transport import job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret

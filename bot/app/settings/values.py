@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 from bot.app.settings.features import Feature, features_in
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
-from bot.store.database.url import sqlite_path
+from bot.store.database.engine import sqlite_path
 
 _WORD = "[A-Za-z0-9_-]"
 _KINDS = {

@@ -36,7 +36,7 @@ from bot.service.action_terms import ActionTerms, note_steering
 from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.following_jobs import ProjectQuestion, ask_for_project, take_place
 from bot.service.start import reaction_notice
-from bot.store.transaction import RequestTransaction
+from bot.store.store import RequestTransaction
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Ways to ask that include how the person wants to be notified, so their preference does not apply."""

@@ -16,6 +16,7 @@ from bot.runtime.backoff import Backoff
 
 T = TypeVar("T")
 
+
 RETRY_FOR = 10.0
 """Seconds after which no new attempt is made."""
 _BACKOFF = Backoff(first=0.02, longest=1.0, spread=(0.5, 1.0))
@@ -51,12 +52,7 @@ _POSTGRES_LASTING: dict[str, tuple[type[StoreError], str]] = {
 _POSTGRES_TRANSIENT = ("08", "40", "53", "55", "57", "25P03", "25P04", "25006")
 """Prefixes of SQLSTATEs: connection lost, rolled back, out of resources, locked, shut down or cancelled, idle for
 too long, running for too long, temporarily read-only (a standby that is taking over)."""
-_CUT_OFF = (
-    OSError,
-    TimeoutError,
-    InterfaceError,
-    PoolTimeout,
-)
+_CUT_OFF = (OSError, TimeoutError, InterfaceError, PoolTimeout)
 
 
 @dataclass(frozen=True)
@@ -150,3 +146,21 @@ async def retry_transient(
             if not failure.transient or clock() + wait > end:
                 raise failure.error from error
         await asyncio.sleep(wait)
+
+
+@dataclass(frozen=True)
+class StoreTimings:
+    """Time limits in seconds.
+
+    Attributes:
+        retry_for: How long a transaction is retried after transient errors.
+        sharing: SQLite: how long units may join a transaction, since all wait for its commit.
+        yielding: PostgreSQL: how long other work waits at most while urgent work runs.
+        closing: How long closing waits for running work, and for the server, so that one that hangs does not keep
+            the process from ending.
+    """
+
+    retry_for: float = RETRY_FOR
+    sharing: float = 0.005
+    yielding: float = 0.05
+    closing: float = 1.0

@@ -1,21 +1,30 @@
-"""PostgreSQL: URLs, and connections that also work through a connection pooler.
+"""PostgreSQL: its engine, and a pool of connections, some of which are reserved for work that people wait for.
 
-A pooler in transaction mode (PgBouncer) runs each transaction on another connection of the server. A named prepared
-statement would exist on only one of them, so behind a pooler there are none. Without a pooler they are kept, which
-halves the server's work.
+A connection pooler in transaction mode (PgBouncer) runs each transaction on another connection of the server. A named
+prepared statement would exist on only one of them, so behind a pooler there are none. Without a pooler they are kept,
+which halves the server's work.
 """
 
+import asyncio
 import logging
-from typing import Any
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import asyncpg
 from sqlalchemy import Dialect, event
 from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.util import await_only
 
-from bot.errors import ConfigError
-from bot.store.database.postgres_pool import APPLICATION_NAME, CONNECTIONS
+from bot.errors import ConfigError, StoreUnavailable
+from bot.store.database.errors import StoreTimings
+
+if TYPE_CHECKING:
+    import asyncpg
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
 
 _FORM = (
     "The database's URL cannot be used. It looks like postgresql://user:password@host:5432/name, with special "
@@ -38,8 +47,6 @@ _NOT_FOR_THE_SERVER = {
 """URL parameters that asyncpg would pass to the server as settings, which the server would reject."""
 _POOLED = {"pgbouncer=true", "prepared_statement_cache_size=0", "prepared_statements=false", "statement_cache_size=0"}
 """Each means that no statement may stay prepared."""
-
-logger = logging.getLogger(__name__)
 
 
 def postgres_engine(dsn: str, statement_timeout: float) -> AsyncEngine:
@@ -102,6 +109,8 @@ class _Connections:
         return await self._open()
 
     async def _open(self) -> "asyncpg.Connection[Any]":
+        import asyncpg  # noqa: PLC0415 - only imported where it is used
+
         # asyncpg parses the URL: unlike SQLAlchemy, it knows libpq's parameters (sslmode, several hosts, sockets).
         try:
             return await asyncpg.connect(
@@ -127,3 +136,66 @@ async def _is_pooled(connection: "asyncpg.Connection[Any]") -> bool:
     """
     question = await connection.prepare("SELECT pg_backend_pid()", name="", timeout=_CONNECT_TIMEOUT)
     return bool(await question.fetchval(timeout=_CONNECT_TIMEOUT) != connection.get_server_pid())
+
+
+CONNECTIONS = 10
+"""The most connections that one process opens. They are kept: a new one costs as much as many transactions, and has no
+prepared statements yet.
+"""
+APPLICATION_NAME = "pagehand"
+"""The name under which the server lists our connections."""
+RESERVED = 3
+"""Connections that only urgent work may use."""
+
+
+class PostgresPool:
+    """Runs units of work in transactions, each on a connection of the pool."""
+
+    def __init__(self, engine: AsyncEngine, timings: StoreTimings) -> None:
+        self._engine = engine
+        self._timings = timings
+        self._turns = asyncio.Semaphore(CONNECTIONS - RESERVED)
+        self._urgent = 0
+        self._nothing_urgent = asyncio.Event()
+        self._nothing_urgent.set()
+
+    async def run(self, work: Callable[[AsyncConnection], Awaitable[T]], *, urgent: bool, end: float) -> T:
+        """Runs `work` in a transaction and commits it (see SqliteThread.run)."""
+        if urgent:
+            return await self._urgently(work)
+        try:
+            async with asyncio.timeout_at(end):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise StoreUnavailable("The database is too busy.") from None
+        try:
+            if self._urgent:
+                await self._give_way()
+            return await self._transaction(work)
+        finally:
+            self._turns.release()
+
+    async def close(self) -> None:
+        """Closes every connection, within bounded time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._timings.closing):
+                await self._engine.dispose()
+
+    async def _urgently(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        self._urgent += 1
+        self._nothing_urgent.clear()
+        try:
+            return await self._transaction(work)
+        finally:
+            self._urgent -= 1
+            if not self._urgent:
+                self._nothing_urgent.set()
+
+    async def _give_way(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._timings.yielding):
+                await self._nothing_urgent.wait()
+
+    async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        async with self._engine.begin() as connection:
+            return await work(connection)

@@ -2,21 +2,15 @@
 
 import ast
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection, inspect, text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import SchemaMismatch
-from bot.store.database.engine import engine_for
-from bot.store.database.errors import retry_transient
-
-if TYPE_CHECKING:
-    from alembic.config import Config
+from bot.store.database.engine import run_in
 
 VERSION_TABLE = "pagehand_schema"
 """Alembic's, with a column of our own: `compatible_with`, the oldest schema whose programs can work with this one."""
@@ -35,7 +29,6 @@ WORDS = {
 }
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class SchemaState(StrEnum):
@@ -58,18 +51,13 @@ class SchemaState(StrEnum):
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 
-def _config(migrations: Path) -> "Config":
-    from alembic.config import Config  # noqa: PLC0415 - it takes as long as half of the rest, and migrates once a version
-
-    config = Config()
-    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
-
-
 def known_versions(migrations: Path = MIGRATIONS) -> list[str]:
     """Returns the numbers of the migrations, the newest last."""
-    return sorted(file.name.partition("_")[0] for file in (migrations / "versions").glob("[0-9]*.py"))
+    return [file.name.partition("_")[0] for file in _files(migrations)]
+
+
+def _files(migrations: Path) -> list[Path]:
+    return sorted((migrations / "versions").glob("[0-9]*.py"))
 
 
 def state_of(connection: Connection, migrations: Path = MIGRATIONS) -> SchemaState:
@@ -115,10 +103,10 @@ async def schema_report(url: str, migrations: Path = MIGRATIONS) -> SchemaReport
 
     def read(connection: Connection) -> SchemaReport:
         state, (version, _) = state_of(connection, migrations), _version_of(connection)
-        steps = map(_step, sorted((migrations / "versions").glob("[0-9]*.py"))) if state is SchemaState.OLDER else ()
+        steps = map(_step, _files(migrations)) if state is SchemaState.OLDER else ()
         return SchemaReport(state, version, tuple(step for step in steps if step.version > str(version)))
 
-    return await _look(url, read)
+    return await run_in(url, lambda connection: connection.run_sync(read))
 
 
 def _step(file: Path) -> MigrationStep:
@@ -150,20 +138,7 @@ def require_usable(connection: Connection) -> None:
 
 async def schema_state(url: str, migrations: Path = MIGRATIONS) -> SchemaState:
     """Returns the state of a database's schema. Raises what `open_store` raises if it cannot be opened."""
-    return await _look(url, lambda connection: state_of(connection, migrations))
-
-
-async def _look(url: str, read: Callable[[Connection], T]) -> T:
-    engine = engine_for(url)
-
-    async def once(_end: float) -> T:
-        async with engine.begin() as connection:
-            return await connection.run_sync(read)
-
-    try:
-        return await retry_transient(once)
-    finally:
-        await engine.dispose()
+    return await run_in(url, lambda connection: connection.run_sync(state_of, migrations))
 
 
 async def migrate(url: str, migrations: Path = MIGRATIONS) -> None:
@@ -174,18 +149,13 @@ async def migrate(url: str, migrations: Path = MIGRATIONS) -> None:
         SchemaMismatch: It is newer than this program, or older than its first migration.
         StoreError: It cannot be opened or changed.
     """
-    engine = engine_for(url, statement_timeout=_LONGEST_STATEMENT)
-    try:
-        await retry_transient(lambda _end: _migrate_once(engine, migrations))
-    finally:
-        await engine.dispose()
 
-
-async def _migrate_once(engine: AsyncEngine, migrations: Path) -> None:
-    async with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
+    async def work(connection: AsyncConnection) -> None:
+        if connection.dialect.name == "postgresql":
             await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
         await connection.run_sync(_upgrade, migrations)
+
+    await run_in(url, work, statement_timeout=_LONGEST_STATEMENT)
 
 
 def _upgrade(connection: Connection, migrations: Path) -> None:
@@ -196,19 +166,16 @@ def _upgrade(connection: Connection, migrations: Path) -> None:
         raise SchemaMismatch(WORDS[state])
     if state is SchemaState.OLDER:
         logger.info("The database's schema is being brought up to date. With a million jobs this takes minutes.")
-    from alembic import command  # noqa: PLC0415 - as above
+    # Alembic takes as long as half of the rest, and migrates once a version.
+    from alembic import command  # noqa: PLC0415 - as said above
+    from alembic.config import Config  # noqa: PLC0415 - as said above
 
-    config = _config(migrations)
+    config = Config()
+    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-    _note_compatibility(connection, config)
+    # Which programs can work with the schema, as its newest migration says.
+    oldest = _step(_files(migrations)[-1]).compatible_with
+    connection.execute(text(f"UPDATE {VERSION_TABLE} SET compatible_with = :oldest"), {"oldest": oldest})  # noqa: S608 - our own word
     logger.info("The database's schema was brought up to date (it was %s).", state)
-
-
-def _note_compatibility(connection: Connection, config: "Config") -> None:
-    """Writes down which programs can work with the schema, as its newest migration says."""
-    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
-
-    newest = ScriptDirectory.from_config(config).get_revision("head")
-    oldest = getattr(newest.module, "compatible_with", newest.revision)
-    connection.execute(text(f"UPDATE {VERSION_TABLE} SET compatible_with = :oldest"), {"oldest": oldest})  # noqa: S608 - as above

@@ -1,18 +1,19 @@
 """Converts rows to values and back; messages of notices are JSON with a `kind`."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import is_dataclass
-from functools import partial
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestContext
-from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
+from bot.domain.requests.request import NO_ATTACHMENTS, Attachments, Person, Reply, Request
+from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import UnreadableRow
 from bot.jobapi.models import Requester
 from bot.notices import answers, job, questions
@@ -23,23 +24,52 @@ from bot.notices.notice import (
     NewNotice,
     Notice,
     NoticeContent,
-    Reaction,
     ReactionChanged,
     UnknownNotice,
     in_database,
     read,
     written,
 )
-from bot.store.schema.column_types import storable_json
-from bot.store.schema.tables import NoticeState, early_replies, notices, requests, threads
+from bot.store.schema.tables import NoticeState, early_replies, notices, requests, storable_json, threads
+
+T = TypeVar("T")
 
 FAMILIES = (answers, job, questions, request_notices)
 """Imported so that each of their notices is known by its kind."""
 
 
+@cache
+def adapter(kind: type[T]) -> TypeAdapter[T]:
+    """Returns what reads and writes values of a class."""
+    return TypeAdapter(kind)
+
+
 def json_text(value: Any) -> str:
     """Returns a JSON value as text that any database can store."""
     return json.dumps(storable_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def json_of(value: object) -> str:
+    """Returns a value as JSON."""
+    return json_text(adapter(type(value)).dump_python(value, mode="json"))
+
+
+def json_if_known(value: object | None) -> str | None:
+    """Returns a value as JSON; None while it is unknown."""
+    return None if value is None else json_of(value)
+
+
+def attachments_json(attachments: Attachments) -> str:
+    """Returns a message's attachments as JSON; empty if there are none."""
+    return json_of(attachments) if attachments else ""
+
+
+def read_or(otherwise: T, kind: type[T], text: str | None) -> T:
+    """Returns the value of JSON; `otherwise` if there is none, or it is unreadable, which must not lose the row."""
+    try:
+        return adapter(kind).validate_json(text) if text else otherwise
+    except ValueError:
+        return otherwise
 
 
 def message_text(message: NoticeContent) -> str:
@@ -75,15 +105,6 @@ def _unknown_kind_in(found: object) -> str | None:
     return kind if isinstance(kind, str) and kind not in KINDS else None
 
 
-_STATE = TypeAdapter(ThreadState)
-_THREAD = TypeAdapter(Thread)
-_REQUEST = TypeAdapter(Request)
-_NOTICE = TypeAdapter(Notice)
-_ATTACHMENTS = TypeAdapter(Attachments)
-_REQUESTER = TypeAdapter(Requester)
-_CONTEXT = TypeAdapter(RequestContext)
-_OPTIONS = TypeAdapter(ThreadOptions)
-
 _THREAD_FIELDS = [
     threads.c[name] for name in Thread.__dataclass_fields__ if name not in {"options", "state", "has_replies"}
 ]
@@ -95,28 +116,26 @@ _PARTS_OF_STATE = {
     for name, field in ThreadState.__dataclass_fields__.items()
     if is_dataclass(field.type)
 }
+_REPLY_FIELDS = [
+    column for column in early_replies.c if column.key in Reply.__dataclass_fields__.keys() - {"attachments", "word"}
+]
 _NOTICE_FIELDS = [notices.c[name] for name in Notice.__dataclass_fields__ if name != "message"]
 LASTING = frozenset({Delivery.CARD, Delivery.REACTION})
 """The deliveries whose notice is one lasting row, which is reopened."""
 
 
-def _read(
-    adapter: TypeAdapter[Any],
-    name: str,
-    values: dict[str, Any],
-    read: Callable[[str], Any] = from_json,
-    **texts: str,
-) -> Any:
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
     try:
-        return adapter.validate_python(values | {field: read(text) for field, text in texts.items()})
+        yield
     except ValueError as error:
         # Pydantic's own message would quote what people wrote.
-        raise UnreadableRow(f"{name} cannot be read") from error
+        raise UnreadableRow(f"{what} cannot be read") from error
 
 
 def state_json(state: ThreadState) -> str:
     """Returns the state as JSON, with the fields of all its parts on one level."""
-    values: dict[str, Any] = _STATE.dump_python(state, mode="json")
+    values: dict[str, Any] = adapter(ThreadState).dump_python(state, mode="json")
     for part in _PARTS_OF_STATE:
         values |= values.pop(part)
     return json_text(values)
@@ -128,18 +147,13 @@ def state_from(text: str) -> ThreadState:
     if isinstance(values, dict):
         for part, names in _PARTS_OF_STATE.items():
             values[part] = {name: values[name] for name in names & values.keys()}
-    return _STATE.validate_python(values)
+    return adapter(ThreadState).validate_python(values)
 
 
 def thread_values(thread: Thread) -> dict[str, Any]:
     """Returns the row of a thread."""
     values = {column.key: getattr(thread, column.key) for column in _THREAD_FIELDS}
-    return values | {"options": options_json(thread.options)} | state_values(thread.state)
-
-
-def options_json(options: ThreadOptions) -> str:
-    """Returns the options of a job as JSON."""
-    return json_text(_OPTIONS.dump_python(options, mode="json"))
+    return values | {"options": json_of(thread.options)} | state_values(thread.state)
 
 
 def state_values(state: ThreadState) -> dict[str, Any]:
@@ -151,25 +165,10 @@ def request_values(request: Request) -> dict[str, Any]:
     """Returns the row of a request, without its time and claim."""
     values = {column.key: getattr(request, column.key) for column in _REQUEST_FIELDS}
     return values | {
-        "requester": requester_json(request.requester),
+        "requester": json_if_known(request.requester),
         "attachments": attachments_json(request.attachments),
-        "context": context_json(request.context),
+        "context": json_if_known(request.context),
     }
-
-
-def context_json(context: RequestContext | None) -> str | None:
-    """Returns a request's context as JSON; None while it is unknown."""
-    return None if context is None else json_text(_CONTEXT.dump_python(context, mode="json"))
-
-
-def attachments_json(attachments: Attachments) -> str:
-    """Returns a message's attachments as JSON; empty if there are none."""
-    return json_text(_ATTACHMENTS.dump_python(attachments, mode="json")) if attachments else ""
-
-
-def requester_json(requester: Requester | None) -> str | None:
-    """Returns the requester as JSON; None while unknown."""
-    return None if requester is None else json_text(_REQUESTER.dump_python(requester, mode="json"))
 
 
 def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, Any]:
@@ -209,24 +208,21 @@ def thread_to_speak_in(row: RowMapping) -> Thread:
 
 def _thread_from(row: RowMapping, state: str) -> Thread:
     values = {column.key: row[column] for column in _THREAD_FIELDS}
-    options = row[threads.c.options]
-    try:
-        values["state"] = state_from(state)
-    except ValueError as error:
-        raise UnreadableRow(f"thread {values['id']} cannot be read") from error
-    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, options=options)
-    return thread
+    with _reading(f"thread {values['id']}"):
+        values |= {"options": from_json(row[threads.c.options]), "state": state_from(state)}
+        return adapter(Thread).validate_python(values)
 
 
 def request_from(row: RowMapping) -> Request:
     """Returns the request of a row with the columns of `requests`. Raises UnreadableRow."""
     values = {column.key: row[column] for column in _REQUEST_FIELDS}
-    values["requester"] = _requester(row[requests.c.requester])
-    values["attachments"] = _attachments(row[requests.c.attachments])
-    context = row[requests.c.context]
-    texts = {} if context is None else {"context": context}
-    request: Request = _read(_REQUEST, f"request {values['id']}", values, **texts)
-    return request
+    # An unreadable requester is looked up again.
+    values["requester"] = read_or(None, Requester, row[requests.c.requester])
+    values["attachments"] = read_or(NO_ATTACHMENTS, Attachments, row[requests.c.attachments])
+    with _reading(f"request {values['id']}"):
+        if (context := row[requests.c.context]) is not None:
+            values["context"] = from_json(context)
+        return adapter(Request).validate_python(values)
 
 
 def notice_from(row: RowMapping) -> Notice:
@@ -234,37 +230,17 @@ def notice_from(row: RowMapping) -> Notice:
     values = {column.key: row[column] for column in _NOTICE_FIELDS}
     shown = values["reactions_shown"]
     values["reactions_shown"] = None if shown is None else tuple(shown.split())
-    read = partial(message_from, delivery=row[notices.c.delivery])
-    notice: Notice = _read(_NOTICE, f"notice {values['id']}", values, read, message=row[notices.c.message])
-    return notice
-
-
-def reactions_text(shown: Sequence[Reaction]) -> str:
-    """Returns reactions as a row stores them."""
-    return " ".join(shown)
-
-
-def _requester(text: str | None) -> Requester | None:
-    """Returns the requester, or None to look it up again if it is unreadable, which must not lose the request."""
-    try:
-        return None if text is None else _REQUESTER.validate_json(text)
-    except ValueError:
-        return None
+    with _reading(f"notice {values['id']}"):
+        values["message"] = message_from(row[notices.c.message], row[notices.c.delivery])
+        return adapter(Notice).validate_python(values)
 
 
 def early_reply_values(reply: Reply) -> dict[str, Any]:
     """Returns the row of a reply whose thread is still unknown."""
-    return {
-        "channel_id": reply.channel_id,
-        "message_ts": reply.message_ts,
-        "thread_ts": reply.thread_ts,
+    return {column.key: getattr(reply, column.key) for column in _REPLY_FIELDS} | {
         "person_id": reply.person.id,
         "team_id": reply.person.team_id,
-        "text": reply.text,
         "attachments": attachments_json(reply.attachments),
-        "edited_at": reply.edited_at,
-        "withdrawn": reply.withdrawn,
-        "mentions_us": reply.mentions_us,
         "word": reply.word or "",
     }
 
@@ -273,22 +249,8 @@ def early_reply_from(row: RowMapping) -> Reply:
     """Returns the reply of a row with the columns of `early_replies`."""
     columns = early_replies.c
     return Reply(
-        Person(row[columns.person_id], row[columns.team_id]),
-        row[columns.channel_id],
-        row[columns.thread_ts],
-        row[columns.message_ts],
-        row[columns.text],
-        _attachments(row[columns.attachments]),
-        row[columns.edited_at],
-        row[columns.withdrawn],
-        row[columns.mentions_us],
-        ThreadWord(row[columns.word]) if row[columns.word] in set(ThreadWord) else None,
+        person=Person(row[columns.person_id], row[columns.team_id]),
+        attachments=read_or(NO_ATTACHMENTS, Attachments, row[columns.attachments]),
+        word=ThreadWord(row[columns.word]) if row[columns.word] in set(ThreadWord) else None,
+        **{column.key: row[column] for column in _REPLY_FIELDS},
     )
-
-
-def _attachments(text: str) -> Attachments:
-    """Returns a stored reply's attachments; none if they are unreadable, which must not lose its text."""
-    try:
-        return _ATTACHMENTS.validate_json(text) if text else Attachments()
-    except ValueError:
-        return Attachments()

@@ -4,8 +4,10 @@ Polls, requests and notices share a rule: `due_at` is when the row may be claime
 and it can be claimed unless another claim is in force (`claimed_until`). Times are seconds since the epoch.
 """
 
+import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -13,10 +15,13 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ColumnElement,
+    Dialect,
     Double,
     ForeignKey,
+    FromClause,
     Index,
     Integer,
+    MetaData,
     Table,
     Text,
     UniqueConstraint,
@@ -24,15 +29,119 @@ from sqlalchemy import (
     literal_column,
     text,
 )
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import TypeDecorator
 
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.notices.notice import Delivery
-from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check
-from bot.store.schema.gap_tables import gaps
-from bot.store.schema.people_tables import homes
 
-__all__ = ("NoticeState", "early_replies", "message_versions", "metadata", "notices", "polls", "requests", "threads")
+LONGEST_KEY = 255
+"""Characters. Keys are in unique indexes, and PostgreSQL rejects index rows beyond about 2,700 bytes."""
+
+
+def storable(text: str) -> str:
+    """Returns the text with a replacement character for what a database rejects: NUL and lone surrogates."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def storable_json(value: Any) -> Any:
+    """Returns a JSON value with all its texts storable."""
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {storable(key): storable_json(item) for key, item in value.items()}
+        case list():
+            return [storable_json(item) for item in value]
+        case _:
+            return value
+
+
+def shortened_key(key: str) -> str:
+    """Returns the key or, if it is too long for an index, its beginning and a digest of the whole."""
+    key = storable(key)
+    if len(key) <= LONGEST_KEY:
+        return key
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return f"{key[: LONGEST_KEY - len(digest) - 1]}~{digest}"
+
+
+class CleanText(TypeDecorator[str]):
+    """A text column. All values written or queried are made storable first."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        return None if value is None else storable(value)
+
+
+class KeyText(CleanText):
+    """A text column with a unique index over keys that others define, such as Slack's ids."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        return None if value is None else shortened_key(value)
+
+
+_LAST_TIME = 100_000_000_000
+"""The latest valid time (in the year 5138); NaN and infinity are rejected, too."""
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def _time(name: str, *, nullable: bool = False) -> tuple[SchemaItem, ...]:
+    return Column(name, Double, nullable=nullable), CheckConstraint(f"{name} BETWEEN 0 AND {_LAST_TIME}", name=name)
+
+
+def _count(name: str) -> tuple[SchemaItem, ...]:
+    return Column(name, Integer, nullable=False), CheckConstraint(f"{name} >= 0", name=name)
+
+
+def _queue(*rules: CheckConstraint) -> tuple[SchemaItem, ...]:
+    return (
+        *_time("due_at", nullable=True),
+        Column("claimed_by", CleanText),
+        *_time("claimed_until", nullable=True),
+        CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+        *rules,
+    )
+
+
+def _claimed_is_due() -> CheckConstraint:
+    return CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due")
+
+
+def _is_open(*states: StrEnum) -> CheckConstraint:
+    return CheckConstraint(f"(due_at IS NOT NULL) = (state IN ({_listed(states)}))", name="open_is_due")
+
+
+def _is_claimed(*states: StrEnum) -> CheckConstraint:
+    return CheckConstraint(f"(claimed_by IS NOT NULL) = (state IN ({_listed(states)}))", name="sending_is_claimed")
+
+
+def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({_listed(words)})", name=column)
+
+
+def _listed(words: Iterable[StrEnum]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
 
 
 class NoticeState(StrEnum):
@@ -44,37 +153,6 @@ class NoticeState(StrEnum):
     GIVEN_UP = "given_up"
 
 
-TO_BE_PREPARED: list[ColumnElement[str]] = [
-    literal_column(f"'{state}'") for state in (RequestState.RECEIVED, RequestState.PREPARING)
-]
-TO_BE_SENT: list[ColumnElement[str]] = [
-    literal_column(f"'{state}'") for state in (RequestState.WAITING, RequestState.SENDING)
-]
-"""Returns a literal, not a parameter, so that a database recognizes that a partial index applies."""
-_REQUEST_OPEN = (RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING)
-
-
-def _listed(words: Iterable[StrEnum]) -> str:
-    return ", ".join(f"'{word}'" for word in words)
-
-
-def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
-    return CheckConstraint(f"{column} IN ({_listed(words)})", name=column)
-
-
-def _queue_rules(open_states: Iterable[StrEnum], claimed_states: Iterable[StrEnum]) -> tuple[CheckConstraint, ...]:
-    return (
-        CheckConstraint(f"(due_at IS NOT NULL) = (state IN ({_listed(open_states)}))", name="open_is_due"),
-        CheckConstraint(
-            f"(claimed_by IS NOT NULL) = (state IN ({_listed(claimed_states)}))", name="sending_is_claimed"
-        ),
-        CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
-        CheckConstraint("attempts >= 0", name="attempts"),
-        time_check("due_at"),
-        time_check("claimed_until"),
-    )
-
-
 threads = Table(
     "threads",
     metadata,
@@ -83,7 +161,7 @@ threads = Table(
     Column("channel_id", CleanText, nullable=False),
     Column("ts", CleanText),
     Column("card_ts", CleanText),
-    Column("number", Integer, nullable=False),
+    *_count("number"),
     Column("origin", Text, nullable=False),
     Column("requester_id", CleanText, nullable=False),
     Column("prompt", CleanText, nullable=False),
@@ -91,18 +169,14 @@ threads = Table(
     Column("options", CleanText, nullable=False),
     Column("root_ts", CleanText, nullable=False, server_default=text("''")),
     Column("follows", CleanText, nullable=False, server_default=text("''")),
-    Column("created_at", Double, nullable=False),
-    Column("updated_at", Double, nullable=False),
+    *_time("created_at"),
+    *_time("updated_at"),
     Column("job_id", CleanText),
     Column("state", CleanText, nullable=False),
-    Column("revision", Integer, nullable=False),
+    *_count("revision"),
     UniqueConstraint("channel_id", "ts", "number"),
     UniqueConstraint("channel_id", "card_ts", name="uq_threads_card"),
-    CheckConstraint("revision >= 0", name="revision"),
-    CheckConstraint("number >= 0", name="number"),
     _one_of("origin", ThreadOrigin),
-    time_check("created_at"),
-    time_check("updated_at"),
 )
 """`options` is the JSON of a ThreadOptions, `state` that of a ThreadState; `job_id` repeats the id of its job, which
 follow-ups wait for; `updated_at` is when `state` last changed; `follows` is the thread of the job that it comes after
@@ -112,13 +186,7 @@ polls = Table(
     "polls",
     metadata,
     Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), primary_key=True),
-    Column("due_at", Double),
-    Column("claimed_by", CleanText),
-    Column("claimed_until", Double),
-    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
-    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
-    time_check("due_at"),
-    time_check("claimed_until"),
+    *_queue(_claimed_is_due()),
 )
 
 requests = Table(
@@ -131,17 +199,18 @@ requests = Table(
     Column("person_id", CleanText, nullable=False),
     Column("text", CleanText, nullable=False),
     Column("written_at", CleanText().with_variant(CleanText(collation="C"), "postgresql"), nullable=False),
-    Column("recorded_at", Double, nullable=False),
+    *_time("recorded_at"),
     Column("state", Text, nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("first_tried_at", Double),
+    *_count("attempts"),
+    *_time("first_tried_at", nullable=True),
     Column("problem", CleanText, nullable=False),
     Column("edited_at", CleanText, nullable=False),
     Column("latest_text", CleanText),
     Column("uncertain", Boolean, nullable=False),
-    Column("due_at", Double),
-    Column("claimed_by", CleanText),
-    Column("claimed_until", Double),
+    *_queue(
+        _is_open(RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING),
+        _is_claimed(RequestState.PREPARING, RequestState.SENDING),
+    ),
     Column("requester", CleanText),
     Column("team_id", CleanText, nullable=False),
     Column("attachments", CleanText, nullable=False),
@@ -151,9 +220,6 @@ requests = Table(
     Column("way_in", Text, nullable=False, server_default=WayIn.REPLY),
     _one_of("kind", RequestKind),
     _one_of("state", RequestState),
-    time_check("recorded_at"),
-    time_check("first_tried_at"),
-    *_queue_rules(_REQUEST_OPEN, (RequestState.PREPARING, RequestState.SENDING)),
 )
 """JSON columns: `requester` (a Requester, once known); `context` (a RequestContext, once prepared); `attachments`
 (Attachments; empty: none); `fetched` (FetchedParts, while others are still missing)."""
@@ -165,17 +231,9 @@ request_files = Table(
     Column("position", Integer, primary_key=True),
     Column("file", CleanText, nullable=False),
     Column("outcome", CleanText),
-    Column("failing_since", Double),
-    Column("attempts", Integer, nullable=False),
-    Column("due_at", Double),
-    Column("claimed_by", CleanText),
-    Column("claimed_until", Double),
-    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
-    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
-    CheckConstraint("attempts >= 0", name="attempts"),
-    time_check("failing_since"),
-    time_check("due_at"),
-    time_check("claimed_until"),
+    *_time("failing_since", nullable=True),
+    *_count("attempts"),
+    *_queue(_claimed_is_due()),
 )
 """The files of a request that waits until each is uploaded or given up; then they are deleted. `file` is the JSON of a
 SlackFile, `outcome` that of a FileOutcome; `failing_since` is when Slack first failed to provide it."""
@@ -189,10 +247,10 @@ notices = Table(
     Column("delivery", Text, nullable=False),
     Column("message", CleanText, nullable=False),
     Column("person_id", CleanText),
-    Column("created_at", Double, nullable=False),
+    *_time("created_at"),
     Column("state", Text, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("attempts", Integer, nullable=False),
+    *_count("revision"),
+    *_count("attempts"),
     Column("uncertain", Boolean, nullable=False),
     Column("without_blocks", Boolean, nullable=False),
     Column("reactions_shown", Text),
@@ -200,14 +258,9 @@ notices = Table(
     Column("only_progress", Boolean, nullable=False, server_default=false()),
     Column("posted_ts", CleanText),
     Column("problem", CleanText, nullable=False),
-    Column("due_at", Double),
-    Column("claimed_by", CleanText),
-    Column("claimed_until", Double),
+    *_queue(_is_open(NoticeState.WAITING, NoticeState.SENDING), _is_claimed(NoticeState.SENDING)),
     _one_of("delivery", Delivery),
     _one_of("state", NoticeState),
-    CheckConstraint("revision >= 0", name="revision"),
-    time_check("created_at"),
-    *_queue_rules((NoticeState.WAITING, NoticeState.SENDING), (NoticeState.SENDING,)),
     sqlite_autoincrement=True,
 )
 """`message` is the JSON of a NoticeMessage; `delivery` repeats how it is delivered, and `person_id` whom it is for or
@@ -241,90 +294,34 @@ message_versions = Table(
     Column("message_ts", KeyText, primary_key=True),
     Column("person_id", CleanText, nullable=False),
     Column("edited_at", CleanText, nullable=False),
-    Column("noted_at", Double, nullable=False),
+    *_time("noted_at"),
     Column("answered", CleanText),
-    time_check("noted_at"),
 )
 """The versions of messages for Pagehand, kept for a while: the newest one seen (`edited_at` of a Reply), and the one
 whose writer got a private answer that is not a notice.
 """
-
-Index(None, threads.c.updated_at)
-Index(None, threads.c.requester_id, threads.c.created_at)
-Index(None, threads.c.follows, postgresql_where=threads.c.follows != "", sqlite_where=threads.c.follows != "")
-Index(None, requests.c.person_id, requests.c.recorded_at)
-Index(None, early_replies.c.person_id)
-Index(None, message_versions.c.person_id)
-Index(None, message_versions.c.noted_at)
-Index(
-    None,
-    notices.c.person_id,
-    notices.c.id,
-    postgresql_where=notices.c.person_id.is_not(None),
-    sqlite_where=notices.c.person_id.is_not(None),
-)
-_HELD = requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'")
-Index("ix_requests_held", requests.c.recorded_at, postgresql_where=_HELD, sqlite_where=_HELD)
-for _queue in (polls, requests, request_files, notices, homes, gaps):
-    Index(
-        None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)
-    )
-for _queue in (requests, notices):
-    Index(None, _queue.c.thread_id, _queue.c.due_at)
-_OPEN_NOTICE = notices.c.due_at.is_not(None)
-Index(None, notices.c.delivery, notices.c.due_at, postgresql_where=_OPEN_NOTICE, sqlite_where=_OPEN_NOTICE)
-for _name, _states in (("to_be_prepared", TO_BE_PREPARED), ("to_be_sent", TO_BE_SENT)):
-    Index(
-        f"ix_requests_{_name}",
-        requests.c.person_id,
-        requests.c.thread_id,
-        requests.c.due_at,
-        postgresql_where=requests.c.state.in_(_states),
-        sqlite_where=requests.c.state.in_(_states),
-    )
-Index(
-    "ix_requests_in_order",
-    requests.c.thread_id,
-    requests.c.kind,
-    requests.c.written_at,
-    requests.c.recorded_at,
-    requests.c.id,
-    postgresql_where=requests.c.due_at.is_not(None),
-    sqlite_where=requests.c.due_at.is_not(None),
-)
-Index(
-    "ix_requests_under_way",
-    requests.c.thread_id,
-    requests.c.claimed_until,
-    postgresql_where=requests.c.claimed_until.is_not(None),
-    sqlite_where=requests.c.claimed_until.is_not(None),
-)
 
 slack_calls = Table(
     "slack_calls",
     metadata,
     Column("method", Text, primary_key=True),
     Column("channel_id", KeyText, primary_key=True),
-    Column("tat", Double, nullable=False),
+    *_time("tat"),
     Column("failing", Boolean, nullable=False, server_default=false()),
     Column("calls", Text, nullable=False, server_default="[]"),
-    time_check("tat"),
 )
 """A row for each of Slack's methods, and for each channel that one was recently called in (empty: the whole workspace).
 `tat`: when the next call may be made; `calls`: in JSON, when each call made ceases to count; `failing`: the last post
 in the channel failed."""
 
-Index(None, slack_calls.c.tat)
 
 channel_ids = Table(
     "channel_ids",
     metadata,
     Column("channel_id", KeyText, primary_key=True),
     Column("known_as", CleanText, nullable=False),
-    Column("changed_at", Double, nullable=False),
-    Column("recorded_at", Double, nullable=False),
-    time_check("changed_at"),
-    time_check("recorded_at"),
+    *_time("changed_at"),
+    *_time("recorded_at"),
 )
 """The ids of channels whose id Slack changed; `known_as` is the first one, which rows use."""
 
@@ -332,12 +329,153 @@ last_times = Table(
     "last_times",
     metadata,
     Column("kind", Text, primary_key=True),
-    Column("at", Double, nullable=False),
-    time_check("at"),
+    *_time("at"),
 )
 """A row for each LastTime that has happened."""
 
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    *_time("at"),
+    Column("action", Text, nullable=False),
+    Column("person_id", CleanText, nullable=False),
+    Column("team_id", CleanText, nullable=False),
+    Column("channel_id", CleanText, nullable=False),
+    Column("thread_id", CleanText, nullable=False),
+    Column("job_id", CleanText, nullable=False),
+    Column("project", CleanText, nullable=False),
+    Column("way_in", CleanText, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Who did what, and when (AuditEntry); never what they wrote."""
+
+counted_requests = Table(
+    "counted_requests",
+    metadata,
+    Column("request_id", KeyText, primary_key=True),
+    Column("person_id", CleanText, nullable=False),
+    *_time("at"),
+)
+"""The requests that count towards a person's hourly limit, each once, from when it was allowed."""
+
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("person_id", KeyText, primary_key=True),
+    Column("place", KeyText, primary_key=True),
+    Column("text", CleanText, nullable=False),
+    *_time("updated_at"),
+)
+"""Text typed into a modal that was not submitted; `place` is where the modal was opened."""
+
+preferences = Table(
+    "preferences",
+    metadata,
+    Column("person_id", KeyText, primary_key=True),
+    Column("project", CleanText, nullable=False),
+    Column("quiet", Boolean, nullable=False),
+)
+"""A person's preferences: a project's name (empty: none), and whether they are mentioned when a job ends."""
+
+homes = Table(
+    "homes",
+    metadata,
+    Column("person_id", KeyText, primary_key=True),
+    *_count("page"),
+    *_time("opened_at"),
+    *_queue(_claimed_is_due()),
+)
+"""The App Homes of people who have opened them, each published again when it is due."""
+
+
+listening = Table(
+    "listening",
+    metadata,
+    Column("owner", KeyText, primary_key=True),
+    *_time("since"),
+    *_time("until"),
+)
+"""From when until when each process has listened; `until` of the row without an owner is until when any has."""
+
+gaps = Table(
+    "gaps",
+    metadata,
+    Column("channel_id", KeyText, primary_key=True),
+    Column("thread_ts", KeyText, primary_key=True),
+    *_time("since"),
+    *_time("until"),
+    Column("asks", Boolean, nullable=False),
+    Column("first", Boolean, nullable=False),
+    *_time("newest"),
+    *_count("attempts"),
+    *_queue(),
+)
+"""Conversations whose history is still to be read (Gap), those with the `newest` news first."""
+
+stops_seen = Table(
+    "stops_seen",
+    metadata,
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), primary_key=True),
+    Column("person_id", KeyText, primary_key=True),
+)
+"""Whose reaction for a stop on a job's card was found in Slack's history."""
+
 # Databases also have a table `faults`, which only 1.0.0 uses. The first version that needs no upgrade from it drops it.
 
+
+def _among(row: FromClause, *states: RequestState) -> ColumnElement[bool]:
+    # Literals, not parameters, so that a database recognizes that a partial index applies.
+    return row.c.state.in_([literal_column(f"'{state}'") for state in states])
+
+
+def to_be_prepared(row: FromClause) -> ColumnElement[bool]:
+    """A request that was received or is being prepared."""
+    return _among(row, RequestState.RECEIVED, RequestState.PREPARING)
+
+
+def to_be_sent(row: FromClause) -> ColumnElement[bool]:
+    """A request that waits to be sent or is being sent."""
+    return _among(row, RequestState.WAITING, RequestState.SENDING)
+
+
+HELD = requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'")
+
+
+def _partial_index(name: str | None, where: ColumnElement[bool], *columns: Column[Any]) -> None:
+    Index(name, *columns, postgresql_where=where, sqlite_where=where)
+
+
+Index(None, threads.c.updated_at)
+Index(None, threads.c.requester_id, threads.c.created_at)
+_partial_index(None, threads.c.follows != "", threads.c.follows)
+Index(None, requests.c.person_id, requests.c.recorded_at)
+_partial_index("ix_requests_held", HELD, requests.c.recorded_at)
+_OF_PERSON = (requests.c.person_id, requests.c.thread_id, requests.c.due_at)
+_partial_index("ix_requests_to_be_prepared", to_be_prepared(requests), *_OF_PERSON)
+_partial_index("ix_requests_to_be_sent", to_be_sent(requests), *_OF_PERSON)
+_IN_ORDER = (requests.c.kind, requests.c.written_at, requests.c.recorded_at, requests.c.id)
+_partial_index("ix_requests_in_order", requests.c.due_at.is_not(None), requests.c.thread_id, *_IN_ORDER)
+_CLAIMED = requests.c.claimed_until
+_partial_index("ix_requests_under_way", _CLAIMED.is_not(None), requests.c.thread_id, _CLAIMED)
+_partial_index(None, notices.c.person_id.is_not(None), notices.c.person_id, notices.c.id)
+_partial_index(None, notices.c.due_at.is_not(None), notices.c.delivery, notices.c.due_at)
+for _table in (polls, requests, request_files, notices, homes, gaps):
+    _partial_index(None, _table.c.due_at.is_not(None), _table.c.due_at)
+for _table in (requests, notices):
+    Index(None, _table.c.thread_id, _table.c.due_at)
+Index(None, early_replies.c.person_id)
+Index(None, message_versions.c.person_id)
+Index(None, message_versions.c.noted_at)
+Index(None, slack_calls.c.tat)
 Index(None, channel_ids.c.known_as, channel_ids.c.changed_at)
 Index(None, channel_ids.c.recorded_at)
+Index(None, audit.c.at, audit.c.id)
+Index(None, audit.c.person_id, audit.c.at)
+Index(None, audit.c.channel_id, audit.c.at)
+Index(None, counted_requests.c.person_id, counted_requests.c.at)
+Index(None, counted_requests.c.at)
+Index(None, drafts.c.updated_at)
+Index(None, homes.c.opened_at)
+Index(None, stops_seen.c.person_id)

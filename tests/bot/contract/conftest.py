@@ -16,9 +16,8 @@ from support.worlds.store_world import Opener, Sql
 
 from bot.domain.last_times import LastTime
 from bot.store.database.engine import engine_for
-from bot.store.database.timings import StoreTimings
-from bot.store.store import open_store
-from bot.store.transaction import Store
+from bot.store.database.errors import StoreTimings
+from bot.store.store import Store, open_store
 
 
 @pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))

@@ -18,7 +18,7 @@ from bot.cli.export import PAGE_SIZE, Period, entries, line, period
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import Person
 from bot.store.database.engine import engine_for
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

@@ -15,7 +15,7 @@ from support.worlds.core_world import CoreWorld
 
 from bot.cli.backup import back_up, back_up_database
 from bot.errors import ConfigError, StoreUnavailable
-from bot.store.database.backup import backup
+from bot.store.backup import backup
 from bot.store.schema.migration import SchemaState, migrate, schema_state
 from bot.store.store import open_store
 

@@ -25,7 +25,7 @@ from bot.domain.threads.thread import Announcements, Participation, ThreadState,
 from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import RequestRejected, RequestSummary
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = [pytest.mark.either_database, pytest.mark.promise("forget")]
 

@@ -20,7 +20,7 @@ from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings
 from bot.service import Service
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

@@ -158,8 +158,15 @@ def settings(base_url: str, **more: Any) -> JobApiSettings:
 async def open_api(server: Server) -> AsyncIterator[Callable[..., HttpJobApi]]:
     opened: list[HttpJobApi] = []
 
-    def build(base_url: str = "", *, transport: httpx.AsyncBaseTransport | None = None, **more: Any) -> HttpJobApi:
-        opened.append(HttpJobApi(settings(base_url or server.address, **more), transport=transport))
+    def build(
+        base_url: str = "",
+        *,
+        projects: Sequence[str] = ("acme",),
+        transport: httpx.AsyncBaseTransport | None = None,
+        **more: Any,
+    ) -> HttpJobApi:
+        found = settings(base_url or server.address, **more)
+        opened.append(HttpJobApi({name: (name, found) for name in projects}, transport=transport))
         return opened[-1]
 
     yield build
@@ -250,7 +257,7 @@ async def test_a_create_may_answer_with_any_status(server: Server, open_api: Ope
     "name", ["a/b", "a b", "..%2f", "%2e%2e", "a?b#c", "ü/待", "{id}", "a;b=c,d", "a+b&c", "...", "a\\..", "~"]
 )
 async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Open, name: str) -> None:
-    api = open_api()
+    api = open_api(projects=[name])
     await api.get(name, name)
     await api.send_message(name, name, PromptCall("x", "k"))
     (_, polled, *_), (_, told, *_) = server.came
@@ -260,7 +267,7 @@ async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Ope
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
 async def test_ids_that_would_climb_the_path_are_not_sent(server: Server, open_api: Open, name: str) -> None:
-    for call in (open_api().get("acme", name), open_api().create(name, PromptCall("x", "k"))):
+    for call in (open_api().get("acme", name), open_api(projects=[name]).create(name, PromptCall("x", "k"))):
         with pytest.raises(JobApiRejected):
             await call
     assert server.came == []
@@ -475,7 +482,7 @@ async def test_a_busy_project_is_left_alone_for_the_delay(
 ) -> None:
     """Its creates and messages together, and its polls separately; another project is unaffected."""
     server.reply = answering(429, b"", **headers)
-    api = open_api(default_pause=1.0)
+    api = open_api(default_pause=1.0, projects=["acme", "another"])
     with pytest.raises(JobApiBusy):
         await create(api)
     server.reply = well
@@ -906,7 +913,7 @@ async def test_no_proxy_is_used_for_loopback_or_exempted_hosts(
 async def test_an_unsupported_proxy_is_a_configuration_error(proxy_environment: pytest.MonkeyPatch) -> None:
     proxy_environment.setenv("HTTPS_PROXY", "socks5://user:word@proxy.example:1080")
     with pytest.raises(ConfigError) as caught:
-        HttpJobApi(settings("https://jobs.example"))
+        HttpJobApi({"acme": ("acme", settings("https://jobs.example"))})
     assert "word" not in str(caught.value)
 
 

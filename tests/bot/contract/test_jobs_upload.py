@@ -38,7 +38,8 @@ def answered(status: int, body: object, **headers: str) -> httpx.Response:
 async def client(base_url: str, answer: Answer | None = None) -> AsyncIterator[HttpJobApi]:
     """The client, over real sockets unless an answer is given."""
     transport = httpx.MockTransport(answer) if answer else None
-    api = HttpJobApi(JobApiSettings(base_url=base_url, api_key=SecretStr(KEY)), transport=transport)
+    settings = JobApiSettings(base_url=base_url, api_key=SecretStr(KEY))
+    api = HttpJobApi({name: (name, settings) for name in ("docs", "a/b")}, transport=transport)
     try:
         yield api
     finally:

@@ -13,28 +13,22 @@ from support.worlds.jobserver_world import make_bare, running, until
 from bot.errors import JobApiBusy, JobApiUnreachable, JobGone, NoSuchProject
 from bot.jobapi.client import HttpJobApi
 from bot.jobapi.models import Job, PromptCall, Requester
-from bot.jobapi.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobapi.settings import JobApiSettings
 
 
-def api_at(url: str, *, key: str = KEY, can_cancel: bool = False) -> HttpJobApi:
-    return HttpJobApi(JobApiSettings(base_url=url, api_key=SecretStr(key), can_cancel=can_cancel))
+def docs_at(url: str, *, key: str = KEY, can_cancel: bool = False) -> tuple[str, JobApiSettings]:
+    return "docs", JobApiSettings(base_url=url, api_key=SecretStr(key), can_cancel=can_cancel)
 
 
 @asynccontextmanager
-async def two_projects() -> AsyncIterator[tuple[ProjectJobApis, FakeJobApiServer, FakeJobApiServer]]:
+async def two_projects() -> AsyncIterator[tuple[HttpJobApi, FakeJobApiServer, FakeJobApiServer]]:
     """`guides` and `api`, each at its own server; both are called docs there."""
     guides, api = FakeJobApiServer(), FakeJobApiServer()
     async with AsyncExitStack() as stack:
         for server in (guides, api):
             await server.start()
             stack.push_async_callback(server.stop)
-        apis = ProjectJobApis(
-            {
-                "guides": ProjectJobApi("docs", api_at(guides.url)),
-                "api": ProjectJobApi("docs", api_at(api.url, can_cancel=True)),
-            }
-        )
+        apis = HttpJobApi({"guides": docs_at(guides.url), "api": docs_at(api.url, can_cancel=True)})
         stack.push_async_callback(apis.aclose)
         yield apis, guides, api
 
@@ -94,7 +88,7 @@ async def test_our_job_server_cancels_a_job(tmp_path: Path, who: Requester | Non
     make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     command = '["sh", "-c", "sleep 600"]'
     async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
-        api = api_at(world.url, key=SERVER_KEY, can_cancel=True)
+        api = HttpJobApi({"docs": docs_at(world.url, key=SERVER_KEY, can_cancel=True)})
         job = await api.create("docs", PromptCall("Wait", "k1"))
         assert not job.ended
         for key in ("k2", "k2", "k3"):
@@ -118,7 +112,7 @@ async def test_our_job_server_discards_partial_work(tmp_path: Path) -> None:
     make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     command = '["sh", "-c", "echo half > half.md; exit 1"]'
     async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
-        api = api_at(world.url, key=SERVER_KEY)
+        api = HttpJobApi({"docs": docs_at(world.url, key=SERVER_KEY)})
         job = await api.create("docs", PromptCall("Fail", "k1"))
 
         async def ended() -> Job | None:

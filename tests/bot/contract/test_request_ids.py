@@ -28,7 +28,7 @@ async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
 
 @asynccontextmanager
 async def client(url: str) -> AsyncIterator[HttpJobApi]:
-    api = HttpJobApi(JobApiSettings(base_url=url, api_key=SecretStr(KEY)))
+    api = HttpJobApi({"docs": ("docs", JobApiSettings(base_url=url, api_key=SecretStr(KEY)))})
     yield api
     await api.aclose()
 

@@ -35,8 +35,7 @@ from bot.domain.requests.request import (
 from bot.errors import JobApiUncertain, StoreUnavailable
 from bot.notices.answers import ActionAnswer
 from bot.store.schema.migration import migrate
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction, open_store
 
 pytestmark = pytest.mark.promise("backups")
 

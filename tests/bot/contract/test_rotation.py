@@ -153,7 +153,7 @@ async def job_api() -> AsyncIterator[tuple[KeyedJobApi, str]]:
 
 async def test_the_key_accepted_by_the_job_api_is_used(file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]) -> None:
     server, url = job_api
-    client = HttpJobApi(JobApiSettings(base_url=url, api_key=file.secret()))
+    client = HttpJobApi({"acme": ("acme", JobApiSettings(base_url=url, api_key=file.secret()))})
 
     async def calls() -> list[str]:
         server.keys.clear()
@@ -186,7 +186,7 @@ async def test_only_a_401_is_retried_with_the_other_key(
     """After anything else, the request may have been executed."""
     server, url = job_api
     file.put(f"{OLD}\n{NEW}\n")
-    client = HttpJobApi(JobApiSettings(base_url=url, api_key=file.secret()))
+    client = HttpJobApi({"acme": ("acme", JobApiSettings(base_url=url, api_key=file.secret()))})
     for status, error in ((403, JobApiNotAllowed), (500, JobApiFailed), (408, JobApiError)):
         server.status = status
         server.keys.clear()

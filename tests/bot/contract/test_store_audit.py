@@ -17,8 +17,8 @@ from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
 from bot.runtime.logging import TextFormatter
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
-from bot.store.transaction import Store, Transaction
-from bot.store.upkeep.retention import Deleted, OldRows
+from bot.store.retention import Deleted, OldRows
+from bot.store.store import Store, Transaction
 
 pytestmark = [pytest.mark.either_database, pytest.mark.promise("audit")]
 

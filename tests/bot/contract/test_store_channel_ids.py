@@ -8,7 +8,7 @@ import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import Sql, a_thread, add
 
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 CHANGES = (("A", "B", 1.0), ("B", "C", 2.0), ("C", "D", 3.0))
 

@@ -32,8 +32,8 @@ from support.worlds.store_world import (
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import FollowUpCounts, ThreadState
 from bot.notices.notice import Reaction, ReactionChanged
-from bot.store.polls import ClaimedPoll, KnownPoll, UnchangedPoll
-from bot.store.transaction import Store
+from bot.store.store import Store
+from bot.store.threads import ClaimedPoll, KnownPoll, UnchangedPoll
 
 
 async def test_a_start_waits_for_its_card(store: Store) -> None:

@@ -29,7 +29,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.requests.request import Person, Reply, RequestState
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.promise("one owner")
 

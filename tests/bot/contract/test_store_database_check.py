@@ -9,20 +9,20 @@ from support.worlds.store_world import JOB, Sql, a_thread, add
 from bot.domain.threads.thread import ThreadState
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
+from bot.store.condition import LongOpenJobs
 from bot.store.schema.tables import metadata
-from bot.store.transaction import Store, Transaction
-from bot.store.upkeep.database_check import LongOpenJobs
+from bot.store.store import Store, Transaction
 
 
 async def test_a_probe_leaves_no_trace(store: Store, sql: Sql) -> None:
     for _ in range(3):
-        await store.transact(lambda tx: tx.database_check.try_write())
+        await store.transact(lambda tx: tx.condition.try_write())
     for table in metadata.tables:
         assert await sql(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608 - our own names
 
 
 async def long_open(store: Store, *, limit: int = 100) -> LongOpenJobs:
-    return await store.transact(lambda tx: tx.database_check.long_open(before=tx.now - LONG_OPEN, limit=limit))
+    return await store.transact(lambda tx: tx.condition.long_open(before=tx.now - LONG_OPEN, limit=limit))
 
 
 async def begin(store: Store, name: str, *, poll_in: float | None = 0.0) -> None:

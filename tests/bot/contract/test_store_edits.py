@@ -19,7 +19,7 @@ from support.worlds.store_world import (
 
 from bot.domain.requests.request import Attachments, MessageVersion, Person, Reply, Request, RequestState
 from bot.service import Service
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 pytestmark = pytest.mark.either_database
 

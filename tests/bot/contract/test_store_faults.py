@@ -17,9 +17,8 @@ from support.worlds.store_world import CARD, Opener, a_thread, add, claim_polls,
 
 from bot.errors import ConfigError, StoreUnavailable
 from bot.store.database.engine import engine_for
-from bot.store.database.timings import StoreTimings
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.database.errors import StoreTimings
+from bot.store.store import Store, Transaction, open_store
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
 on_postgres = pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from support.worlds.store_world import Sql, a_follow_up, a_start, a_thread, add,
 
 from bot.domain.gaps.gap import BEAT, WEEK, Gap, Listening
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
+from bot.store.gaps import ClaimedGap
 from bot.store.request_queue import ClaimedRequest
-from bot.store.transaction import Store
-from bot.store.upkeep.gaps import ClaimedGap
+from bot.store.store import Store
 
 pytestmark = pytest.mark.either_database
 

@@ -11,7 +11,7 @@ from support.worlds.store_world import Opener, Sql
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.promise("hourly limit")
 

@@ -8,7 +8,7 @@ from support.worlds.store_world import LEASE, a_follow_up, add, claim_requests, 
 
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.store.request_queue import ClaimedRequest
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

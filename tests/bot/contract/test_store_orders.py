@@ -20,7 +20,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.requests.request import RequestState
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 pytestmark = pytest.mark.either_database
 

@@ -14,17 +14,18 @@ from support.worlds.finished_jobs import fill, fill_activity, fill_early_replies
 
 from bot.domain.slack_limits import CallKind
 from bot.store import (
-    audit,
-    channel_ids,
+    backup,
     claims,
+    condition,
+    gaps,
     incoming,
     notice_queue,
     notices,
     people,
-    polls,
     request_parts,
     request_queue,
     requests,
+    retention,
     session,
     slack_calls,
     threads,
@@ -32,27 +33,21 @@ from bot.store import (
 )
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
-from bot.store.upkeep import backlog, database_check, gaps, quotations, restoration, retention
 
 HISTORY = 3_000
 """The number of finished jobs: so many that no database would choose to read all of them."""
 MODULES = (
-    audit,
-    backlog,
-    channel_ids,
+    backup,
     claims,
-    database_check,
+    condition,
     gaps,
     incoming,
     notice_queue,
     notices,
     people,
-    polls,
     request_parts,
-    quotations,
     request_queue,
     requests,
-    restoration,
     retention,
     session,
     slack_calls,
@@ -108,7 +103,7 @@ _IN_THREAD_ORDER = [kind for kind in CallKind if not kind.method.startswith("rea
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
-        (polls._CANDIDATES, ["ix_polls_due_at"]),
+        (threads._CANDIDATES, ["ix_polls_due_at"]),
         *(
             (statement, ["ix_notices_delivery", *(["ix_notices_thread_id"] if kind in _IN_THREAD_ORDER else [])])
             for kind, statement in notice_queue._CANDIDATES.items()

@@ -31,8 +31,7 @@ from bot.notices.notice import CARD_CHANGED
 from bot.service import Service
 from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction, open_store
 
 pytestmark = [
     pytest.mark.postgres,

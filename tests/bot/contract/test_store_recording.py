@@ -29,7 +29,7 @@ from bot.domain.threads.thread import Announcements, Failure, ThreadState, Unexp
 from bot.notices.job import JobFinished, JobStarted, PullRequestFound
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import RequestRejected, RequestSummary
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

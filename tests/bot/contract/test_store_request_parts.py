@@ -18,7 +18,7 @@ from bot.domain.context.slack_files import FileMode, FileProblem, LinkPreview, Q
 from bot.domain.requests.request import RejectionReason, RequestState
 from bot.jobapi.models import PromptFile
 from bot.store.request_parts import ClaimedFile
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

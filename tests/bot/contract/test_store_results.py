@@ -28,7 +28,7 @@ from support.worlds.store_world import (
 from bot.domain.deliver import ReactionProgress
 from bot.notices.notice import NewNotice, Reaction, ReactionChanged
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 pytestmark = pytest.mark.either_database
 

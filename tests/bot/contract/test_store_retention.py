@@ -6,8 +6,8 @@ from support.worlds.store_world import CARD, Sql, a_follow_up, a_post, a_start, 
 
 from bot.domain.requests.request import Person, Reply, RequestState
 from bot.domain.threads.thread import ThreadState
-from bot.store.transaction import Store, Transaction
-from bot.store.upkeep.retention import Deleted
+from bot.store.retention import Deleted
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 

@@ -32,8 +32,7 @@ from bot.store.database.engine import engine_for
 from bot.store.people import ClaimedHome
 from bot.store.schema.migration import MIGRATIONS, VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.tables import metadata
-from bot.store.store import open_store
-from bot.store.transaction import Store
+from bot.store.store import Store, open_store
 
 
 async def test_an_empty_database_is_refused_until_migrated(empty_database: str) -> None:

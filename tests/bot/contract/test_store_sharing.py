@@ -15,10 +15,9 @@ from bot.errors import StoreError, StoreUnavailable
 from bot.runtime.health.outages import RecordingHealth
 from bot.scheduler.database_check import DatabaseProbe
 from bot.store.database import sqlite_thread
-from bot.store.database.postgres_pool import CONNECTIONS
+from bot.store.database.postgres import CONNECTIONS
 from bot.store.database.sqlite_thread import WorkSuspendedError
-from bot.store.store import SqlStore
-from bot.store.transaction import Store, Transaction
+from bot.store.store import SqlStore, Store, Transaction
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
 on_postgres = pytest.mark.parametrize(

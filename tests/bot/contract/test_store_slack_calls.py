@@ -20,8 +20,8 @@ from support.worlds.store_world import (
 
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
 from bot.notices.notice import CARD_PROGRESSED
-from bot.store.transaction import Store
-from bot.store.upkeep.retention import OldRows
+from bot.store.retention import OldRows
+from bot.store.store import Store
 
 FEW = SlackLimits(
     dict.fromkeys(SLACK_LIMITS.methods, Limit(3, 3.0)), dict.fromkeys(SLACK_LIMITS.channel, Limit(1, 1.0))

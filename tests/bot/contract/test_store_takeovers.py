@@ -18,8 +18,7 @@ from support.worlds.store_world import (
 
 from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.request import Person
-from bot.store.store import open_store
-from bot.store.transaction import Store
+from bot.store.store import Store, open_store
 
 ASKED = AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1", way_in="command")
 

@@ -13,7 +13,7 @@ from bot.store.database.engine import engine_for
 from bot.store.request_queue import ClaimedRequest
 from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 pytestmark = pytest.mark.promise("floods")
 

@@ -24,7 +24,7 @@ from bot.notices.notice import Delivery, UnknownNotice
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.service import Service
 from bot.store.claims import PATIENCE
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 pytestmark = pytest.mark.either_database
 

@@ -31,11 +31,11 @@ from bot.app.startup import migrate_at_start, open_current_store
 from bot.domain.requests.request import RejectionReason, RequestState
 from bot.errors import SchemaMismatch
 from bot.notices.notice import UnknownNotice
+from bot.store.backup import backup
 from bot.store.claims import PATIENCE
-from bot.store.database.backup import backup
 from bot.store.request_queue import ClaimedRequest
 from bot.store.schema.migration import MIGRATIONS, SchemaState, known_versions, migrate, schema_state
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 pytestmark = pytest.mark.promise("upgrades")
 

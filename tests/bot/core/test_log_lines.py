@@ -14,7 +14,7 @@ from bot.errors import JobApiRejected, NotRecorded, StoreUnavailable
 from bot.jobapi.models import Job, PromptCall
 from bot.runtime.log_context import current_log_context
 from bot.service import Service
-from bot.store.transaction import Transaction
+from bot.store.store import Transaction
 
 T = TypeVar("T")
 LINK = "https://git.example/pull/1"

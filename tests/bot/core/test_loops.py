@@ -36,7 +36,7 @@ from bot.notices.questions import RequestRefused
 from bot.notices.requests import RequestUncertain
 from bot.runtime.health import outages
 from bot.runtime.health.outages import RECOVERY_SECONDS
-from bot.store.transaction import Transaction
+from bot.store.store import Transaction
 
 LINK = "https://example.org/pull/1"
 

@@ -12,7 +12,7 @@ from bot.domain.deliver import MAX_FAULTS
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
 from bot.notices.answers import PostNotDelivered
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 pytestmark = pytest.mark.promise("isolated")
 

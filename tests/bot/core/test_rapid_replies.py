@@ -10,7 +10,7 @@ from bot.domain.requests.request import Person, Reply, Request, RequestContext, 
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import PromptFile
 from bot.notices.notice import Reaction
-from bot.store.transaction import Transaction
+from bot.store.store import Transaction
 
 JOB = "job-1"
 T = 1_700_000_100

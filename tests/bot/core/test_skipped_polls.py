@@ -17,8 +17,8 @@ from bot.errors import JobApiError, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.scheduler.job_poller import MOST_READ
 from bot.scheduler.poll_memory import PollMemory
-from bot.store.polls import ClaimedPoll, KnownPoll
 from bot.store.store import open_store
+from bot.store.threads import ClaimedPoll, KnownPoll
 
 LINK = "https://git.example/1"
 DETAILS = (

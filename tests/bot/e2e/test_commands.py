@@ -30,8 +30,7 @@ from bot.domain.requests.request import Person, Reply
 from bot.notices.answers import PromptRequested
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.store.schema.migration import migrate
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction, open_store
 from bot.workspace import Credentials
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Message

@@ -164,8 +164,6 @@ NO_JSON = {
     "not a number": b"NaN",
     "infinite": b"[-Infinity, 1e999]",
     "twice": b'{"a": 1, "a": "\xff"}',
-    "deep": b"[" * 5_000 + b'"]", {"a": "\\\\"}' + b"]" * 5_000,
-    "deep objects": b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
 }
 
 

@@ -6,7 +6,7 @@ from bot.app.metrics.counts import Readings
 from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.errors import StoreUnavailable
-from bot.store.upkeep.backlog import Backlog, QueueLength
+from bot.store.condition import Backlog, QueueLength
 
 WELL = Readings(ready=True, parts=(), socket=None, free_bytes=None)
 SOME = Backlog([QueueLength("send", 3, 12.5)], {"active": 2, "asked nobody knows what": 4}, {"chat.update": 60})

@@ -39,7 +39,7 @@ NOT_FOR_STRANGERS = {
     "bot.app.settings.projects.file",
     "bot.app.settings.values",
     "bot.jobserver.settings.values",
-    "bot.store.database.url",
+    "bot.store.database.engine",
     "bot.store.migrations.env",
 }
 """These read the operator's settings only."""

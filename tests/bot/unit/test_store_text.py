@@ -12,8 +12,8 @@ from bot.domain.jobs.job import Problem
 from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import Job
 from bot.notices.notice import NoticeContent, NoticeKey
-from bot.store.schema.column_types import LONGEST_KEY, shortened_key, storable, storable_json
-from bot.store.schema.rows import _STATE, message_from, message_text, state_from, state_json
+from bot.store.schema.rows import adapter, message_from, message_text, state_from, state_json
+from bot.store.schema.tables import LONGEST_KEY, shortened_key, storable, storable_json
 
 any_text = st.text(st.characters(), max_size=40)
 """Lone surrogates and NUL are among these."""
@@ -61,8 +61,8 @@ def test_a_split_surrogate_pair_is_joined() -> None:
 def test_a_stored_state_is_loaded_clean_and_otherwise_unchanged(state: ThreadState) -> None:
     text = state_json(state)
     text.encode()
-    expected = storable_json(_STATE.dump_python(state, mode="json"))
-    assert state_from(text) == _STATE.validate_python(expected)
+    expected = storable_json(adapter(ThreadState).dump_python(state, mode="json"))
+    assert state_from(text) == adapter(ThreadState).validate_python(expected)
 
 
 @given(any_messages())

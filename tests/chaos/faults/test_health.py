@@ -17,8 +17,8 @@ from bot.app.checks.watch import WatchTimings
 from bot.app.edges import open_edges
 from bot.domain.last_times import LastTime
 from bot.runtime.health import report
-from bot.store.transaction import Store, Transaction
-from bot.store.upkeep.condition import database_condition
+from bot.store.condition import database_condition
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.chaos
 

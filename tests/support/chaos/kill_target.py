@@ -46,7 +46,7 @@ from bot.ports.slack import (
 )
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 T = TypeVar("T")
 

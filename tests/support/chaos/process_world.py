@@ -22,8 +22,7 @@ from support.servers.slack_faults import FaultyWorkspace
 
 from bot.cli.demo_services import manifest
 from bot.domain.requests.request import RequestState
-from bot.store.database.engine import engine_for
-from bot.store.database.url import sqlite_path
+from bot.store.database.engine import engine_for, sqlite_path
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, User
 from bot.workspace.model.sample_data import HOME

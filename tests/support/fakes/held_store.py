@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 T = TypeVar("T")
 

@@ -17,8 +17,7 @@ from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import Thread
 from bot.errors import AuthorUnknown, StoreUnavailable
 from bot.notices.requests import RequestRejected, RequestUncertain
-from bot.store.store import open_store
-from bot.store.transaction import Transaction
+from bot.store.store import Transaction, open_store
 
 T = TypeVar("T")
 

@@ -45,10 +45,9 @@ from bot.notices.answers import PostNotDelivered
 from bot.notices.job import RecordDamaged
 from bot.notices.notice import NewNotice, NoticeKey, Reaction
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.polls import KnownPoll, UnchangedPoll
-from bot.store.store import open_store
-from bot.store.transaction import Store, Transaction
-from bot.store.upkeep.retention import OldRows
+from bot.store.retention import OldRows
+from bot.store.store import Store, Transaction, open_store
+from bot.store.threads import KnownPoll, UnchangedPoll
 
 
 @dataclass
@@ -290,7 +289,7 @@ async def _people(store: Store, clock: FakeClock) -> None:
 
 
 async def _operator(store: Store, clock: FakeClock) -> None:
-    await store.transact(lambda tx: tx.last_times.note([LastTime.EVENT]))
+    await store.transact(lambda tx: tx.condition.note_last_times([LastTime.EVENT]))
 
 
 async def _deliver(store: Store, clock: FakeClock) -> None:
@@ -347,9 +346,9 @@ async def _stop(store: Store, clock: FakeClock) -> None:
 
 
 async def _look_after(store: Store, clock: FakeClock) -> None:
-    await store.transact(lambda tx: tx.database_check.try_write())
-    await store.transact(lambda tx: tx.database_check.long_open(before=tx.now, limit=10))
-    await store.transact(lambda tx: tx.backlogs.read(["chat.update"]))
+    await store.transact(lambda tx: tx.condition.try_write())
+    await store.transact(lambda tx: tx.condition.long_open(before=tx.now, limit=10))
+    await store.transact(lambda tx: tx.condition.backlog(["chat.update"]))
 
 
 async def _restore(store: Store, clock: FakeClock) -> None:
@@ -391,9 +390,9 @@ async def _remove(store: Store, clock: FakeClock) -> None:
         say=[NewNotice(NoticeKey("told"), PostNotDelivered("UCLEO", RecordDamaged(), may_be_posted=False))],
     )
     await deliver_all(store)
-    assert await store.transact(lambda tx: tx.quotations.forget_quoted(after="", limit=500))
-    assert await store.transact(lambda tx: tx.quotations.forget_repeated(after="n", limit=500))
-    assert await store.transact(lambda tx: tx.quotations.forget_taking_part("UANA", after="m", limit=500))
+    assert await store.transact(lambda tx: tx.retention.forget_quoted(after="", limit=500))
+    assert await store.transact(lambda tx: tx.retention.forget_repeated(after="n", limit=500))
+    assert await store.transact(lambda tx: tx.retention.forget_taking_part("UANA", after="m", limit=500))
     await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=5))
     await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=5))
 

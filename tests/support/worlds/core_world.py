@@ -27,7 +27,7 @@ from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.service import Service
-from bot.store.transaction import Store
+from bot.store.store import Store
 
 ANA = Person("UANA", "T1")
 BEN = Person("UBEN", "T1")

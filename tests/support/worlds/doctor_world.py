@@ -85,7 +85,7 @@ async def set_up(app: AppConfig, database: str) -> AsyncIterator[Setup]:
 
 async def note(database: str, *kinds: LastTime) -> None:
     store = await open_store(database)
-    await store.transact(lambda tx: tx.last_times.note(kinds))
+    await store.transact(lambda tx: tx.condition.note_last_times(kinds))
     await store.close()
 
 

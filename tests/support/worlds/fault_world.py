@@ -35,7 +35,7 @@ from bot.jobapi.models import Job, JobDetails, PromptCall, Requester, SeenJob
 from bot.notices.notice import Notice
 from bot.scheduler.worker import Worker
 from bot.slack.sending.user_directory import RIGHTS_KEPT
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
 
 T = TypeVar("T")
 

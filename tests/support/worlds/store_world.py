@@ -14,9 +14,9 @@ from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import JobStarted
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.polls import ClaimedPoll, PollResult, UnchangedPoll
 from bot.store.request_queue import ClaimedRequest
-from bot.store.transaction import Store, Transaction
+from bot.store.store import Store, Transaction
+from bot.store.threads import ClaimedPoll, PollResult, UnchangedPoll
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, without the store."""

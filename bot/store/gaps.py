@@ -1,7 +1,7 @@
 """Times in which nobody listened to Slack (ports.Gaps)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -10,6 +10,7 @@ from sqlalchemy import (
     Executable,
     FromClause,
     RowMapping,
+    Select,
     and_,
     bindparam,
     case,
@@ -21,17 +22,15 @@ from sqlalchemy import (
     not_,
     or_,
     select,
-    true,
     union,
     update,
 )
 
 from bot.domain.gaps.gap import ALL_CHANNELS, BEAT, DAY, WEEK, Gap, Listening, resumed_at
 from bot.domain.requests.request import RequestKind, WayIn
-from bot.store.claims import CLAIM, FREE, LIMIT, NOW, claim_of, due
-from bot.store.schema.gap_tables import gaps, listening, stops_seen
-from bot.store.schema.tables import polls, requests, threads
-from bot.store.session import InsertInto, Part, adding, for_each_dialect
+from bot.store.claims import FREE, LIMIT, NOW, due
+from bot.store.schema.tables import gaps, listening, polls, requests, stops_seen, threads
+from bot.store.session import InsertInto, Part, adding, for_each_dialect, upserting
 
 
 @dataclass(frozen=True)
@@ -47,22 +46,7 @@ _FRESH = 3 * BEAT
 """Seconds; a process that noted nothing for longer does not listen."""
 _LONGEST_HOLD = 30.0
 """Seconds that words wait for the history of their thread."""
-_BY_OWNER = select(listening).where(listening.c.owner.in_(bindparam("owners", expanding=True))).with_for_update()
 _SOMEBODY = listening.c.owner > _ANYBODY
-_OTHERS = select(listening.c.owner).where(
-    _SOMEBODY, listening.c.owner != bindparam("owner"), listening.c.until > bindparam("fresh", type_=Double)
-)
-_FORGET = delete(listening).where(
-    _SOMEBODY,
-    or_(listening.c.owner == bindparam("gone"), listening.c.until < bindparam("before", type_=Double)),
-)
-
-
-def _listens(into: InsertInto) -> Executable:
-    insert = into(listening)
-    until = _larger(listening.c.until, insert.excluded.until)
-    new = {"since": insert.excluded.since, "until": until}
-    return insert.on_conflict_do_update(index_elements=[listening.c.owner], set_=new)
 
 
 def _larger(one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
@@ -123,27 +107,13 @@ def _of_direct_messages(into: InsertInto) -> Executable:
     return _lengthened(into(gaps).from_select(_COLUMNS, found))
 
 
-_LISTENS = for_each_dialect(_listens)
+_LISTENS = upserting(listening, lambda new: {"since": new.since, "until": _larger(listening.c.until, new.until)})
 _ADD = for_each_dialect(lambda into: _lengthened(into(gaps)))
 _SPREAD = [for_each_dialect(_of_jobs), for_each_dialect(_of_direct_messages)]
 _COVERED = exists().where(_SOMEBODY, listening.c.since <= gaps.c.since, listening.c.until >= gaps.c.until)
 _DUE = select(gaps).where(due(gaps)).order_by(gaps.c.newest.desc()).limit(LIMIT).with_for_update(skip_locked=True)
 _DROP_COVERED = delete(gaps).where(gaps.c.channel_id == "", gaps.c.since < gaps.c.until, due(gaps), _COVERED)
-_FORGET_ALL = delete(listening).where(_SOMEBODY)
-_ASK_ABOUT_ALL = update(gaps).where(gaps.c.due_at >= literal(0.0, Double)).values(asks=true(), **FREE)
-_THIS = and_(gaps.c.channel_id == bindparam("channel"), gaps.c.thread_ts == bindparam("thread"))
-_MINE = and_(_THIS, gaps.c.claimed_by == bindparam("owner"))
-_CLAIM = update(gaps).where(_THIS).values(CLAIM | {"attempts": gaps.c.attempts + 1})
-_KEEP = update(gaps).where(_MINE).values(claimed_until=bindparam("lease_end", type_=Double))
-_CLOSE = delete(gaps).where(_MINE, gaps.c.until == bindparam("read_until", type_=Double))
-_RELEASE = update(gaps).where(_MINE).values(due_at=bindparam("next_at", type_=Double), **FREE)
 _SEEN = adding(stops_seen)
-_STOPPED_BEFORE = select(requests.c.id).where(
-    requests.c.thread_id == bindparam("thread"),
-    requests.c.kind == RequestKind.STOP,
-    requests.c.way_in == WayIn.REACTION,
-    requests.c.person_id == bindparam("person"),
-)
 
 
 def waits_for_history(request: FromClause) -> ColumnElement[bool]:
@@ -170,7 +140,7 @@ class Gaps(Part):
     async def listens(self, owner: str, now: Listening) -> bool:
         """Notes that a process listens. True if that shows a gap, which is then a row."""
         session, now = self._session, now.at(self._session.now)
-        rows = {row["owner"]: row for row in await session.rows(_BY_OWNER, owners=[_ANYBODY, owner])}
+        rows = {row["owner"]: row for row in await session.rows(_by_owner(_ANYBODY, owner))}
         before, watermark = rows.get(owner), rows.get(_ANYBODY)
         known = None if before is None else Listening(before["since"], before["until"])
         resumed = resumed_at(known, now)
@@ -183,7 +153,8 @@ class Gaps(Part):
         if resumed is None or resumed - watermark["until"] <= now.repeated_for:
             return False
         await self._forget(_ANYBODY)
-        others = await session.rows(_OTHERS, owner=owner, fresh=session.now - _FRESH)
+        fresh = (listening.c.owner != owner, listening.c.until > session.now - _FRESH)
+        others = await session.rows(select(listening.c.owner).where(_SOMEBODY, *fresh))
         gap = Gap("", "", watermark["until"], resumed)
         await self.add([gap], newest=resumed, due_in=_FRESH if others else 0.0)
         return not others
@@ -193,7 +164,8 @@ class Gaps(Part):
         await self._forget(owner)
 
     async def _forget(self, owner: str) -> None:
-        await self._session.execute(_FORGET, {"gone": owner, "before": self._session.now - DAY})
+        gone = or_(listening.c.owner == owner, listening.c.until < self._session.now - DAY)
+        await self._session.execute(delete(listening).where(_SOMEBODY, gone))
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedGap]:
         """Claims gaps to read, and drops those over which another process turned out to have listened."""
@@ -205,28 +177,23 @@ class Gaps(Part):
         if dropped.rowcount:
             found = [row for row in found if row["channel_id"]]
         for row in found:
-            await session.execute(_CLAIM, _place(_gap(row)) | claim_of(session, owner, lease))
+            claim = {"claimed_by": owner, "claimed_until": session.now + lease, "attempts": gaps.c.attempts + 1}
+            await session.execute(update(gaps).where(*_is(_gap(row))).values(claim))
         session.takeovers += sum(row["claimed_by"] is not None for row in found)
         return [ClaimedGap(_gap(row), row["attempts"] + 1) for row in found]
 
     async def keep(self, gap: Gap, owner: str, *, lease: float) -> float | None:
         """Extends a claim, and returns the time. None if it is another process's by now."""
-        kept = await self._session.execute(_KEEP, _place(gap) | claim_of(self._session, owner, lease))
+        held = update(gaps).where(*_held(gap, owner))
+        kept = await self._session.execute(held.values(claimed_until=self._session.now + lease))
         return self._session.now if kept.rowcount == 1 else None
 
-    async def add(self, gaps: Sequence[Gap], *, newest: float, due_in: float = 0.0) -> None:
+    async def add(self, found: Sequence[Gap], *, newest: float, due_in: float = 0.0) -> None:
         """Adds gaps; one of the same conversation becomes longer."""
         session = self._session
         rows = [
-            {
-                "channel_id": gap.channel_id,
-                "thread_ts": gap.thread_ts,
-                **_about(gap),
-                "newest": newest,
-                "attempts": 0,
-                "due_at": session.now + due_in,
-            }
-            for gap in sorted(gaps, key=lambda each: (each.channel_id, each.thread_ts))
+            {**asdict(gap), "newest": newest, "attempts": 0, "due_at": session.now + due_in}
+            for gap in sorted(found, key=lambda each: (each.channel_id, each.thread_ts))
         ]
         if rows:
             await session.execute(_ADD, rows)
@@ -234,29 +201,29 @@ class Gaps(Part):
     async def spread(self, gap: Gap) -> None:
         """Adds a gap for each job's thread and direct message that it concerns, and for all channels."""
         session = self._session
-        values = {**_about(gap), "now": session.now, "ended_after": gap.since - WEEK}
+        about = {"since": gap.since, "until": gap.until, "asks": gap.asks, "first": gap.first}
         for statement in _SPREAD:
-            await session.execute(statement, values)
+            await session.execute(statement, {**about, "now": session.now, "ended_after": gap.since - WEEK})
         if not gap.first:
             await self.add([Gap(ALL_CHANNELS, "", gap.since, gap.until, gap.asks)], newest=gap.until)
 
     async def close(self, gap: Gap, owner: str) -> None:
         """Ends a gap that was read, unless it became longer meanwhile."""
-        closed = await self._session.execute(_CLOSE, _place(gap) | {"owner": owner, "read_until": gap.until})
+        closed = await self._session.execute(delete(gaps).where(*_held(gap, owner), gaps.c.until == gap.until))
         if not closed.rowcount:
             await self.postpone(gap, owner, due_in=0.0)
 
     async def postpone(self, gap: Gap, owner: str, *, due_in: float) -> None:
         """Releases a gap that could not be read yet."""
-        next_at = self._session.now + due_in
-        await self._session.execute(_RELEASE, _place(gap) | {"owner": owner, "next_at": next_at})
+        held = update(gaps).where(*_held(gap, owner))
+        await self._session.execute(held.values(due_at=self._session.now + due_in, **FREE))
 
     async def restored(self) -> None:
         """Notes that nobody listened since the backup that the database was restored from."""
         session = self._session
-        rows = await session.rows(_BY_OWNER, owners=[_ANYBODY])
-        await session.execute(_FORGET_ALL)
-        await session.execute(_ASK_ABOUT_ALL)
+        rows = await session.rows(_by_owner(_ANYBODY))
+        await session.execute(delete(listening).where(_SOMEBODY))
+        await session.execute(update(gaps).where(gaps.c.due_at >= 0.0).values(asks=True, **FREE))
         for row in rows:
             await self.add([Gap("", "", row["until"], session.now, asks=True)], newest=session.now)
             now = {"owner": _ANYBODY, "since": row["since"], "until": session.now}
@@ -266,16 +233,26 @@ class Gaps(Part):
         """Notes somebody's reaction for a stop on a job's card. False if it was noted before, or arrived by itself."""
         session = self._session
         seen = await session.execute(_SEEN, {"thread_id": thread_id, "person_id": person_id})
-        return seen.rowcount == 1 and not await session.rows(_STOPPED_BEFORE, thread=thread_id, person=person_id)
+        stopped_before = select(requests.c.id).where(
+            requests.c.thread_id == thread_id,
+            requests.c.kind == RequestKind.STOP,
+            requests.c.way_in == WayIn.REACTION,
+            requests.c.person_id == person_id,
+        )
+        return seen.rowcount == 1 and not await session.rows(stopped_before)
+
+
+def _by_owner(*owners: str) -> Select[Any]:
+    return select(listening).where(listening.c.owner.in_(owners)).with_for_update()
 
 
 def _gap(row: RowMapping) -> Gap:
     return Gap(row["channel_id"], row["thread_ts"], row["since"], row["until"], row["asks"], row["first"])
 
 
-def _place(gap: Gap) -> dict[str, Any]:
-    return {"channel": gap.channel_id, "thread": gap.thread_ts}
+def _is(gap: Gap) -> tuple[ColumnElement[bool], ...]:
+    return gaps.c.channel_id == gap.channel_id, gaps.c.thread_ts == gap.thread_ts
 
 
-def _about(gap: Gap) -> dict[str, Any]:
-    return {"since": gap.since, "until": gap.until, "asks": gap.asks, "first": gap.first}
+def _held(gap: Gap, owner: str) -> tuple[ColumnElement[bool], ...]:
+    return *_is(gap), gaps.c.claimed_by == owner

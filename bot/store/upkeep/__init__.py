@@ -1,1 +1,0 @@
-"""Keeping the database in order: deleting, forgetting, marking as uncertain after a restore, and checking."""
