@@ -118,9 +118,10 @@ class HttpJobApi:
         if len(content) > MAX_UPLOAD_BYTES:
             raise JobApiRejected(f"A file of more than {MAX_UPLOAD_BYTES:,} bytes is not sent to the job API.")
         try:
-            return PromptFile(parse_upload(await of.put(content, mimetype)), name, mimetype)
+            body = await of.put(content, mimetype)
         except JobApiUncertain as error:
             raise JobApiUnreachable(str(error), words=error.words) from None
+        return PromptFile(parse_upload(body), name, mimetype)
 
     async def aclose(self) -> None:
         """Closes every connection. Later calls raise JobApiUnreachable."""
@@ -168,17 +169,15 @@ class _Project:
 
     async def post(self, operation: JobApiOperation, job_id: str, content: bytes, key: str) -> Job:
         """Makes a call; `key` is its idempotency key."""
-        url = self._url(operation.value, job_id or "-")
+        url = self._url(operation.value, "-" if operation is JobApiOperation.CREATE else job_id)
         request = self._request("POST", url, content, {"Idempotency-Key": key})
         return self.job_in(await self._exchange(operation, request), job_id)
 
     async def put(self, content: bytes, mimetype: str) -> bytes:
         """Uploads a file."""
-        url = self._url(
-            JobApiOperation.UPLOAD.value, await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
-        )
+        digest = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
         kind = mimetype if _MEDIA_TYPE.fullmatch(mimetype) else "application/octet-stream"
-        request = self._request("PUT", url, content, {"Content-Type": kind})
+        request = self._request("PUT", self._url(JobApiOperation.UPLOAD.value, digest), content, {"Content-Type": kind})
         return await self._exchange(JobApiOperation.UPLOAD, request)
 
     async def read(self, job_id: str) -> bytes:

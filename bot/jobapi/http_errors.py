@@ -93,12 +93,11 @@ def error_for_status(operation: JobApiOperation, response: httpx.Response, words
     """Returns the error for a response that is not 2xx; `words` are the API's own."""
     status, is_json = response.status_code, is_json_object(body)
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
-        what = {
-            Status.UNAUTHORIZED: "know Pagehand's key (401). Check JOB_API_KEY, or the project's own: keys can expire.",
-            Status.FORBIDDEN: "let Pagehand's key or address do this (403). Check its scopes and allowed addresses.",
-        }
-        message, is_page = f"The job API does not {what[Status(status)]}", bool(body) and not is_json
-        return JobApiNotAllowed(message, status=status, words=words, is_page=is_page)
+        what = "let Pagehand's key or address do this (403). Check its scopes and allowed addresses."
+        if status == Status.UNAUTHORIZED:
+            what = "know Pagehand's key (401). Check JOB_API_KEY, or the project's own: keys can expire."
+        is_page = bool(body) and not is_json
+        return JobApiNotAllowed(f"The job API does not {what}", status=status, words=words, is_page=is_page)
     return (
         _not_accepted_yet(response, words)
         or _not_found(operation, status, words, is_json=is_json)

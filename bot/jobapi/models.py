@@ -8,6 +8,7 @@ unusable items are left out. All texts of details come from agents or programs: 
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -111,16 +112,13 @@ def _usable(most: int) -> WrapValidator:
         try:
             return handler(items)
         except ValidationError:
-            return tuple(usable for item in items for usable in _alone(item, handler))
+            usable: list[Any] = []
+            for item in items:
+                with suppress(ValidationError):
+                    usable += handler([item])
+            return tuple(usable)
 
     return WrapValidator(validate)
-
-
-def _alone(item: Any, handler: ValidatorFunctionWrapHandler) -> Sequence[Any]:
-    try:
-        return tuple(handler([item]))
-    except ValidationError:
-        return ()
 
 
 def _whole_number(value: Any, info: ValidationInfo) -> Any:

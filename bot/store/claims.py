@@ -131,8 +131,7 @@ class Claims(Part):
         as uncertain (use `settle` and `postpone` before for those that were not begun).
         """
         session = self._session
-        await session.execute(update(polls).where(_held_by(polls, owner)).values(**FREE))
-        for table in (homes, request_files, gaps):
+        for table in (polls, homes, request_files, gaps):
             await session.execute(update(table).where(_held_by(table, owner)).values(**FREE))
         under_way = (RequestState.PREPARING, RequestState.SENDING)
         for table, states in ((notices, (NoticeState.SENDING,)), (requests, under_way)):

@@ -91,10 +91,6 @@ class LongOpenJobs:
     oldest: float
 
 
-_FILLING = "x" * 8_000
-"""Bytes, as many as a few rows of a request, so SQLite's log needs room for those."""
-
-
 _NOTE = replacing(last_times, "at")
 
 
@@ -126,7 +122,9 @@ class Condition(Part):
             await session.execute(select(func.set_config("work_mem", "64kB", literal(True))))
             await session.execute(select(func.count()).select_from(func.generate_series(1, 5_000)))
         # On SQLite, the commit writes the changed pages and waits for the disk, even though no row remains.
-        nobody = Reply(Person("", ""), "probe", "", uuid4().hex, _FILLING)  # so no two processes wait for each other
+        # As long as a few rows of a request, so SQLite's log needs room for those; an id of its own, so that no two
+        # processes wait for each other.
+        nobody = Reply(Person("", ""), "probe", "", uuid4().hex, "x" * 8_000)
         await session.execute(insert(early_replies), early_reply_values(nobody))
         this = (early_replies.c.channel_id == nobody.channel_id, early_replies.c.message_ts == nobody.message_ts)
         await session.execute(delete(early_replies).where(*this))
@@ -142,7 +140,7 @@ class Condition(Part):
             .join_from(next_ones, threads, threads.c.id == next_ones.c.thread_id)
             .where(threads.c.job_id.is_not(None), threads.c.updated_at < before)
         )
-        (found,) = await self._session.rows(long_open)
+        (found,) = (await self._session.execute(long_open)).mappings()
         return LongOpenJobs(int(found["jobs"]), self._session.now - float(found["since"]) if found["jobs"] else 0.0)
 
     async def note_last_times(self, kinds: Collection[LastTime]) -> None:

@@ -10,18 +10,15 @@ from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
 from bot.store.session import InsertInto, Part, adding, for_each_dialect
 
-_CARD_NOT_POSTED = and_(
-    notices.c.delivery == Delivery.CARD,
-    # Given as text: SQLAlchemy cannot correlate a subquery with an upsert's SET, since that is no SELECT. It would
-    # add `notices` to the FROM, and the result would be that of any notice.
-    exists().where(threads.c.id == literal_column("notices.thread_id"), threads.c.card_ts.is_(None)),
+_WITHOUT_CARD = exists().where(
+    # Given as text: SQLAlchemy cannot correlate a subquery with an upsert's SET, since that is no SELECT. It would add
+    # `notices` to the FROM, and the result would be that of any notice.
+    threads.c.id == literal_column("notices.thread_id"),
+    threads.c.card_ts.is_(None),
 )
+_IS_CARD = notices.c.delivery == Delivery.CARD
 _CALLED_OFF = and_(
-    notices.c.state == NoticeState.GIVEN_UP,
-    notices.c.delivery == Delivery.CARD,
-    exists().where(
-        threads.c.id == literal_column("notices.thread_id"), threads.c.card_ts.is_(None), threads.c.job_id.is_not(None)
-    ),
+    notices.c.state == NoticeState.GIVEN_UP, _IS_CARD, _WITHOUT_CARD.where(threads.c.job_id.is_not(None))
 )
 """The card of a job that was created before it, and is stopped because it cannot be posted."""
 SENDING = notices.c.state == NoticeState.SENDING
@@ -43,7 +40,7 @@ def _add_or_reopen(into: InsertInto) -> Executable:
             "attempts": case((SENDING, notices.c.attempts), else_=0),
             "without_blocks": False,
             # Whether a card's post arrived is uncertain until its ts is known; everything else can safely be repeated.
-            "uncertain": case((_CARD_NOT_POSTED, notices.c.uncertain), else_=False),
+            "uncertain": case((and_(_IS_CARD, _WITHOUT_CARD), notices.c.uncertain), else_=False),
             # While a reaction is being sent or uncertain, only its sender knows which ones are shown.
             "reactions_shown": case((or_(SENDING, notices.c.uncertain), null()), else_=notices.c.reactions_shown),
             "reaction_added": new.reaction_added,

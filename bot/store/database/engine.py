@@ -39,13 +39,17 @@ def sqlite_path(url: str) -> str | None:
 
 def existing_file(url: str) -> Path | None:
     """Returns the file of an existing SQLite database; None for PostgreSQL. Raises ConfigError for any other URL."""
-    try:
-        path = sqlite_path(url)
-    except ValueError as error:
-        raise ConfigError([f"DATABASE_URL {error}."]) from None
+    path = _sqlite_path(url)
     if path is not None and not Path(path).is_file():
         raise ConfigError([f"DATABASE_URL names a file that is not there: {path}."])
     return None if path is None else Path(path)
+
+
+def _sqlite_path(url: str) -> str | None:
+    try:
+        return sqlite_path(url)
+    except ValueError as error:
+        raise ConfigError([f"DATABASE_URL {error}."]) from None
 
 
 def postgres_dsn(url: str) -> str:
@@ -112,10 +116,7 @@ def engine_for(url: str, *, statement_timeout: float = STATEMENT_TIMEOUT) -> Asy
     Raises:
         ConfigError: The URL is none of these. The message does not quote it, since it can contain a password.
     """
-    try:
-        path = sqlite_path(url)
-    except ValueError as error:
-        raise ConfigError([f"DATABASE_URL {error}."]) from None
+    path = _sqlite_path(url)
     return postgres_engine(postgres_dsn(url), statement_timeout) if path is None else _sqlite(path)
 
 

@@ -32,7 +32,9 @@ def hold_file(path: str | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    descriptor = _opened(Path(f"{path}.lock"))
+    descriptor = None
+    with suppress(OSError):  # if the lock's file cannot be made, neither can the database's, whose error says more
+        descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         if descriptor is not None:
             _lock(descriptor, path)
@@ -40,13 +42,6 @@ def hold_file(path: str | None) -> Iterator[None]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _opened(lock: Path) -> int | None:
-    """Opens the lock's file. If that cannot be made, neither can the database's, whose error says more."""
-    with suppress(OSError):
-        return os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    return None
 
 
 def _lock(descriptor: int, path: str) -> None:

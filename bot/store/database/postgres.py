@@ -170,7 +170,9 @@ class PostgresPool:
             raise StoreUnavailable("The database is too busy.") from None
         try:
             if self._urgent:
-                await self._give_way()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._timings.yielding):
+                        await self._nothing_urgent.wait()
             return await self._transaction(work)
         finally:
             self._turns.release()
@@ -190,11 +192,6 @@ class PostgresPool:
             self._urgent -= 1
             if not self._urgent:
                 self._nothing_urgent.set()
-
-    async def _give_way(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._timings.yielding):
-                await self._nothing_urgent.wait()
 
     async def _transaction(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         async with self._engine.begin() as connection:

@@ -241,7 +241,12 @@ class SqliteThread:
         try:
             driver = connection.begin()
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the waiting caller
-            self._fail_alike(units, error)
+            # Whoever waits has waited for the same lock; each caller decides whether to retry.
+            with self._queue.changed:
+                while (unit := self._queue.next()) is not None:
+                    units.append(unit)
+            for unit in units:
+                unit.error = error
             return
         try:
             until = self._monotonic() + self._timings.sharing
@@ -260,14 +265,6 @@ class SqliteThread:
             return None
         with self._queue.changed:
             return self._queue.next_urgent() if last.urgent else self._queue.next()
-
-    def _fail_alike(self, units: list[UnitOfWork], error: Exception) -> None:
-        """Fails all waiting units, since they have waited for the same lock; each caller decides whether to retry."""
-        with self._queue.changed:
-            while (unit := self._queue.next()) is not None:
-                units.append(unit)
-        for unit in units:
-            unit.error = error
 
     @staticmethod
     def _one_by_one(connection: "_WriterConnection", units: Sequence[UnitOfWork], error: Exception) -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
@@ -38,10 +37,14 @@ FAMILIES = (answers, job, questions, request_notices)
 """Imported so that each of their notices is known by its kind."""
 
 
-@cache
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
+
+
 def adapter(kind: type[T]) -> TypeAdapter[T]:
     """Returns what reads and writes values of a class."""
-    return TypeAdapter(kind)
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 def json_text(value: Any) -> str:
