@@ -16,11 +16,12 @@ from bot.app.edges import Edges, open_edges
 from bot.app.settings.config import Config, load
 from bot.app.setup.manifest import ManifestChoices, manifest_for
 from bot.errors import CannotStart, PagehandError
-from bot.jobserver.agents.choice import agent_launch, installed, model_finding
+from bot.jobserver.agents.choice import installed, model_finding
+from bot.jobserver.agents.launch import agent_launch
 from bot.jobserver.agents.named import NAMED
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository
-from bot.jobserver.sandbox.own_process import close_to_others
+from bot.jobserver.sandbox.choice import close_to_others
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket

@@ -13,7 +13,7 @@ from bot.jobserver.agents.choice import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.access_check import check_github
-from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
+from bot.jobserver.sandbox.choice import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.setup_check import check_setup

@@ -15,16 +15,15 @@ from aiohttp import web
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.named import NAMED, agent_for
 from bot.jobserver.api.handlers import JobApiHandlers
-from bot.jobserver.checks.checker import CheckProgram
-from bot.jobserver.checks.documentation_checks import DocumentationChecks
-from bot.jobserver.checks.repository_checkers import RepositoryCheckers
-from bot.jobserver.editors.builtin.editor import AGENT, BuiltinEditor
+from bot.jobserver.checks.checkers import CheckProgram
+from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
+from bot.jobserver.editors.builtin import AGENT, BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
-from bot.jobserver.egress.model_door import check_budget, door_of_settings
-from bot.jobserver.egress.run_egress import Egress, ListedEgress, egress_for
+from bot.jobserver.egress.model_relay import check_budget, door_of_settings
+from bot.jobserver.egress.proxy import Egress, ListedEgress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.leaks.known_values import KnownValues
+from bot.jobserver.leaks.own_secrets import KnownValues
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.metrics import CountedEgress, RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.run_egress import Connected, Egress
+from bot.jobserver.egress.proxy import Connected, Egress, EgressRefusals
 
 
 class RunEnd(StrEnum):

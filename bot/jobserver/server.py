@@ -18,7 +18,7 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.rendering import error_page
-from bot.jobserver.sandbox.own_process import own_user, require_ordinary_user
+from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.process_signals import ending_signals

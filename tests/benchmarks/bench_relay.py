@@ -18,9 +18,8 @@ from collections.abc import AsyncIterator
 import aiohttp
 from aiohttp import web
 
-from bot.jobserver.egress.anthropic import ANTHROPIC
-from bot.jobserver.egress.model_login import ModelLogin
 from bot.jobserver.egress.model_relay import model_relay
+from bot.jobserver.egress.providers import ANTHROPIC, ModelLogin
 
 EVENT = (
     b'event: content_block_delta\ndata: {"type": "content_block_delta", "delta": {"text": "'

@@ -15,9 +15,9 @@ from bot.domain.context.message_text import unescape, with_names
 from bot.errors import JobApiUnreadable
 from bot.jobapi.models import MAX_ID, Job
 from bot.jobapi.wire import error_message_in, parse_job
-from bot.jobserver.documents.pages import decoded, title_of
-from bot.jobserver.editors.builtin.pages import replaced
-from bot.jobserver.editors.builtin.prompts import AddPage, FixTypos, Replace, Undo, parse
+from bot.jobserver.documents import decoded, title_of
+from bot.jobserver.editors.builtin import replaced
+from bot.jobserver.editors.builtin_prompts import AddPage, FixTypos, Replace, Undo, parse
 from bot.runtime.text import printable_line
 from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.text import escape, safe_url

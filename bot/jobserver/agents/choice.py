@@ -4,26 +4,16 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
-from bot.errors import ConfigError
 from bot.jobapi.models import PlanStep
 from bot.jobserver.agents.editor import AgentEditor
-from bot.jobserver.agents.launch import MODEL, AgentLaunch, passed_variables
-from bot.jobserver.agents.named import NAMED, Agent, agent_for
-from bot.jobserver.agents.options import Wanted
+from bot.jobserver.agents.launch import AgentLaunch, agent_launch
+from bot.jobserver.agents.named import NAMED
 from bot.jobserver.editors.interface import EditTask
-from bot.jobserver.egress.model_door import (
-    MODEL_KEY,
-    MODEL_URL,
-    ModelDoor,
-    check_budget,
-    relays_models,
-)
-from bot.jobserver.egress.model_login import ModelLogin, login_of, login_with
-from bot.jobserver.egress.run_egress import Egress, egress_for
+from bot.jobserver.egress.model_relay import check_budget, relays_models
+from bot.jobserver.egress.proxy import Egress, egress_for
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.sandbox.choice import open_sandbox
@@ -33,10 +23,7 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 from bot.jobserver.usage import Spent
-from bot.runtime.settings import read_variable
 
-_ITS_OWN = "default"
-"""What agents call their default model in their lists; not the name of a model."""
 CHECK_S = 30.0
 """Time limit of the trial turn: agents retry for minutes, and a model that hangs says nothing."""
 _HUNG = "check its address, and that it can be reached from here; if it was only slow, try again"
@@ -73,61 +60,6 @@ def agent_editor(
         may_ask=settings.permissions == "ask",
         mask=mask,
     )
-
-
-def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) -> AgentLaunch:
-    """Returns how the agent is started. Raises JobServerError as `agent_editor` does."""
-    agent = agent_for(settings.agent)
-    if settings.sandbox != "none":
-        agent = replace(agent, mode=agent.mode_in_sandbox or agent.mode)
-    try:
-        never = settings.api_key.values
-        passed = passed_variables(agent, settings.pass_environment, environment, never=never)
-        own, placeholders = _without_relay(settings)
-    except ConfigError as error:
-        raise JobServerError(str(error)) from None
-
-    def read(name: str) -> str:
-        return read_variable(name, environment)
-
-    model = None if settings.model == _ITS_OWN else settings.model
-    own_login = login_with(agent.api, agent.keys, read, model) if agent.api else None
-    login = login_of(settings, model) or own_login
-    named = {MODEL: settings.model} if settings.model else {}
-    launch = AgentLaunch(
-        agent,
-        {**passed, **own},
-        settings.agent_environment,
-        {**named, **placeholders},
-        None if _is_listed(agent, settings.model, own_login) else settings.model,
-        settings.agent_home,
-        _door(agent, settings, login),
-        wanted=Wanted(settings.model, settings.effort, agent.mode),
-    )
-    launch.check_placeholders()
-    return launch
-
-
-def _is_listed(agent: Agent, model: str | None, login: ModelLogin | None) -> bool:
-    """Whether the agent's own list must contain the model; agents do not know the models of a custom address."""
-    is_at_its_makers = login is not None and not login.address
-    return bool(model and agent.listed_models and is_at_its_makers and agent.listed_models.fullmatch(model))
-
-
-def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None) -> ModelDoor | None:
-    """Returns the agent's door to its model; None if it has network access, or its login is not for the relay."""
-    if login is None or not relays_models(settings):
-        return None
-    login.check_address()
-    return ModelDoor(login, frozenset((*agent.keys, *agent.address_variables)))
-
-
-def _without_relay(settings: JobServerSettings) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Returns the variables and placeholders of the MODEL_ settings for an agent that has network access."""
-    if (login := login_of(settings)) is None or relays_models(settings):
-        return {}, {}
-    address, key = login.plain_address, login.key()
-    return login.variables(address, key), {MODEL_URL: address, MODEL_KEY: key}
 
 
 async def check_editor(

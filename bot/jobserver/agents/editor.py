@@ -1,37 +1,151 @@
-"""The editor that drives a coding agent over the Agent Client Protocol."""
+"""The editor that drives a coding agent over the Agent Client Protocol: one turn for each instruction."""
 
 import asyncio
+import base64
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from acp.schema import PromptResponse
+from acp.schema import ImageContentBlock, InitializeResponse, PromptResponse, ResourceContentBlock, TextContentBlock
 
-from bot.jobserver.agents.connection import AgentConnection, Started, started, with_options
-from bot.jobserver.agents.content import AttachedFiles, Content, first_prompt, next_prompt
-from bot.jobserver.agents.failures import TurnEnd
+from bot.jobserver.agents.connection import (
+    AgentConnection,
+    AgentSession,
+    Started,
+    current_in_words,
+    started,
+    with_options,
+)
 from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.agents.options import AgentSession, current_in_words
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
-from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.questions import Questions, TimeLimit
-from bot.jobserver.agents.turn import Turn, askable, check, result
-from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
+from bot.jobserver.agents.turn import Turn, TurnEnd, TurnProgress, askable, check, result
+from bot.jobserver.documents import picture_type
+from bot.jobserver.editors.interface import (
+    EditProgress,
+    EditResult,
+    EditTask,
+    Exchange,
+    TaskFile,
+    attachments_in_words,
+    with_conversation,
+)
 from bot.jobserver.editors.job_log import JobLog, Redactor, open_log, told_refusals
-from bot.jobserver.egress.model_door import OpenedModel
-from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.run_egress import Egress
+from bot.jobserver.egress.model_relay import OpenedModel
+from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.usage import Spent
 from bot.runtime.tasks import both_running
 
+_PICTURE_BYTES = 3_500_000
+"""Models accept pictures of up to 5 MB in base64, which is a third longer."""
+_ALL_PICTURES_BYTES = 8_000_000
+_MOST_PICTURES = 5
+Content = TextContentBlock | ImageContentBlock | ResourceContentBlock
+_RULES = """\
+You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
+your screen. Change files in this directory only, and leave version control alone: what you leave is committed for \
+you. End with a short answer in Markdown that says what you changed. Where you cannot go on without an answer, change \
+nothing and ask: with your tool for questions, if you have one, else at the end of your answer."""
+_CHANGED_MEANWHILE = """\
+This continues your earlier work. The files may have changed since: what is on the disk counts."""
+_REQUEST = "This is the instruction now:"
 _CANCEL_S = 1.5
 """Time for an agent to stop on request; agents that do take up to 75 ms."""
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AttachedFiles:
+    """The files attached to an instruction. `seen` is their folder as the agent sees it, `real` the same folder here;
+    it also contains the files of the job's earlier instructions.
+    """
+
+    files: Sequence[TaskFile]
+    seen: Path
+    real: Path | None
+
+    def in_words(self) -> str:
+        return attachments_in_words(self.files, self.seen) if self.files else ""
+
+    def directories(self, capabilities: InitializeResponse) -> list[str]:
+        """Returns the folder, if it exists, for an agent that accepts additional directories. Blocking."""
+        agent = capabilities.agent_capabilities
+        sessions = agent.session_capabilities if agent else None
+        takes_more = sessions is not None and sessions.additional_directories is not None
+        return [str(self.seen)] if takes_more and self.real is not None and self.real.is_dir() else []
+
+    def content(self, text: str, capabilities: InitializeResponse) -> list[Content]:
+        """Returns the whole prompt, with pictures if the agent accepts them. Blocking.
+
+        Raises:
+            EditError: a file cannot be read.
+        """
+        agent = capabilities.agent_capabilities
+        takes_pictures = bool(agent and agent.prompt_capabilities and agent.prompt_capabilities.image)
+        pictures = self._pictures() if takes_pictures else ()
+        return [TextContentBlock(type="text", text=text), *map(self._link, self.files), *pictures]
+
+    def _link(self, file: TaskFile) -> ResourceContentBlock:
+        uri = (self.seen / file.name).as_uri()
+        return ResourceContentBlock(
+            type="resource_link", name=file.name, uri=uri, mime_type=file.mimetype, size=file.size
+        )
+
+    def _pictures(self) -> Iterator[ImageContentBlock]:
+        """Yields the first few pictures of moderate size; the agent can still open the others."""
+        found = total = 0
+        for file in self.files:
+            if file.size > _PICTURE_BYTES or total + file.size > _ALL_PICTURES_BYTES or found == _MOST_PICTURES:
+                continue
+            contents = self._read(file)
+            if (kind := picture_type(contents)) is not None:
+                found, total = found + 1, total + file.size
+                uri = (self.seen / file.name).as_uri()
+                data = base64.b64encode(contents).decode("ascii")
+                yield ImageContentBlock(type="image", data=data, mime_type=kind, uri=uri)
+
+    def _read(self, file: TaskFile) -> bytes:
+        try:
+            return ((self.real or self.seen) / file.name).read_bytes()
+        except OSError as error:
+            raise EditError(f"the file {file.name} cannot be read: {error.strerror}") from error
+
+
+def first_prompt(
+    prompt: str, conversation: Sequence[Exchange] = (), granted: Sequence[str] = (), files: str = ""
+) -> str:
+    """Returns the prompt of a new session. `conversation`: the job's earlier exchanges, oldest first.
+
+    Like `next_prompt`, it begins with our own words, since agents take a prompt that begins with a slash or certain
+    other characters for a command. `granted`: the calls that a person has allowed; `files` describes the attachments.
+    """
+    asked = with_conversation(prompt, conversation) if conversation else f"{_REQUEST}\n\n{prompt}"
+    return "\n\n".join([_RULES, *_grants(granted), *([files] if files else []), asked])
+
+
+def next_prompt(prompt: str, granted: Sequence[str] = (), files: str = "") -> str:
+    """Returns the prompt of a session that remembers the earlier conversation."""
+    return "\n\n".join([_CHANGED_MEANWHILE, *_grants(granted), *([files] if files else []), _REQUEST, prompt])
+
+
+def _grants(granted: Sequence[str]) -> list[str]:
+    return [f"Allowed now, though it was refused before; try it again unchanged:\n{what}" for what in granted]
+
+
+def ends_with_question(answer: str) -> bool:
+    """Whether an answer's last paragraph ends with a question mark."""
+    paragraphs = answer.strip().rstrip("*_`\"')» ")
+    return paragraphs.endswith(("?", "？", "؟"))  # noqa: RUF001 - Chinese and Arabic ask with these
+
+
+def last_paragraph(text: str) -> str:
+    return text.strip().rpartition("\n\n")[2].strip()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Prepares an agent's start: its program, its variables, and the initial files of its HOME."""
+"""Prepares an agent's start: its program, its variables, its way to its model, and the initial files of its HOME."""
 
 import contextlib
 import os
@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.options import Wanted
-from bot.jobserver.egress.model_door import MODEL_KEY, MODEL_URL, ModelDoor, OpenedModel, opened_model
+from bot.errors import ConfigError
+from bot.jobserver.agents.connection import Wanted
+from bot.jobserver.agents.named import Agent, agent_for
+from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, ModelDoor, OpenedModel, opened_model, relays_models
+from bot.jobserver.egress.providers import ModelLogin, login_of, login_with
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program
-from bot.jobserver.settings import PREFIX
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable
 
@@ -26,6 +28,8 @@ MODEL, RANDOM = "{model}", "{random}"
 _NEEDED = {MODEL: "MODEL", MODEL_URL: "MODEL_API", MODEL_KEY: "MODEL_API"}
 _NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RETRIES")
 """Suffixes of variables whose values may be shown: an address helps to understand an error."""
+_ITS_OWN = "default"
+"""What agents call their default model in their lists; not the name of a model."""
 
 
 def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = True) -> None:
@@ -182,3 +186,58 @@ def passed_variables(
         for name in (*agent.keys, *agent.address_variables, *agent.passed, *names)
     }
     return {name: value for name, value in found.items() if value and not any(key in value for key in never)}
+
+
+def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) -> AgentLaunch:
+    """Returns how the agent is started. Raises JobServerError as `agent_editor` does."""
+    agent = agent_for(settings.agent)
+    if settings.sandbox != "none":
+        agent = replace(agent, mode=agent.mode_in_sandbox or agent.mode)
+    try:
+        never = settings.api_key.values
+        passed = passed_variables(agent, settings.pass_environment, environment, never=never)
+        own, placeholders = _without_relay(settings)
+    except ConfigError as error:
+        raise JobServerError(str(error)) from None
+
+    def read(name: str) -> str:
+        return read_variable(name, environment)
+
+    model = None if settings.model == _ITS_OWN else settings.model
+    own_login = login_with(agent.api, agent.keys, read, model) if agent.api else None
+    login = login_of(settings, model) or own_login
+    named = {MODEL: settings.model} if settings.model else {}
+    launch = AgentLaunch(
+        agent,
+        {**passed, **own},
+        settings.agent_environment,
+        {**named, **placeholders},
+        None if _is_listed(agent, settings.model, own_login) else settings.model,
+        settings.agent_home,
+        _door(agent, settings, login),
+        wanted=Wanted(settings.model, settings.effort, agent.mode),
+    )
+    launch.check_placeholders()
+    return launch
+
+
+def _is_listed(agent: Agent, model: str | None, login: ModelLogin | None) -> bool:
+    """Whether the agent's own list must contain the model; agents do not know the models of a custom address."""
+    is_at_its_makers = login is not None and not login.address
+    return bool(model and agent.listed_models and is_at_its_makers and agent.listed_models.fullmatch(model))
+
+
+def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None) -> ModelDoor | None:
+    """Returns the agent's door to its model; None if it has network access, or its login is not for the relay."""
+    if login is None or not relays_models(settings):
+        return None
+    login.check_address()
+    return ModelDoor(login, frozenset((*agent.keys, *agent.address_variables)))
+
+
+def _without_relay(settings: JobServerSettings) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Returns the variables and placeholders of the MODEL_ settings for an agent that has network access."""
+    if (login := login_of(settings)) is None or relays_models(settings):
+        return {}, {}
+    address, key = login.plain_address, login.key()
+    return login.variables(address, key), {MODEL_URL: address, MODEL_KEY: key}

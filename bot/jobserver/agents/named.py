@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.model_api import ModelApi
-from bot.jobserver.egress.model_door import RELAY_ADDRESS
-from bot.jobserver.egress.openai import OPENAI
+from bot.jobserver.egress.model_relay import RELAY_ADDRESS
+from bot.jobserver.egress.providers import ANTHROPIC, OPENAI
 
 Files = Mapping[str, str]
 """File contents by path in HOME."""

@@ -1,19 +1,45 @@
-"""Decides on an agent's requests for permission.
+"""An agent's tool calls, and the decisions on its requests for permission.
 
 An agent may work on files in the copy, read attachments and copy them there, and do what a person has allowed.
 """
 
+import json
 import re
 import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from acp.schema import AllowedOutcome, DeniedOutcome, PermissionOption, RequestPermissionResponse
+from acp.schema import (
+    AllowedOutcome,
+    DeniedOutcome,
+    FileEditToolCallContent,
+    PermissionOption,
+    RequestPermissionResponse,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallUpdate,
+)
 
-from bot.jobserver.agents.progress import ToolCall
+from bot.jobserver.text import one_line
+from bot.runtime.text import without_misleading
 
+_MOST_CALLS = 500
+"""Tool calls of a turn; the oldest are forgotten."""
+_MOST_PATHS = 100
+_MOST_PATH_CHARACTERS = 20_000
+_LONGEST_INPUT = 1000
+_LONGEST_COMMAND = 2000
+_UNKNOWN = "other"
+_FORBIDDEN_PATH = "/…"
+_IGNORED_INPUT = frozenset({"description", "timeout"})
+_PATH_KEYS = frozenset({
+    "file_path", "filePath", "filepath", "path", "paths", "abs_path", "absolute_path", "notebook_path", "dir_path",
+    "directory", "new_path", "old_path", "source", "destination", "target_file", "files", "parentDir", "parent_dir",
+})  # fmt: skip
+"""Input names by which agents pass a tool's files when the protocol's own field is empty."""
 _FILE_KINDS = frozenset({"read", "search", "edit", "delete", "move"})
 _READING_KINDS = frozenset({"read", "search"})
 _MOST_REFUSED = 20
@@ -30,6 +56,105 @@ _MOST_COMMANDS = 5
 
 Relative = Callable[[str], PurePosixPath | None]
 """Returns a path relative to the copy, or None: `CopyPaths.relative`."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool call, merged from all updates about it.
+
+    `kind` is one of the protocol's; `paths` are the files it touches, according to the agent. `input` is the tool's
+    input as text, or None if it is too long to show; `command` is the shell command in it. `title` is one line;
+    `has_whole_title`: it has not been shortened.
+    """
+
+    title: str = ""
+    kind: str = _UNKNOWN
+    paths: tuple[str, ...] = ()
+    input: str | None = ""
+    has_whole_title: bool = True
+    command: str = ""
+
+    def described(self) -> str | None:
+        """Describes exactly what the call does; None if that cannot be shown in a way that a person could judge."""
+        details = ", ".join(self.paths) if self.input == "" else self.input
+        if details is None or len(details) > _LONGEST_INPUT or not (details or self.has_whole_title):
+            return None
+        text = f"{self.title}: {details}" if details and details not in self.title else self.title
+        return text if _is_visible(text) else None
+
+
+class ToolCalls:
+    """The tool calls of a turn, by id; an update may come without its call."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._calls
+
+    def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+        """Merges an update into its call, and returns the call."""
+        call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
+        self._calls[update.tool_call_id] = call
+        if len(self._calls) > _MOST_CALLS:
+            self._calls.popitem(last=False)
+        return call
+
+
+def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+    """Returns the call with the update merged into it."""
+    paths = tuple(_bounded({*call.paths, *_paths(update)}))
+    title = one_line(update.title) if update.title else call.title
+    return replace(
+        call,
+        title=title,
+        has_whole_title=title == update.title if update.title else call.has_whole_title,
+        kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
+        paths=paths,
+        input=_as_text(update.raw_input) if update.raw_input else call.input,
+        command=_command(update.raw_input) if update.raw_input else call.command,
+    )
+
+
+def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:
+    yield from (location.path for location in update.locations or ())
+    yield from (part.path for part in update.content or () if isinstance(part, FileEditToolCallContent))
+    if isinstance(update.raw_input, Mapping):
+        for key in _PATH_KEYS & update.raw_input.keys():
+            yield from _texts(update.raw_input[key])
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (item for item in value if isinstance(item, str))
+
+
+def _bounded(paths: Iterable[str]) -> list[str]:
+    """Returns the paths; if they are too many or too long, one that no policy allows."""
+    found = sorted(paths)
+    is_bounded = len(found) <= _MOST_PATHS and sum(map(len, found)) <= _MOST_PATH_CHARACTERS
+    return found if is_bounded else [_FORBIDDEN_PATH]
+
+
+def _is_visible(text: str) -> bool:
+    """Whether every character of a text is visible; line breaks and tabs are, too."""
+    return without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
+
+
+def _command(raw: Any) -> str:
+    """Returns the command in an input; empty if there is none, or if it is too long."""
+    command = raw.get("command") if isinstance(raw, Mapping) else None
+    return command if isinstance(command, str) and len(command) <= _LONGEST_COMMAND else ""
+
+
+def _as_text(raw: Any) -> str | None:
+    if isinstance(raw, Mapping):
+        raw = {key: value for key, value in raw.items() if key not in _IGNORED_INPUT}
+        raw = raw["command"] if raw.keys() == {"command"} else raw
+    text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_INPUT else None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from bot.jobserver.documents.pages import decoded, is_page
+from bot.jobserver.documents import decoded, is_page
 from bot.jobserver.repository.snapshot import Snapshot
 
 

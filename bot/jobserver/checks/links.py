@@ -13,7 +13,7 @@ from posixpath import normpath
 from urllib.parse import unquote
 
 from bot.jobserver.checks.change import CheckedChange
-from bot.jobserver.documents.pages import UNREAD, is_markdown
+from bot.jobserver.documents import UNREAD, is_markdown
 from bot.jobserver.repository.snapshot import Snapshot
 
 NAME = "links"

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bot.jobserver import subprocesses
-from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
-from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask, attachments_in_words, with_conversation
 from bot.jobserver.editors.job_log import Redactor, open_log, told_refusals
-from bot.jobserver.egress.model_door import ModelDoor, OpenedModel, opened_model
-from bot.jobserver.egress.run_egress import Connected, Egress
+from bot.jobserver.egress.model_relay import ModelDoor, OpenedModel, opened_model
+from bot.jobserver.egress.proxy import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox
 from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.proxy import EgressRefusals
 from bot.jobserver.errors import EditError
 from bot.jobserver.subprocesses import BoundedWriter
 from bot.jobserver.text import one_line

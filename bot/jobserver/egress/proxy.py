@@ -1,22 +1,35 @@
-"""The proxy from a sandbox to listed hosts, on a Unix socket; it checks their addresses itself."""
+"""Opens network access for one run: a proxy on a Unix socket, which checks hosts' addresses and counts refusals."""
 
 import asyncio
 import contextlib
 import functools
 import socket
+import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import h11
 
+from bot.errors import ConfigError
 from bot.jobserver.egress.addresses import Resolve, is_public, is_this_machines, may_be_internal
-from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxy, UpstreamProxyError, upstream_of
-from bot.jobserver.settings.sandbox import AllowedHost, find_allowed, host_and_port
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.sandbox.interface import Door, Program
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.sandbox import OPEN, AllowedHost, find_allowed, host_and_port, host_name
 
+MOST_NAMES = 20
+"""Distinct names kept per run: a program could try any number."""
+_SHOWN_NAMES = 5
+_SHOWN_CHARACTERS = 80
+UNREADABLE = "an address that is not a host name"
+_HTTPS = 443
 MOST_CONNECTIONS = 64
 """Simultaneous connections of one run; more are closed."""
 MOST_ADDRESSES = 8
@@ -37,6 +50,68 @@ _NOT_PUBLIC = "This host's name resolves to an address that is not public."
 _OURSELVES = "This is Pagehand's own server."
 _NO_ANSWER = "This host cannot be reached."
 _NOT_THERE = "This host cannot be reached. This server's own proxy does not connect to it ({})."
+PROXY_PORT = 8702
+"""Inside the sandbox, whose own loopback interface has nothing else."""
+_PROXY = f"http://127.0.0.1:{PROXY_PORT}"
+_LOOPBACK = "127.0.0.1,localhost"
+PROXY_VARIABLES = {
+    **dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), _PROXY),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), _LOOPBACK),
+}
+"""Tell programs about the proxy; a program that ignores them has no network."""
+Connected = Callable[[Program], Program]
+"""Adds this run's network access to a program."""
+
+
+class EgressRefusals:
+    """Counts what one run of a program was refused."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._others = 0
+
+    def refused(self, host: str, port: int = 0) -> None:
+        """Counts a host and port as the program named them."""
+        self.note(_shown(host, port))
+
+    def note(self, name: str) -> None:
+        """Counts a refusal under a trusted name."""
+        if name in self._counts or len(self._counts) < MOST_NAMES:
+            self._counts[name] += 1
+        else:
+            self._others += 1
+
+    @property
+    def total(self) -> int:
+        """How many refusals there were."""
+        return self._counts.total() + self._others
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """One sentence for people; empty if nothing was refused."""
+        names = list(self._counts)
+        shown, left = names[:_SHOWN_NAMES], len(names[_SHOWN_NAMES:]) + self._others
+        more = f" and {left} more" if left else ""
+        return (f"It tried to reach {', '.join(shown)}{more}: not allowed here.",) if names else ()
+
+    def after(self, words: str) -> str:
+        """Appends the refusals to the reason for a failure, since they may have caused it."""
+        return " ".join((f"{words.rstrip('.')}.", *self.in_words)) if self._counts else words
+
+    @property
+    def in_log(self) -> Sequence[str]:
+        """A line per name, with the number of refusals."""
+        lines = [f"refused: {name} ({times})" for name, times in self._counts.items()]
+        return [*lines, *([f"refused: others ({self._others})"] if self._others else [])]
+
+
+def _shown(host: str, port: int) -> str:
+    try:
+        name = host_name(host)
+    except ValueError:
+        return UNREADABLE
+    cut = name if len(name) <= _SHOWN_CHARACTERS else f"…{name[-_SHOWN_CHARACTERS:]}"
+    return cut if port in {0, _HTTPS} else f"{cut}:{port}"
 
 
 class _Refusal(Exception):
@@ -241,3 +316,65 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, touc
             writer.write_eof()
         return
     writer.close()
+
+
+class Egress(Protocol):
+    """How programs reach other hosts."""
+
+    def opened(self, refusals: EgressRefusals) -> AbstractAsyncContextManager[Connected]:
+        """Opens access for one run, and counts refusals.
+
+        Raises:
+            EditError: it cannot be opened.
+        """
+        ...
+
+
+class OpenEgress:
+    """Programs reach whatever this machine can reach."""
+
+    @contextlib.asynccontextmanager
+    async def opened(self, _: EgressRefusals) -> AsyncIterator[Connected]:
+        yield lambda program: program
+
+
+@dataclass(frozen=True)
+class ListedEgress:
+    """Programs reach the allowed hosts through a proxy, and nothing else; never the job server at `own_port`."""
+
+    allowed: Sequence[AllowedHost] = ()
+    own_port: int = 0
+    resolve: Resolve = resolve
+
+    @contextlib.asynccontextmanager
+    async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:
+        proxy = ConnectProxy(self.allowed, refusals, self.resolve, self.own_port)
+        with tempfile.TemporaryDirectory(prefix="pagehand-") as directory:
+            door = Door(PROXY_PORT, Path(directory, "proxy"))
+            async with contextlib.AsyncExitStack() as stack:
+                try:
+                    await stack.enter_async_context(proxy.listening(door.socket))
+                except OSError as error:
+                    raise EditError(f"its way to other hosts cannot be opened: {error.strerror or error}") from error
+                yield lambda program: _with_proxy(program, door)
+
+
+def egress_for(settings: JobServerSettings) -> Egress:
+    """Returns the access that the settings allow; the job server itself is never reachable.
+
+    Raises:
+        JobServerError: the proxy of the server's network cannot be used.
+    """
+    if settings.egress == OPEN:
+        return OpenEgress()
+    try:
+        for host in settings.egress:
+            upstream_of(host)
+    except ConfigError as error:
+        raise JobServerError(str(error)) from None
+    return ListedEgress(settings.egress, settings.port)
+
+
+def _with_proxy(program: Program, door: Door) -> Program:
+    environment = {**program.environment, **PROXY_VARIABLES}
+    return replace(program, environment=environment, doors=(*program.doors, door))

@@ -5,10 +5,10 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from bot.jobserver.errors import LeakScanError
-from bot.jobserver.leaks.forms import OwnSecrets, layers, text_in
-from bot.jobserver.leaks.interface import Leak, Trees
+from bot.jobserver.leaks.own_secrets import OwnSecrets, layers, text_in
 from bot.jobserver.repository.allowed_paths import matches
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.git_reader import GitReader
@@ -23,6 +23,54 @@ _MOST_LINES = 16
 """How many lines of a secret are searched for in earlier versions; a private key has more, but all are random."""
 _MOST = 20
 _LINK, _FILE = "120000", "100"
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A file whose contents or name contain a secret; the secret itself is not included. `what` is its kind in words.
+
+    `rule` is empty for a secret of this server's own, which cannot be allowed.
+    """
+
+    path: str
+    what: str
+    rule: str = ""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A change to scan: the tree that the editor started from, the base branch, and the commit of the change."""
+
+    start: str
+    base: str
+    commit: str
+
+
+class LeakScan(Protocol):
+    """Scans changes for secrets."""
+
+    async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
+        """Returns secrets in a commit that were not in the repository before; the first of them if there are many.
+
+        Raises:
+            LeakScanError: the scan failed, so the commit may contain secrets.
+        """
+        ...
+
+
+class Masking(Protocol):
+    """Removes secrets from texts that leave the server, or withholds a text in which one is disguised.
+
+    Blocks; meant for prompts and answers, not for whole files.
+    """
+
+    def known(self, text: str) -> str:
+        """Returns the text without this server's own secrets."""
+        ...
+
+    def all(self, text: str) -> str:
+        """Returns the text without these and without anything that looks like a secret."""
+        ...
 
 
 @dataclass(frozen=True)

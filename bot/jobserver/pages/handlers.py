@@ -11,7 +11,7 @@ from aiohttp import web
 from markupsafe import Markup
 
 from bot.jobapi.models import PullRequestState
-from bot.jobserver.documents.pictures import PICTURE_FORMATS, picture_type
+from bot.jobserver.documents import PICTURE_FORMATS, picture_type
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.diff import visible

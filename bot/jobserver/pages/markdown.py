@@ -23,7 +23,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from bot.jobserver.documents.pictures import PICTURE_FORMATS
+from bot.jobserver.documents import PICTURE_FORMATS
 
 _TAG = re.compile(r"</?(?:[A-Za-z][\w.-]*)?(?=[\s/>]|$)|<!--")
 _STATEMENT = re.compile(r"(?:import|export)\s")

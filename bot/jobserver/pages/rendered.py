@@ -5,8 +5,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from bot.jobserver.documents.pages import MARKDOWN_SUFFIXES
-from bot.jobserver.documents.pictures import PICTURE_FORMATS
+from bot.jobserver.documents import MARKDOWN_SUFFIXES, PICTURE_FORMATS
 from bot.jobserver.pages.changes import PageOfFiles
 from bot.jobserver.pages.diff import visible
 from bot.jobserver.pages.markdown import PageSource

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from bot.jobapi.models import ChangeKind, Changes, CheckResult, CheckStatus, Requester
-from bot.jobserver.documents.pages import decoded, is_page, title_of
+from bot.jobserver.documents import decoded, is_page, title_of
 from bot.jobserver.repository.references import without_references
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.records import Instruction

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.jobapi.models import CheckResult, PlanStep
 from bot.jobserver.editors.interface import EditResult
-from bot.jobserver.leaks.interface import Masking
+from bot.jobserver.leaks.scan import Masking
 from bot.jobserver.store.records import Instruction, ProgressUpdate, Question
 from bot.jobserver.text import one_line, shortened
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.jobserver.errors import HeldBackError, LeakScanError
-from bot.jobserver.leaks.interface import Leak, Trees
+from bot.jobserver.leaks.scan import Leak, Trees
 from bot.jobserver.pipeline.partial_work import keep_commit
 from bot.jobserver.pipeline.prepare import Prepared
 from bot.jobserver.pipeline.tools import Tools

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bot.jobapi.models import CheckResult
 from bot.jobserver.editors.interface import Editor
-from bot.jobserver.leaks.interface import LeakScan, Masking
+from bot.jobserver.leaks.scan import LeakScan, Masking
 from bot.jobserver.pipeline.asking import Asking
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.job_folders import JobFolders

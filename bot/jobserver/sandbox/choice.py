@@ -1,23 +1,31 @@
-"""Opens the sandbox that the settings name, and tries it before any job needs it."""
+"""Opens the sandbox that the settings name, tries it before any job needs it, and keeps the server from programs."""
 
+import ctypes
+import os
 import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, assert_never
 
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.sandbox.bubblewrap import Bubblewrap, supervised
+from bot.jobserver.sandbox.bubblewrap import Bubblewrap, locate, supervised
 from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace, environment_for
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.own_process import own_user, require_ordinary_user
-from bot.jobserver.sandbox.program_files import locate
 from bot.jobserver.sandbox.seccomp import MACHINES
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 
+_SECRET_TYPES = ("SecretStr", "Rotating")
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
+_NOT_AS_ROOT = (
+    "programs and agents would run as root, the user of this job server: run it as a user of its own, to whom its data "
+    f"directory belongs. Or set {PREFIX}ALLOW_ROOT=true: then whatever leaves its sandbox is root on this machine"
+)
 _TRIAL_S = 20.0
 _WORDS_LIMIT = 4000
 _OTHERWISE = (
@@ -28,6 +36,33 @@ _NO_ISOLATION = (
     "without a sandbox nothing keeps programs and agents from the network: set PAGEHAND_JOBSERVER_EGRESS=open if they "
     "may reach everything that this machine can reach, or use bubblewrap"
 )
+
+
+def own_user() -> int:
+    return 1 if sys.platform == "win32" else os.geteuid()
+
+
+def require_ordinary_user(settings: SandboxSettings, user: int) -> None:
+    """Raises JobServerError: programs would run as root, and the settings do not allow it."""
+    if user == 0 and not settings.allow_root:
+        raise JobServerError(_NOT_AS_ROOT)
+
+
+def forget_secrets(environ: MutableMapping[str, str]) -> None:
+    """Removes the variables of secret settings, and those naming their files, from an environment."""
+    for name, field in JobServerSettings.model_fields.items():
+        if any(kind in repr(field.annotation) for kind in _SECRET_TYPES):
+            environ.pop(f"{PREFIX}{name.upper()}", None)
+            environ.pop(f"{PREFIX}{name.upper()}_FILE", None)
+
+
+def close_to_others() -> None:
+    """Hides this process's memory and initial environment from other processes of its user, and disables core dumps.
+
+    Otherwise, removed variables would stay readable in /proc. Linux only.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)

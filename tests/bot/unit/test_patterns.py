@@ -17,7 +17,7 @@ import pytest
 from support.hypothesis_settings import examples
 
 import bot
-from bot.jobserver.egress.model_login import APIS
+from bot.jobserver.egress.providers import APIS
 from bot.jobserver.egress.request_rules import Kinds
 from bot.runtime.secrets.assignments import SHAPES
 from bot.runtime.secrets.patterns import PATTERNS, compiled

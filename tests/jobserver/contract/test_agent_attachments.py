@@ -9,8 +9,7 @@ import pytest
 from acp.schema import ToolCallUpdate
 from support.worlds.agent_world import AgentWorld, agent_world
 
-from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, only_takes_attachments
-from bot.jobserver.agents.progress import ToolCall, merged
+from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, ToolCall, merged, only_takes_attachments
 from bot.jobserver.editors.interface import TaskFile
 from bot.jobserver.errors import EditError
 

@@ -9,7 +9,7 @@ import pytest
 from support.worlds.agent_world import agent_world, scripted
 
 from bot.jobserver.agents.choice import check_editor
-from bot.jobserver.agents.options import Wanted
+from bot.jobserver.agents.connection import Wanted
 from bot.jobserver.errors import EditError
 from bot.jobserver.settings import JobServerSettings
 

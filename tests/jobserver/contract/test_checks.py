@@ -14,11 +14,9 @@ import pytest
 from support.fakes.fake_snapshot import FakeSnapshot
 
 from bot.jobapi.models import CheckResult, CheckStatus
-from bot.jobserver.checks.checker import CheckProgram
-from bot.jobserver.checks.documentation_checks import DocumentationChecks
-from bot.jobserver.checks.known_checkers import parse_report
-from bot.jobserver.checks.repository_checkers import RepositoryCheckers
-from bot.jobserver.egress.run_egress import OpenEgress
+from bot.jobserver.checks.checkers import CheckProgram, parse_report
+from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
+from bot.jobserver.egress.proxy import OpenEgress
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.limits import RunLimits
 

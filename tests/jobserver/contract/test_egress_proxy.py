@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.jobserver.egress.addresses import served_here
-from bot.jobserver.egress.proxy import MOST_CONNECTIONS, ConnectProxy
-from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.proxy import MOST_CONNECTIONS, ConnectProxy, EgressRefusals
 from bot.jobserver.settings.sandbox import allowed_host
 
 NAME = "gateway.example"

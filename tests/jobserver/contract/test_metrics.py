@@ -11,8 +11,7 @@ from support.oracles.promtool import faults_of
 from support.worlds.agent_world import scripted
 from support.worlds.jobserver_world import JobServerWorld, make_bare, running
 
-from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.run_egress import Connected
+from bot.jobserver.egress.proxy import Connected, EgressRefusals
 from bot.jobserver.metrics import CountedEgress
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue

@@ -13,12 +13,9 @@ from aiohttp import web
 from support.servers.relayed_model import KEY, RelayWorld, broken_off, relay_world, upstream_server
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.anthropic import ANTHROPIC
-from bot.jobserver.egress.gemini import GEMINI
 from bot.jobserver.egress.model_api import ModelApi
-from bot.jobserver.egress.model_login import ModelLogin
 from bot.jobserver.egress.model_relay import LARGEST_REQUEST, model_relay
-from bot.jobserver.egress.openai import OPENAI
+from bot.jobserver.egress.providers import ANTHROPIC, GEMINI, OPENAI, ModelLogin
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.usage import Spent
 

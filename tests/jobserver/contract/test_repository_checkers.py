@@ -11,10 +11,9 @@ from support.agents.packages import NotInstalled, Package, program_folder, pytho
 from support.fakes.fake_snapshot import FakeSnapshot
 
 from bot.jobapi.models import CheckResult, CheckStatus
-from bot.jobserver.checks.checker import CheckProgram
-from bot.jobserver.checks.documentation_checks import DocumentationChecks
-from bot.jobserver.checks.repository_checkers import RepositoryCheckers
-from bot.jobserver.egress.run_egress import ListedEgress, OpenEgress
+from bot.jobserver.checks.checkers import CheckProgram
+from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
+from bot.jobserver.egress.proxy import ListedEgress, OpenEgress
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
 from bot.jobserver.sandbox.choice import MissingSandbox, NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox

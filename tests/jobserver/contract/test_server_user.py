@@ -11,7 +11,7 @@ import pytest
 from support.worlds.jobserver_world import KEY, make_bare, running, until
 
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.sandbox.own_process import require_ordinary_user
+from bot.jobserver.sandbox.choice import require_ordinary_user
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import SandboxSettings
 from bot.jobserver.setup_check import check_setup

@@ -10,9 +10,7 @@ import pytest
 from support.servers.connect_proxy import CompanyProxy, company_proxy
 from support.servers.relayed_model import relay_world
 
-from bot.jobserver.egress.proxy import ConnectProxy
-from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.run_egress import egress_for
+from bot.jobserver.egress.proxy import ConnectProxy, EgressRefusals, egress_for
 from bot.jobserver.egress.upstream_proxy import UpstreamProxy
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.settings import JobServerSettings

@@ -6,17 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.content import ends_with_question, first_prompt, last_paragraph, next_prompt
-from bot.jobserver.agents.failures import (
+from bot.jobserver.agents.editor import ends_with_question, first_prompt, last_paragraph, next_prompt
+from bot.jobserver.agents.permissions import says_yes
+from bot.jobserver.agents.turn import (
+    ANSWER_LIMIT,
+    FinalMessage,
     TurnEnd,
+    askable,
     codex_failure,
     nested,
+    permission_question,
+    refusal_reason,
     request_failed,
+    result,
     stopped_early,
 )
-from bot.jobserver.agents.permissions import says_yes
-from bot.jobserver.agents.progress import ANSWER_LIMIT, FinalMessage
-from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.editors.job_log import Redactor
 from bot.jobserver.pipeline.foreign_text import MAX_QUESTION

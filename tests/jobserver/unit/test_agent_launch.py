@@ -10,10 +10,9 @@ from dotenv import dotenv_values
 from pydantic import SecretStr, ValidationError
 
 from bot.errors import ConfigError
-from bot.jobserver.agents.choice import agent_launch
-from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, passed_variables, write_file
+from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, agent_launch, passed_variables, write_file
 from bot.jobserver.agents.named import CLAUDE, CODEX, NAMED, Agent, agent_for
-from bot.jobserver.egress.model_door import RELAY_ADDRESS
+from bot.jobserver.egress.model_relay import RELAY_ADDRESS
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.agent import EXAMPLES

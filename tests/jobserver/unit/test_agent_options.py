@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from acp.schema import NewSessionResponse
 
-from bot.jobserver.agents.options import (
+from bot.jobserver.agents.connection import (
     Category,
     Options,
     Wanted,

@@ -8,8 +8,7 @@ from acp.schema import AllowedOutcome, PermissionOption, ToolCallProgress, ToolC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, answer, only_touches_copy
-from bot.jobserver.agents.progress import ToolCall, ToolCalls
+from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, ToolCall, ToolCalls, answer, only_touches_copy
 
 COPY = Path("/workspace/copy")
 KINDS = ("allow_always", "allow_once", "reject_always", "reject_once")

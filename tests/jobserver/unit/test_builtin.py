@@ -8,10 +8,9 @@ import pytest
 from support.fakes.fake_progress import FakeProgress
 from support.worlds.jobserver_world import git
 
-from bot.jobserver.documents.pages import title_of
-from bot.jobserver.editors.builtin.editor import BuiltinEditor
-from bot.jobserver.editors.builtin.pages import replaced
-from bot.jobserver.editors.builtin.prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
+from bot.jobserver.documents import title_of
+from bot.jobserver.editors.builtin import BuiltinEditor, replaced
+from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
 from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.interface import Workspace

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from bot.jobserver.editors.command import ANSWER_CHARACTERS, answer_of, as_data, child_environment
-from bot.jobserver.editors.conversation import with_conversation
-from bot.jobserver.editors.interface import Exchange
+from bot.jobserver.editors.interface import Exchange, with_conversation
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.subprocesses import LastBytes
 

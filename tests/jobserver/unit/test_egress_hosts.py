@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobserver.egress.addresses import is_public, may_be_internal
-from bot.jobserver.egress.refusals import MOST_NAMES, UNREADABLE, EgressRefusals
+from bot.jobserver.egress.proxy import MOST_NAMES, UNREADABLE, EgressRefusals
 from bot.jobserver.settings.sandbox import (
     AllowedHost,
     SandboxSettings,

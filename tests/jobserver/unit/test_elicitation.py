@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobapi.models import FieldKind
-from bot.jobserver.agents.elicitation import MOST_FIELDS, MOST_OPTIONS, Form, form_content, read_form
+from bot.jobserver.agents.questions import MOST_FIELDS, MOST_OPTIONS, Form, form_content, read_form
 
 pytestmark = pytest.mark.promise("questions")
 

@@ -15,10 +15,8 @@ from pydantic import SecretStr, ValidationError
 
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import LeakScanError
-from bot.jobserver.leaks.forms import WITHHELD, OwnSecrets, forms_of, layers, squeezed, text_in
-from bot.jobserver.leaks.interface import Leak
-from bot.jobserver.leaks.known_values import KnownValues
-from bot.jobserver.leaks.scan import PIECE, Scanner
+from bot.jobserver.leaks.own_secrets import WITHHELD, KnownValues, OwnSecrets, forms_of, layers, squeezed, text_in
+from bot.jobserver.leaks.scan import PIECE, Leak, Scanner
 from bot.jobserver.pipeline.foreign_text import safe_result
 from bot.jobserver.pipeline.scan import in_words
 from bot.jobserver.settings import JobServerSettings

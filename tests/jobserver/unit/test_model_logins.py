@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.jobserver.agents.choice import agent_launch, model_finding
-from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.egress.model_door import RELAY_ADDRESS, door_of_settings
+from bot.jobserver.agents.choice import model_finding
+from bot.jobserver.agents.launch import AgentLaunch, agent_launch
+from bot.jobserver.egress.model_relay import RELAY_ADDRESS, door_of_settings
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN

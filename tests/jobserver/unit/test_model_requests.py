@@ -9,11 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from bot.jobserver.egress.anthropic import ANTHROPIC
-from bot.jobserver.egress.gemini import GEMINI
-from bot.jobserver.egress.model_api import ModelApi, Route, holds_token, request_headers, response_headers
-from bot.jobserver.egress.model_requests import MOST_VALUES, RequestPolicy, parse_object
-from bot.jobserver.egress.openai import OPENAI
+from bot.jobserver.egress.model_api import (
+    MOST_VALUES,
+    ModelApi,
+    RequestPolicy,
+    Route,
+    holds_token,
+    parse_object,
+    request_headers,
+    response_headers,
+)
+from bot.jobserver.egress.providers import ANTHROPIC, GEMINI, OPENAI
 from bot.jobserver.egress.request_rules import RefusedRequest
 
 pytestmark = pytest.mark.promise("model keys")

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.egress.anthropic import ANTHROPIC
-from bot.jobserver.egress.gemini import GEMINI
 from bot.jobserver.egress.model_answer import ModelAnswer
 from bot.jobserver.egress.model_api import ModelApi
-from bot.jobserver.egress.openai import OPENAI
+from bot.jobserver.egress.providers import ANTHROPIC, GEMINI, OPENAI
 from bot.jobserver.usage import Spent
 
 pytestmark = pytest.mark.promise("broken turns")

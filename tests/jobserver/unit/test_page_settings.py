@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import ConfigError
-from bot.jobserver.sandbox.own_process import forget_secrets
+from bot.jobserver.sandbox.choice import forget_secrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.rotating_secrets import SecretFile
 

@@ -11,11 +11,10 @@ import pytest
 from bot.errors import ConfigError
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.repository.foreign_files import remove
-from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
+from bot.jobserver.sandbox.bubblewrap import needed_paths
+from bot.jobserver.sandbox.choice import NoSandbox, forget_secrets, open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
-from bot.jobserver.sandbox.own_process import forget_secrets
-from bot.jobserver.sandbox.program_files import needed_paths
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import AllowedHost
 

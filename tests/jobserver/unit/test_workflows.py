@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.documents.workflows import starts_at_push
+from bot.jobserver.setup_check import starts_at_push
 
 BRANCH = "pagehand/0123456789abcdef"
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState, Requester
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.leaks.interface import Leak, Trees
+from bot.jobserver.leaks.scan import Leak, Trees
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.records import Extra

@@ -10,10 +10,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from bot.jobserver.egress.anthropic import ANTHROPIC
 from bot.jobserver.egress.model_api import ModelApi
-from bot.jobserver.egress.model_login import ModelLogin
 from bot.jobserver.egress.model_relay import RelayedModel, model_relay
+from bot.jobserver.egress.providers import ANTHROPIC, ModelLogin
 
 KEY = "planted-key-of-the-model"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -10,12 +10,12 @@ from typing import Any
 
 from support.fakes.fake_progress import FakeProgress
 
+from bot.jobserver.agents.connection import Wanted
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.options import Wanted
 from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, TaskFile
-from bot.jobserver.egress.run_egress import OpenEgress
+from bot.jobserver.egress.proxy import OpenEgress
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits

@@ -10,7 +10,7 @@ from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, Scripte
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
 from bot.jobapi.models import AgentJob, Requester, Status
-from bot.jobserver.leaks.forms import OwnSecrets
+from bot.jobserver.leaks.own_secrets import OwnSecrets
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.pipeline.asking import Asking
 from bot.jobserver.pipeline.budget import Spending

@@ -1,15 +1,26 @@
-"""The forms in which a text can contain a secret. Pure, and linear in the length of the text."""
+"""The server's own secrets: where they are from, and the forms in which a text can contain one.
+
+Searching takes time linear in the length of the text.
+"""
 
 import base64
 import html
 import re
+import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
 from urllib.parse import unquote
 
-from bot.runtime.secrets.masking import SecretMasker
+from pydantic import SecretStr
+
+from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.runtime.secrets.assignments import secret_word
+from bot.runtime.secrets.masking import SecretMasker, find
+from bot.runtime.secrets.plausibility import is_code, reads_as_placeholder
 from bot.runtime.text import without_misleading
 
 SHORTEST = 8
@@ -23,6 +34,10 @@ _LONG_ENTITY = re.compile(r"&#\w{8,}")
 """No character has such a number, and Python reads no number of thousands of digits."""
 _ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4,5})\}?|x([0-9a-fA-F]{2})|([nrt]))")
 _TAG = re.compile(r"<!--[^<>]{0,200}-->|<(/?(?:br|div|d[dt]|h[1-6]|hr|li|p|pre|t[dhr])\b)?[^<>]{0,200}>")
+_READ_AGAIN_S = 30.0
+_MOST_FILES, _LARGEST_FILE = 200, 200_000
+_FILE = "_FILE"
+_IS_KEY = re.compile(r"(?:KEY|PASSWORD|SECRET|TOKEN)S?$")
 
 
 class _Compatible(dict[int, str]):
@@ -111,3 +126,83 @@ class OwnSecrets:
 
     def _checked(self, masked: str) -> str:
         return WITHHELD if self.revealed(masked) else masked
+
+
+class KnownValues:
+    """Implements `Masking`. Rereads key files every 30 s, since keys may be rotated while the server runs.
+
+    `environment` is the environment before secrets were removed from it.
+    """
+
+    def __init__(
+        self,
+        settings: JobServerSettings,
+        environment: Mapping[str, str],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._monotonic = monotonic
+        self._environment = {**settings.agent_environment, **environment}
+        self._named = {*settings.pass_environment, *settings.checks_pass_environment}
+        self._rotating = settings.rotating_secrets
+        self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
+        self._secrets = OwnSecrets(())
+        self._read_at = -_READ_AGAIN_S
+
+    def __call__(self) -> OwnSecrets:
+        if self._monotonic() - self._read_at >= _READ_AGAIN_S:
+            found = self._fixed.union(self._of_environment(), *(each.ever_held for each in self._rotating))
+            self._secrets = OwnSecrets(tuple(sorted(filter(_counts, found), key=len, reverse=True)))
+            self._read_at = self._monotonic()
+        return self._secrets
+
+    def known(self, text: str) -> str:
+        return self().known(text)
+
+    def all(self, text: str) -> str:
+        return self().all(text)
+
+    def _of_environment(self) -> Iterator[str]:
+        for name, value in self._environment.items():
+            if name.endswith(_FILE) and _IS_KEY.search(name.removesuffix(_FILE)):
+                yield from _key_of_file(Path(value))
+            elif name.startswith(PREFIX):
+                continue  # `_of_settings` has the secret ones
+            elif (_IS_KEY.search(name) or (name in self._named and secret_word(name))) and not is_code(value):
+                yield value.strip()
+            else:
+                yield from (value[finding.start : finding.end] for finding in find(value))
+
+
+def _counts(value: str) -> bool:
+    return len(value) >= SHORTEST and not reads_as_placeholder(value)
+
+
+def _of_settings(settings: JobServerSettings) -> Iterator[str]:
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, SecretStr):
+            yield value.get_secret_value()
+
+
+def _of_home(home: Path | None) -> Iterator[str]:
+    """Returns what the rules find in files of an agent's home, since its login can be one."""
+    if home is None:
+        return
+    for file in islice((path for path in sorted(home.rglob("*")) if path.is_file()), _MOST_FILES):
+        text = _text(file)
+        yield from (text[finding.start : finding.end] for finding in find(text))
+
+
+def _key_of_file(file: Path) -> Iterator[str]:
+    """A key file contains only the key, which spans several lines only if it is a private key."""
+    text = _text(file).strip()
+    if text.count("\n") == 0 or "PRIVATE KEY" in text:
+        yield text
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8") if file.stat().st_size <= _LARGEST_FILE else ""
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,341 @@
+"""The built-in editor: four deeds for the demo, without network or model."""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import assert_never
+
+from bot.jobserver import subprocesses
+from bot.jobserver.documents import NOT_PROSE, decoded, is_markdown, title_of
+from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
+from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.errors import EditError
+from bot.jobserver.repository.git import printable
+
+_SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
+_LARGEST = 1_000_000
+_MOST_STEPS = 20
+_START = r"(?<![^\W_]|-)(?<![^\W_][_./'\u2019])"
+_END = r"(?![^\W_]|-\w|[_./]\w|['\u2019](?!s\b)\w)"
+"""Where a word that begins or ends with a letter or digit is whole: not within another word, a name or a path."""
+_TIME_LIMIT_S = 60.0
+_OUTPUT_LIMIT = 50_000_000
+_FOUND, _NOTHING_FOUND = 2, 0
+_ARGUMENTS = ("--isolated", "--no-check-filenames", "--format", "json", "--file-list", "-")
+AGENT = "`pagehand demo --agent claude`, or `PAGEHAND_JOBSERVER_AGENT=claude` for a job server"
+_FIX_TYPOS, _UNDO = "Fix the typos slowly", "Undo"
+_STYLE = (
+    ("colour", "color"), ("e-mail", "email"), ("utilize", "use"), ("in order to", "to"), ("behaviour", "behavior"),
+    ("organisation", "organization"), ("login", "sign-in"), ("click", "select"), ("choose", "select"),
+    ("users", "people"),
+)  # fmt: skip
+"""Words that teams often replace, the likeliest first."""
+_NEW_PAGES = (("FAQ", "Ask us anything."), ("Glossary", "Our words."), ("Support", "Write to us."))
+_NOT_IN_NAMES = re.compile(r"[\W_]+")
+_MOST_NAMED = 6
+
+
+def replaced(text: str, words: Mapping[str, str]) -> tuple[str, int]:
+    """Replaces whole words in a page's prose; returns the new text, and how many were replaced."""
+    wanted = "|".join(_pattern(old) for old in sorted(words, key=len, reverse=True))
+    by_signs = {_plain(old): new for old, new in words.items()}
+    count = 0
+
+    def new(found: re.Match[str]) -> str:
+        nonlocal count
+        if found["wanted"] is None:
+            return found[0]
+        count += 1
+        return by_signs[_plain(found["wanted"])]
+
+    changed = re.sub(f"(?P<wanted>{wanted})|{NOT_PROSE.pattern}", new, text, flags=re.MULTILINE | re.DOTALL)
+    return changed, count
+
+
+def _pattern(old: str) -> str:
+    """Returns a pattern for words, whichever spaces and apostrophes a page has."""
+    parts = (re.escape(part).replace("'", r"['\u2019]") for part in _plain(old).split())
+    inner = r"[^\S\n]{1,9}".join(parts)
+    start = _START if old.strip()[0].isalnum() else ""
+    return f"{start}{inner}{_END if old.strip()[-1].isalnum() else ''}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("\u2019", "'").split())
+
+
+@dataclass
+class Pages:
+    """The pages below `root`, those nearest to it first; links are left out. `unread` counts what is no text."""
+
+    root: Path
+    is_stopped: Callable[[], bool] = lambda: False
+    unread: int = 0
+    paths: list[PurePosixPath] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.paths = sorted(self._found(), key=lambda path: (len(path.parts), path.parts))
+
+    def _found(self) -> Iterator[PurePosixPath]:
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [name for name in folders if name.lower() not in _SKIPPED_FOLDERS]
+            for path in (Path(folder, name) for name in names):
+                if is_markdown(PurePosixPath(path)) and path.is_file() and not path.is_symlink():
+                    yield PurePosixPath(path.relative_to(self.root))
+
+    def texts(self) -> Iterator[tuple[PurePosixPath, str]]:
+        """Yields the pages that can be read. Raises EditError if it was stopped."""
+        self.unread = 0
+        for path in self.paths:
+            if self.is_stopped():
+                raise EditError("it was stopped")
+            if (text := self.text(path)) is None:
+                self.unread += 1
+            else:
+                yield path, text
+
+    def text(self, path: PurePosixPath) -> str | None:
+        """Returns a page's text with its line ends; None if there is none, a link leads to it, it is not UTF-8, or too
+        large.
+        """
+        file = self.root / path
+        if self._is_linked(path) or not file.is_file() or file.stat().st_size > _LARGEST:
+            return None
+        return decoded(file.read_bytes())
+
+    def is_free(self, path: PurePosixPath) -> bool:
+        """Returns whether a page can be added here: not where something is, nor where a link leads elsewhere."""
+        return not (self._is_linked(path) or (self.root / path).exists())
+
+    def _is_linked(self, path: PurePosixPath) -> bool:
+        return (self.root / path).resolve() != self.root.resolve() / path
+
+    def write(self, texts: Mapping[PurePosixPath, str | None]) -> None:
+        """Writes pages; None removes one."""
+        for path, text in texts.items():
+            if text is None:
+                (self.root / path).unlink(missing_ok=True)
+            else:
+                (self.root / path).write_bytes(text.encode())
+
+    def place_for(self, name: str) -> PurePosixPath:
+        """Returns the path for a new page: in the folder nearest to the root, besides it, that has pages."""
+        folders = [path.parent for path in self.paths if path.parts[1:] and not path.parts[0].startswith(".")]
+        suffix = max(Counter(path.suffix for path in self.paths).items(), key=lambda each: each[1], default=(".md", 0))[
+            0
+        ]
+        return (folders[0] if folders else PurePosixPath()) / f"{name}{suffix}"
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What each deed of a job changed, oldest first, in a file of the job's home: the texts before, and digests after.
+
+    A deed can be undone while all of its pages are as it left them.
+    """
+
+    file: Path
+
+    def note(self, pages: Pages, after: Mapping[PurePosixPath, str]) -> None:
+        """Notes a deed that is about to be done."""
+        step = {str(path): [pages.text(path), _digest(text)] for path, text in after.items()}
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(json.dumps([*self._steps(), step][-_MOST_STEPS:]), encoding="utf-8")
+
+    def before_last(self, pages: Pages) -> Mapping[PurePosixPath, str | None]:
+        """Returns the pages as they were before the newest deed that can be undone; empty if there is none."""
+        for step in reversed(self._steps()):
+            if all(_digest(pages.text(PurePosixPath(name))) == after for name, (_, after) in step.items()):
+                return {PurePosixPath(name): before for name, (before, _) in step.items()}
+        return {}
+
+    def _steps(self) -> Sequence[Mapping[str, tuple[str | None, str]]]:
+        try:
+            steps: list[Mapping[str, tuple[str | None, str]]] = json.loads(self.file.read_bytes())
+        except (FileNotFoundError, ValueError):  # none, or it was interrupted
+            return []
+        return steps
+
+
+def _digest(text: str | None) -> str:
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
+
+
+async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str, Sequence[str]]:
+    """Returns the misspellings on these pages, each with its corrections.
+
+    Raises:
+        EditError: the program is missing, failed, or took too long.
+    """
+    listed = "".join(f"./{path}\n" for path in paths if str(path).isprintable())
+    output = subprocesses.FirstBytes(_OUTPUT_LIMIT)
+    command = subprocesses.Command(
+        (_program(), *_ARGUMENTS),
+        root,
+        {"PATH": "", "LC_ALL": "C.UTF-8"},
+        _TIME_LIMIT_S,
+        listed.encode(),
+    )
+    try:
+        code = await subprocesses.run(command, stdout=output) if listed else _NOTHING_FOUND
+    except OSError as error:
+        raise EditError(f"the program `typos` could not be run: {error.strerror}") from error
+    except subprocesses.ProcessTimeoutError as error:
+        raise EditError("the program `typos` took too long") from error
+    if code not in {_FOUND, _NOTHING_FOUND}:
+        raise EditError(f"the program `typos` ended with exit code {code}")
+    return dict(filter(None, map(_typo, output.getvalue().splitlines())))
+
+
+def _typo(line: bytes) -> tuple[str, Sequence[str]] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError:  # the last line can be cut off
+        return None
+    match entry:
+        case {"type": "typo", "typo": str(wrong), "corrections": list(corrections)}:
+            return wrong, list(map(str, corrections))
+    return None
+
+
+def _program() -> str:
+    beside = Path(sys.executable).with_name("typos")
+    program = str(beside) if beside.is_file() else shutil.which("typos")
+    if program is None:
+        raise EditError("the program `typos` is not installed: pip install typos")
+    return program
+
+
+class BuiltinEditor:
+    """Does one of four deeds; to everything else it answers with what it can do.
+
+    Args:
+        pause: Seconds that it waits before it does something slowly.
+    """
+
+    def __init__(self, pause: float = 10.0) -> None:
+        self._pause = pause
+
+    async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
+        deed = parse(task.own_words)
+        if isinstance(deed, FixTypos) and deed.slowly:
+            progress.activity(f"Waiting for {self._pause:g} s, in which you can press Stop")
+            await asyncio.sleep(self._pause)
+        progress.activity("Reading the pages")
+        stopped = threading.Event()
+        pages = await asyncio.to_thread(Pages, task.workspace.copy, stopped.is_set)
+        typos = await find_typos(pages.root, pages.paths) if deed is None or isinstance(deed, FixTypos) else {}
+        doing = asyncio.create_task(asyncio.to_thread(_done, deed, task, pages, typos))
+        try:
+            result = await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            stopped.set()
+            await asyncio.gather(doing, return_exceptions=True)
+            raise
+        except (OSError, UnicodeError) as error:
+            raise EditError(f"the pages cannot be read or written: {error}") from error
+        await asyncio.to_thread(append_line, task.log, result.summary or result.reason)
+        return result
+
+
+def _done(deed: Deed | None, task: EditTask, pages: Pages, typos: Mapping[str, Sequence[str]]) -> EditResult:
+    """Does a deed. Blocking. Raises EditError, OSError."""
+    journal = Journal(task.workspace.home / ".pagehand-undo.json")
+    match deed:
+        case Replace(old, new):
+            nothing = f'"{old}" is on no page as whole words outside code, tags and links.'
+            result = _replace(pages, journal, {old: new}, f'Replaced "{old}" with "{new}".', nothing)
+        case FixTypos():
+            nothing = "The program `typos` finds nothing that has one correction, outside code, tags and links."
+            result = _replace(pages, journal, _sure(typos), "Fixed what the program `typos` finds.", nothing)
+        case AddPage():
+            result = _add(pages, journal, deed)
+        case Undo():
+            before = journal.before_last(pages)
+            pages.write(before)
+            result = _counted("Took back the last change.", "There is nothing to undo in this job.", pages=len(before))
+        case None:
+            result = _capabilities(pages, typos, can_undo=bool(journal.before_last(pages)))
+        case _:
+            assert_never(deed)
+    if not task.attachments:
+        return result
+    unused = f"\nAttached, and left alone: {', '.join(file.called for file in task.attachments)}."
+    if result.summary:
+        return replace(result, summary=result.summary + unused)
+    return replace(result, reason=result.reason + unused)
+
+
+def _replace(pages: Pages, journal: Journal, words: Mapping[str, str], done: str, nothing: str) -> EditResult:
+    after, places = dict[PurePosixPath, str](), 0
+    for path, text in pages.texts() if words else ():
+        changed, count = replaced(text, words)
+        if changed != text:
+            after[path], places = changed, places + count
+    if after:
+        journal.note(pages, after)
+        pages.write(after)
+    return _counted(done, nothing, pages=len(after), places=places, not_read=pages.unread)
+
+
+def _add(pages: Pages, journal: Journal, deed: AddPage) -> EditResult:
+    name = _NOT_IN_NAMES.sub("-", deed.title.casefold()).strip("-")[:60].strip("-")
+    path = pages.place_for(name or "page")
+    if not pages.is_free(path):
+        return EditResult(reason=f"There is a page `{printable(str(path))}` already.")
+    has_settings = any(text.startswith("---\n") and title_of(text) for _, text in pages.texts())
+    title = json.dumps(deed.title, ensure_ascii=False)
+    heading = f"---\ntitle: {title}\n---" if has_settings else f"# {deed.title}"
+    after = {path: f"{heading}\n\n{deed.text}\n"}
+    journal.note(pages, after)
+    pages.write(after)
+    return EditResult(f"Added the page `{printable(str(path))}`.")
+
+
+def _counted(done: str, nothing: str, *, pages: int, places: int = 0, not_read: int = 0) -> EditResult:
+    counts = {"Places": places, "Pages": pages, "Not read, as they are not UTF-8 or over 1 MB": not_read}
+    words = " ".join([done if pages else nothing, *(f"{name}: {count}." for name, count in counts.items() if count)])
+    return EditResult(summary=words) if pages else EditResult(reason=words)
+
+
+def _sure(typos: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+    """Returns the misspellings that have one correction."""
+    return {wrong: right[0] for wrong, right in typos.items() if len(right) == 1}
+
+
+def _capabilities(pages: Pages, typos: Mapping[str, Sequence[str]], *, can_undo: bool) -> EditResult:
+    named = [f"`{printable(str(path))}`" for path in pages.paths[:_MOST_NAMED]]
+    named += ["…"] if len(pages.paths) > len(named) else []
+    words = (
+        "I'm the demo's editor and know four things: replacing words, adding a page, fixing typos (slowly, if you "
+        "want to try Stop), and undoing that. "
+        f"The pages are {', '.join(named) or 'still to be written'}. For anything else, connect an agent: {AGENT}."
+    )
+    return EditResult(reason=words, examples=tuple(_examples(pages, typos, can_undo=can_undo)))
+
+
+def _examples(pages: Pages, typos: Mapping[str, Sequence[str]], *, can_undo: bool) -> Iterator[str]:
+    """Yields prompts that change something on these pages."""
+    texts = [text for _, text in pages.texts()]
+    for old, new in _STYLE:
+        if any(replaced(text, {old: new})[1] for text in texts):
+            yield f'Replace "{old}" with "{new}"'
+            break
+    if (sure := _sure(typos)) and any(replaced(text, sure)[1] for text in texts):
+        yield _FIX_TYPOS
+    for title, text in _NEW_PAGES:
+        if pages.is_free(pages.place_for(title.lower())):
+            yield f"Add a page called {title} with the text: {text}"
+            break
+    if can_undo:
+        yield _UNDO
