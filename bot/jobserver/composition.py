@@ -20,12 +20,12 @@ from bot.jobserver.checks.documentation_checks import DocumentationChecks, Repos
 from bot.jobserver.editors.builtin import AGENT, BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
-from bot.jobserver.egress.model_relay import check_budget, door_of_settings
-from bot.jobserver.egress.proxy import Egress, ListedEgress, egress_for
+from bot.jobserver.egress.model_relay import check_budget, relayed_login
+from bot.jobserver.egress.proxy import Egress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.leaks.own_secrets import KnownValues
 from bot.jobserver.leaks.scan import ChangeScan
-from bot.jobserver.metrics import CountedEgress, RunCounts
+from bot.jobserver.metrics import RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.reviewers import Gate
 from bot.jobserver.pipeline.asking import Asking
@@ -222,8 +222,8 @@ class Composition:
                 egress = self._egress()
                 return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask, egress=egress)
             case "command":
-                door = door_of_settings(settings)
-                check_budget(settings, door)
+                login = relayed_login(settings)
+                check_budget(settings, login)
                 return CommandEditor(
                     settings.command,
                     sandbox,
@@ -232,21 +232,21 @@ class Composition:
                     time_limit=settings.time_limit.total_seconds(),
                     passed=settings.pass_environment,
                     secrets=settings.api_key.values,
-                    door=door,
+                    login=login,
                     mask=mask,
                 )
             case _:
                 assert_never(settings.editor)
 
     def _egress(self) -> Egress:
-        return CountedEgress(egress_for(self._settings), self._counts.refused)
+        return egress_for(self._settings, self._counts.refused)
 
     def _checks(self, sandbox: Sandbox) -> DocumentationChecks:
         settings = self._settings
         environment = child_environment(os.environ, settings.checks_pass_environment, secrets=settings.api_key.values)
         time_limit = settings.time_limit.total_seconds()
         program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
-        checkers = CheckProgram(sandbox, self._limits, ListedEgress(), min(time_limit, _CHECKER_S))
+        checkers = CheckProgram(sandbox, self._limits, Egress(), min(time_limit, _CHECKER_S))
         return DocumentationChecks(program, RepositoryCheckers(checkers), settings.checks)
 
 

@@ -1,11 +1,6 @@
 """What the job server counts as it works."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from enum import StrEnum
-
-from bot.jobserver.egress.proxy import Connected, Egress, EgressRefusals
 
 
 class RunEnd(StrEnum):
@@ -29,20 +24,3 @@ class RunCounts:
 
     def took(self, tokens: int) -> None:
         """A model was sent, or answered, so many tokens."""
-
-
-@dataclass(frozen=True)
-class CountedEgress:
-    """Egress that tells, when a run ends, how often it was refused."""
-
-    egress: Egress
-    refused: Callable[[int], None]
-
-    @asynccontextmanager
-    async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:
-        """See Egress."""
-        try:
-            async with self.egress.opened(refusals) as connected:
-                yield connected
-        finally:
-            self.refused(refusals.total)

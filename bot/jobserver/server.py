@@ -12,8 +12,7 @@ from aiohttp import web
 
 from bot.jobserver.api.handlers import error_response
 from bot.jobserver.composition import Composition, Parts
-from bot.jobserver.egress.addresses import egress_warning
-from bot.jobserver.egress.proxy import resolve
+from bot.jobserver.egress.proxy import egress_warning
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
@@ -91,7 +90,7 @@ class JobServer:
             logger.warning("%s", warning)
         if unknown := settings.unknown_rules:
             logger.warning("%sALLOWED_SECRETS names rules that do not exist: %s", PREFIX, ", ".join(unknown))
-        if words := await egress_warning(settings, resolve):
+        if words := egress_warning(settings):
             logger.warning("%s", words)
         logger.info("job server for %s (%s) listens on %s", settings.repository, parts.base, url)
         return url

@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from bot.jobserver.egress.addresses import egress_warning
-from bot.jobserver.egress.proxy import egress_for, resolve
+from bot.jobserver.egress.proxy import egress_for, egress_warning
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.file_owners import require_own
 from bot.jobserver.findings import SetupFinding
@@ -83,7 +82,7 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
     yield await asyncio.to_thread(_port, settings)
     for finding in _pages(settings):
         yield finding
-    async for finding in _egress(settings):
+    for finding in _egress(settings):
         yield finding
     for finding in _check_programs(settings):
         yield finding
@@ -140,12 +139,12 @@ def _pages(settings: JobServerSettings) -> Iterator[SetupFinding]:
         yield SetupFinding("pages", is_ok=None, message=words)
 
 
-async def _egress(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
+def _egress(settings: JobServerSettings) -> Iterator[SetupFinding]:
     try:
         egress_for(settings)
     except JobServerError as error:
         yield SetupFinding("egress", is_ok=False, message=str(error))
-    if words := await egress_warning(settings, resolve):
+    if words := egress_warning(settings):
         yield SetupFinding("egress", is_ok=None, message=words)
 
 

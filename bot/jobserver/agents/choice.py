@@ -50,7 +50,7 @@ def agent_editor(
         JobServerError: the agent cannot be used with these settings.
     """
     launch = agent_launch(settings, environment)
-    check_budget(settings, launch.door)
+    check_budget(settings, launch.login)
     return AgentEditor(
         launch,
         sandbox,
@@ -113,8 +113,7 @@ async def _check_agent(
 
 def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFinding:
     """Says how an agent without network access reaches its model."""
-    if launch.door is not None:
-        login = launch.door.login
+    if (login := launch.login) is not None:
         key = f"{PREFIX}MODEL_KEY" if settings.model_api else login.key_variable
         return SetupFinding("model", is_ok=True, message=f"by the relay, which calls {login.upstream} with {key}")
     if launch.agent.name not in NAMED:

@@ -5,45 +5,18 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from acp import PROTOCOL_VERSION
+from acp import PROTOCOL_VERSION, schema
 from acp.connection import Connection
 from acp.exceptions import RequestError
 from acp.meta import AGENT_METHODS, CLIENT_METHODS
-from acp.schema import (
-    CancelNotification,
-    ClientCapabilities,
-    CreateElicitationResponse,
-    CreateFormSessionElicitationRequest,
-    DeclineElicitationResponse,
-    ElicitationCapabilities,
-    ElicitationFormCapabilities,
-    Implementation,
-    InitializeRequest,
-    InitializeResponse,
-    NewSessionRequest,
-    NewSessionResponse,
-    PromptRequest,
-    PromptResponse,
-    RequestPermissionRequest,
-    RequestPermissionResponse,
-    ResumeSessionRequest,
-    ResumeSessionResponse,
-    SessionConfigOptionBoolean,
-    SessionConfigOptionSelect,
-    SessionConfigSelectGroup,
-    SessionNotification,
-    SetSessionConfigOptionResponse,
-    SetSessionConfigOptionSelectRequest,
-)
 from pydantic import BaseModel, ValidationError
 
 from bot import __version__
-from bot.jobserver.agents.editor import Content
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.process import LINE_LIMIT, AgentMessages, AgentProcess, Message
-from bot.jobserver.agents.turn import LOGIN_NEEDED, request_failed
+from bot.jobserver.agents.turn import LOGIN_NEEDED, Turn, request_failed
 from bot.jobserver.editors.job_log import JobLog
 from bot.jobserver.errors import EditError, NotOfferedError
 from bot.jobserver.settings import PREFIX
@@ -56,6 +29,8 @@ _ANSWER_S = 60.0
 """Time limit of all calls except a turn; agents answer within 2 s on an idle machine."""
 _CLOSE_S = 1.0
 _LAST_WORDS_S = 0.3
+Content = schema.TextContentBlock | schema.ImageContentBlock | schema.ResourceContentBlock
+"""A part of a prompt."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -104,19 +79,20 @@ class Wanted:
         yield from ((category, value) for category, value in wanted.items() if value)
 
 
-def options_of(listed: Sequence[SessionConfigOptionSelect | SessionConfigOptionBoolean] | None) -> Options:
+def options_of(
+    listed: Sequence[schema.SessionConfigOptionSelect | schema.SessionConfigOptionBoolean] | None,
+) -> Options:
     """Returns the options of known categories; as for the agent, the first of a category counts."""
     found: dict[Category, SessionOption] = {}
     for option in listed or ():
         category = next((known for known in Category if known.category == option.category), None)
-        if category and category not in found and isinstance(option, SessionConfigOptionSelect):
-            found[category] = SessionOption(option.id, option.current_value, tuple(_values(option)))
+        if category and category not in found and isinstance(option, schema.SessionConfigOptionSelect):
+            values: list[str] = []
+            for entry in option.options:
+                group = entry.options if isinstance(entry, schema.SessionConfigSelectGroup) else [entry]
+                values += [one.value for one in group]
+            found[category] = SessionOption(option.id, option.current_value, tuple(values))
     return found
-
-
-def _values(option: SessionConfigOptionSelect) -> Iterator[str]:
-    for entry in option.options:
-        yield from (one.value for one in (entry.options if isinstance(entry, SessionConfigSelectGroup) else [entry]))
 
 
 def option_to_set(agent: str, category: Category, value: str, options: Options) -> SessionOption | None:
@@ -127,13 +103,24 @@ def option_to_set(agent: str, category: Category, value: str, options: Options) 
     """
     option = options.get(category)
     if option is None:
-        _refuse_without(agent, category)
-        return None
+        match category:
+            case Category.MODEL:
+                return None
+            case Category.EFFORT:
+                raise NotOfferedError(f"{agent} offers no choice of effort with this model: leave {PREFIX}EFFORT out")
+            case Category.MODE:
+                raise NotOfferedError(
+                    f"{agent} does not list its modes, so it cannot be made to ask before it acts; its version may be "
+                    "too old"
+                )
     if option.current == value:
         return None
     if value in option.values:
         return option
-    raise NotOfferedError(f"{agent} has no {category.label} “{_shown(value)}”: {_remedy(category, option)}")
+    remedy = f"set {PREFIX}{category.name} to one of {_listed(option)}"
+    if category is Category.MODE:
+        remedy = f"its version may be too old or too new; it has {_listed(option)}"
+    raise NotOfferedError(f"{agent} has no {category.label} “{_shown(value)}”: {remedy}")
 
 
 def check_set(agent: str, category: Category, value: str, options: Options) -> None:
@@ -155,27 +142,6 @@ def current_in_words(options: Options) -> str:
     )
 
 
-def _refuse_without(agent: str, category: Category) -> None:
-    match category:
-        case Category.MODEL:
-            pass  # set at the agent's start
-        case Category.EFFORT:
-            raise NotOfferedError(f"{agent} offers no choice of effort with this model: leave {PREFIX}EFFORT out")
-        case Category.MODE:
-            raise NotOfferedError(
-                f"{agent} does not list its modes, so it cannot be made to ask before it acts; its version may be "
-                "too old"
-            )
-
-
-def _remedy(category: Category, option: SessionOption) -> str:
-    match category:
-        case Category.MODEL | Category.EFFORT:
-            return f"set {PREFIX}{category.name} to one of {_listed(option)}"
-        case Category.MODE:
-            return f"its version may be too old or too new; it has {_listed(option)}"
-
-
 def _listed(option: SessionOption) -> str:
     more = len(option.values) - _MOST_VALUES
     return ", ".join(map(_shown, option.values[:_MOST_VALUES])) + (f" and {more} more" if more > 0 else "")
@@ -183,16 +149,6 @@ def _listed(option: SessionOption) -> str:
 
 def _shown(value: str) -> str:
     return one_line(value, _MOST_CHARACTERS)
-
-
-class TurnListener(Protocol):
-    """Handles an agent's messages during a turn. Only `elicited` waits."""
-
-    def updated(self, notification: SessionNotification) -> None: ...
-
-    def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse: ...
-
-    async def elicited(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse: ...
 
 
 class AgentConnection:
@@ -204,7 +160,7 @@ class AgentConnection:
         self._log = log
         self._messages = AgentMessages(process.stdout, process.stdin, self._notified)
         self._connection = Connection(self._answer, self._messages)
-        self._listener: TurnListener | None = None
+        self._listener: Turn | None = None
 
     @property
     def agent(self) -> str:
@@ -216,18 +172,18 @@ class AgentConnection:
         """How many lines were not messages."""
         return self._messages.ignored
 
-    async def initialize(self) -> InitializeResponse:
+    async def initialize(self) -> schema.InitializeResponse:
         """Announces support for questions, and nothing else: an agent has its own files, and nobody can log in here."""
-        capabilities = ClientCapabilities(
-            elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()),
+        capabilities = schema.ClientCapabilities(
+            elicitation=schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities()),
             field_meta=dict(self._agent.client_meta) or None,
         )
-        request = InitializeRequest(
+        request = schema.InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=capabilities,
-            client_info=Implementation(name="pagehand", version=__version__),
+            client_info=schema.Implementation(name="pagehand", version=__version__),
         )
-        response = await self._request("initialize", request, InitializeResponse)
+        response = await self._request("initialize", request, schema.InitializeResponse)
         if response.protocol_version != PROTOCOL_VERSION:
             raise EditError(
                 f"{self._agent.name} uses version {response.protocol_version} of the Agent Client Protocol, "
@@ -237,12 +193,12 @@ class AgentConnection:
 
     async def new_session(self, roots: Sequence[str]) -> AgentSession:
         """Starts a session in the first of the folders; agents that support more also get the others."""
-        request = NewSessionRequest(cwd=roots[0], additional_directories=_more(roots), mcp_servers=[])
-        response = await self._request("session_new", request, NewSessionResponse)
+        request = schema.NewSessionRequest(cwd=roots[0], additional_directories=_more(roots), mcp_servers=[])
+        response = await self._request("session_new", request, schema.NewSessionResponse)
         return AgentSession(response.session_id, options_of(response.config_options))
 
     async def reopen_session(
-        self, session_id: str, roots: Sequence[str], capabilities: InitializeResponse
+        self, session_id: str, roots: Sequence[str], capabilities: schema.InitializeResponse
     ) -> AgentSession | None:
         """Resumes an earlier session; None if the agent cannot, or does not know it.
 
@@ -251,7 +207,7 @@ class AgentConnection:
         offered = capabilities.agent_capabilities
         if not (offered and offered.session_capabilities and offered.session_capabilities.resume is not None):
             return None
-        request = ResumeSessionRequest(
+        request = schema.ResumeSessionRequest(
             session_id=session_id, cwd=roots[0], additional_directories=_more(roots), mcp_servers=[]
         )
         try:
@@ -261,21 +217,22 @@ class AgentConnection:
                 raise self._failed(error) from None
             return None
         with contextlib.suppress(ValidationError):  # some agents leave the response empty
-            return AgentSession(session_id, options_of(ResumeSessionResponse.model_validate(answer).config_options))
+            response = schema.ResumeSessionResponse.model_validate(answer)
+            return AgentSession(session_id, options_of(response.config_options))
         return AgentSession(session_id, {})
 
     async def set_option(self, session_id: str, option: SessionOption, value: str) -> AgentSession:
         """Sets an option, which may change the other options."""
-        request = SetSessionConfigOptionSelectRequest(session_id=session_id, config_id=option.id, value=value)
-        response = await self._request("session_set_config_option", request, SetSessionConfigOptionResponse)
+        request = schema.SetSessionConfigOptionSelectRequest(session_id=session_id, config_id=option.id, value=value)
+        response = await self._request("session_set_config_option", request, schema.SetSessionConfigOptionResponse)
         return AgentSession(session_id, options_of(response.config_options))
 
-    async def prompt(self, session_id: str, content: Sequence[Content], listener: TurnListener) -> PromptResponse:
+    async def prompt(self, session_id: str, content: Sequence[Content], listener: Turn) -> schema.PromptResponse:
         """Runs a turn, however long the agent works; `listener` gets its messages."""
-        request = PromptRequest(session_id=session_id, prompt=list(content))
+        request = schema.PromptRequest(session_id=session_id, prompt=list(content))
         self._listener = listener
         try:
-            return await self._request("session_prompt", request, PromptResponse, limit=None)
+            return await self._request("session_prompt", request, schema.PromptResponse, limit=None)
         finally:
             self._listener = None
 
@@ -283,7 +240,7 @@ class AgentConnection:
         """Asks the agent to stop the turn. Does nothing if the agent cannot be reached."""
         with contextlib.suppress(ConnectionError):
             await self._connection.send_notification(
-                AGENT_METHODS["session_cancel"], _as_json(CancelNotification(session_id=session_id))
+                AGENT_METHODS["session_cancel"], _as_json(schema.CancelNotification(session_id=session_id))
             )
 
     async def close(self) -> None:
@@ -332,23 +289,19 @@ class AgentConnection:
             return
         # Kinds of updates that the SDK does not know yet are ignored.
         with contextlib.suppress(ValidationError):
-            self._listener.updated(SessionNotification.model_validate(message.get("params")))
+            self._listener.updated(schema.SessionNotification.model_validate(message.get("params")))
 
     async def _answer(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: FBT001 - the SDK's own
         listener = None if is_notification else self._listener
         if listener and method == CLIENT_METHODS["session_request_permission"]:
-            return listener.permission(RequestPermissionRequest.model_validate(params))
+            return listener.permission(schema.RequestPermissionRequest.model_validate(params))
         if listener and method == CLIENT_METHODS["elicitation_create"]:
-            return await _elicited(listener, params)
+            try:
+                request = schema.CreateFormSessionElicitationRequest.model_validate(params)
+            except ValidationError:  # a page to open, or an unknown kind of form
+                return schema.DeclineElicitationResponse(action="decline")
+            return await listener.elicited(request)
         raise RequestError.method_not_found(method)
-
-
-async def _elicited(listener: TurnListener, params: Any) -> CreateElicitationResponse:
-    try:
-        request = CreateFormSessionElicitationRequest.model_validate(params)
-    except ValidationError:  # a page to open, or an unknown kind of form
-        return DeclineElicitationResponse(action="decline")
-    return await listener.elicited(request)
 
 
 def _more(roots: Sequence[str]) -> list[str] | None:

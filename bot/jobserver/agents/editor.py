@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from acp.schema import ImageContentBlock, InitializeResponse, PromptResponse, ResourceContentBlock, TextContentBlock
+from acp import schema
 
 from bot.jobserver.agents.connection import (
     AgentConnection,
-    AgentSession,
+    Content,
     Started,
     current_in_words,
     started,
@@ -22,7 +22,7 @@ from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.questions import Questions, TimeLimit
-from bot.jobserver.agents.turn import Turn, TurnEnd, TurnProgress, askable, check, result
+from bot.jobserver.agents.turn import Turn, TurnEnd, askable, check, result
 from bot.jobserver.documents import picture_type
 from bot.jobserver.editors.interface import (
     EditProgress,
@@ -34,7 +34,7 @@ from bot.jobserver.editors.interface import (
     with_conversation,
 )
 from bot.jobserver.editors.job_log import JobLog, Redactor, open_log, told_refusals
-from bot.jobserver.egress.model_relay import OpenedModel
+from bot.jobserver.egress.model_relay import RelayedModel
 from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
@@ -46,7 +46,6 @@ _PICTURE_BYTES = 3_500_000
 """Models accept pictures of up to 5 MB in base64, which is a third longer."""
 _ALL_PICTURES_BYTES = 8_000_000
 _MOST_PICTURES = 5
-Content = TextContentBlock | ImageContentBlock | ResourceContentBlock
 _RULES = """\
 You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
 your screen. Change files in this directory only, and leave version control alone: what you leave is committed for \
@@ -73,14 +72,14 @@ class AttachedFiles:
     def in_words(self) -> str:
         return attachments_in_words(self.files, self.seen) if self.files else ""
 
-    def directories(self, capabilities: InitializeResponse) -> list[str]:
+    def directories(self, capabilities: schema.InitializeResponse) -> list[str]:
         """Returns the folder, if it exists, for an agent that accepts additional directories. Blocking."""
         agent = capabilities.agent_capabilities
         sessions = agent.session_capabilities if agent else None
         takes_more = sessions is not None and sessions.additional_directories is not None
         return [str(self.seen)] if takes_more and self.real is not None and self.real.is_dir() else []
 
-    def content(self, text: str, capabilities: InitializeResponse) -> list[Content]:
+    def content(self, text: str, capabilities: schema.InitializeResponse) -> list[Content]:
         """Returns the whole prompt, with pictures if the agent accepts them. Blocking.
 
         Raises:
@@ -89,32 +88,33 @@ class AttachedFiles:
         agent = capabilities.agent_capabilities
         takes_pictures = bool(agent and agent.prompt_capabilities and agent.prompt_capabilities.image)
         pictures = self._pictures() if takes_pictures else ()
-        return [TextContentBlock(type="text", text=text), *map(self._link, self.files), *pictures]
+        links = [
+            schema.ResourceContentBlock(
+                type="resource_link",
+                name=file.name,
+                uri=(self.seen / file.name).as_uri(),
+                mime_type=file.mimetype,
+                size=file.size,
+            )
+            for file in self.files
+        ]
+        return [schema.TextContentBlock(type="text", text=text), *links, *pictures]
 
-    def _link(self, file: TaskFile) -> ResourceContentBlock:
-        uri = (self.seen / file.name).as_uri()
-        return ResourceContentBlock(
-            type="resource_link", name=file.name, uri=uri, mime_type=file.mimetype, size=file.size
-        )
-
-    def _pictures(self) -> Iterator[ImageContentBlock]:
+    def _pictures(self) -> Iterator[schema.ImageContentBlock]:
         """Yields the first few pictures of moderate size; the agent can still open the others."""
         found = total = 0
         for file in self.files:
             if file.size > _PICTURE_BYTES or total + file.size > _ALL_PICTURES_BYTES or found == _MOST_PICTURES:
                 continue
-            contents = self._read(file)
+            try:
+                contents = ((self.real or self.seen) / file.name).read_bytes()
+            except OSError as error:
+                raise EditError(f"the file {file.name} cannot be read: {error.strerror}") from error
             if (kind := picture_type(contents)) is not None:
                 found, total = found + 1, total + file.size
                 uri = (self.seen / file.name).as_uri()
                 data = base64.b64encode(contents).decode("ascii")
-                yield ImageContentBlock(type="image", data=data, mime_type=kind, uri=uri)
-
-    def _read(self, file: TaskFile) -> bytes:
-        try:
-            return ((self.real or self.seen) / file.name).read_bytes()
-        except OSError as error:
-            raise EditError(f"the file {file.name} cannot be read: {error.strerror}") from error
+                yield schema.ImageContentBlock(type="image", data=data, mime_type=kind, uri=uri)
 
 
 def first_prompt(
@@ -138,16 +138,6 @@ def _grants(granted: Sequence[str]) -> list[str]:
     return [f"Allowed now, though it was refused before; try it again unchanged:\n{what}" for what in granted]
 
 
-def ends_with_question(answer: str) -> bool:
-    """Whether an answer's last paragraph ends with a question mark."""
-    paragraphs = answer.strip().rstrip("*_`\"')» ")
-    return paragraphs.endswith(("?", "？", "؟"))  # noqa: RUF001 - Chinese and Arabic ask with these
-
-
-def last_paragraph(text: str) -> str:
-    return text.strip().rpartition("\n\n")[2].strip()
-
-
 @dataclass(frozen=True)
 class _Run:
     """The context of one instruction."""
@@ -159,7 +149,7 @@ class _Run:
     granted: tuple[str, ...]
     given: AttachedFiles
     questions: Questions
-    relayed: OpenedModel | None
+    relayed: RelayedModel | None
 
 
 @dataclass(frozen=True)
@@ -246,11 +236,10 @@ class AgentEditor:
         self, connection: AgentConnection, run: _Run, permissions: PermissionPolicy, directory: str
     ) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
-        progress = TurnProgress(run.progress, run.log.line, run.redact)
-        turn = Turn(session_id, progress, permissions, run.questions, run.log)
+        turn = Turn(session_id, run.progress, permissions, run.questions, log=run.log, redact=run.redact)
         response = await _prompted(connection, session_id, prompt, turn)
         if self.launch.agent.reports_usage_per_turn or session_id != run.task.session:
-            run.progress.spent(progress.spent(None if self.launch.door else response.usage))
+            run.progress.spent(turn.spent(None if self.launch.login else response.usage))
         return turn.ended(response)
 
     async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
@@ -274,14 +263,12 @@ class AgentEditor:
             reason = error.strerror or "unknown reason"
             raise EditError(f"{self.launch.agent.name} cannot be started: {reason}") from error
         connection = AgentConnection(self.launch.agent, process, log)
+        at_once = True
         try:
             yield process, connection
-        except BaseException:
-            await uninterrupted(_killed(process, connection))
-            raise
-        else:
-            await uninterrupted(_ended(process, connection))
+            at_once = False
         finally:
+            await uninterrupted(_end(process, connection, at_once=at_once))
             if connection.ignored:
                 log.line(f"[{connection.ignored} lines of its output were not messages]")
 
@@ -290,27 +277,27 @@ class AgentEditor:
         task, files = run.task, run.given.in_words()
         capabilities = await connection.initialize()
         roots = [directory, *await asyncio.to_thread(run.given.directories, capabilities)]
+        session = None
         if task.session:
-            if session := await connection.reopen_session(task.session, roots, capabilities):
-                await self._set_options(connection, session, run.log)
-                text = next_prompt(task.prompt, run.granted, files)
-                return task.session, await asyncio.to_thread(run.given.content, text, capabilities)
-            run.log.line("[the earlier session cannot be opened: the conversation is given again]")
-        session = await connection.new_session(roots)
-        await self._set_options(connection, session, run.log)
-        run.progress.session(session.id)
-        text = first_prompt(task.prompt, task.conversation, run.granted, files)
-        return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
-
-    async def _set_options(self, connection: AgentConnection, session: AgentSession, log: JobLog) -> None:
+            session = await connection.reopen_session(task.session, roots, capabilities)
+            if session is None:
+                run.log.line("[the earlier session cannot be opened: the conversation is given again]")
+        if is_new := session is None:
+            session = await connection.new_session(roots)
         session = await with_options(connection, session, self.launch.wanted)
         if session.options:
-            log.line(f"[{current_in_words(session.options)}]")
+            run.log.line(f"[{current_in_words(session.options)}]")
+        if is_new:
+            run.progress.session(session.id)
+            text = first_prompt(task.prompt, task.conversation, run.granted, files)
+        else:
+            text = next_prompt(task.prompt, run.granted, files)
+        return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
 
 
 async def _prompted(
     connection: AgentConnection, session_id: str, prompt: Sequence[Content], turn: Turn
-) -> PromptResponse:
+) -> schema.PromptResponse:
     """Runs the turn; when cancelled, asks the agent to stop and gives it a moment to do so."""
     asking = asyncio.create_task(connection.prompt(session_id, prompt, turn))
     try:
@@ -325,7 +312,9 @@ async def _prompted(
         await asyncio.gather(asking, return_exceptions=True)
 
 
-async def _stop(connection: AgentConnection, session_id: str, turn: Turn, asking: asyncio.Task[PromptResponse]) -> None:
+async def _stop(
+    connection: AgentConnection, session_id: str, turn: Turn, asking: asyncio.Task[schema.PromptResponse]
+) -> None:
     # Open questions are answered first: some agents wait for these answers forever.
     await turn.withdraw()
     with contextlib.suppress(TimeoutError):
@@ -334,11 +323,6 @@ async def _stop(connection: AgentConnection, session_id: str, turn: Turn, asking
             await asyncio.wait({asking})
 
 
-async def _killed(process: AgentProcess, connection: AgentConnection) -> None:
-    await process.kill()
-    await connection.close()
-
-
-async def _ended(process: AgentProcess, connection: AgentConnection) -> None:
-    await process.end()
+async def _end(process: AgentProcess, connection: AgentConnection, *, at_once: bool) -> None:
+    await (process.kill() if at_once else process.end())
     await connection.close()

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from bot.errors import ConfigError
 from bot.jobserver.agents.connection import Wanted
 from bot.jobserver.agents.named import Agent, agent_for
-from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, ModelDoor, OpenedModel, opened_model, relays_models
+from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, RelayedModel, relayed_model, relays_models
 from bot.jobserver.egress.providers import ModelLogin, login_of, login_with
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program
@@ -97,8 +97,8 @@ class AgentLaunch:
 
     `variables` are those of AGENT_ENVIRONMENT; in them and in the command, `placeholders` are replaced, and `RANDOM` by
     a new password. `model` is set when it starts, the `wanted` options in its session. `home`: a folder whose files,
-    such as a login, each HOME starts with; our own files never replace them. `door` leads to its model, unless it logs
-    in itself; `relayed` is that door, open for one run.
+    such as a login, each HOME starts with; our own files never replace them. `login` is the relay's for its model,
+    unless it logs in itself; `relayed` is that relay, for one run.
     """
 
     agent: Agent
@@ -107,21 +107,21 @@ class AgentLaunch:
     placeholders: Mapping[str, str] = field(default_factory=dict, repr=False)
     model: str | None = None
     home: Path | None = None
-    door: ModelDoor | None = None
-    relayed: OpenedModel | None = None
+    login: ModelLogin | None = None
+    relayed: RelayedModel | None = None
     wanted: Wanted = field(default_factory=Wanted)
 
     @asynccontextmanager
     async def opened(
         self, refused: Callable[[str], None], spent: Callable[[Spent], None] | None = None
     ) -> AsyncIterator["AgentLaunch"]:
-        """Yields the launch for one run, with its model relayed if it has a door, as `opened_model` does."""
-        async with opened_model(self.door, refused, spent) as model:
-            if self.door is None or model is None:
+        """Yields the launch for one run, with its model relayed if it has a login for that, as `relayed_model` does."""
+        async with relayed_model(self.login, refused, spent) as model:
+            if model is None:
                 yield self
                 return
-            passed, variables = map(self.door.without_login, (self.passed, self.variables))
-            placeholders = {**self.placeholders, MODEL_URL: model.address, MODEL_KEY: model.run.token}
+            passed, variables = map(model.login.taken_from, (self.passed, self.variables))
+            placeholders = {**self.placeholders, MODEL_URL: model.address, MODEL_KEY: model.token}
             passed |= model.variables
             yield replace(self, passed=passed, variables=variables, placeholders=placeholders, relayed=model)
 
@@ -135,7 +135,7 @@ class AgentLaunch:
 
     def check_placeholders(self) -> None:
         """Raises JobServerError for a placeholder without a value."""
-        known = {**self.placeholders, **dict.fromkeys((MODEL_URL, MODEL_KEY) if self.door else (), "")}
+        known = {**self.placeholders, **dict.fromkeys((MODEL_URL, MODEL_KEY) if self.login else (), "")}
         for placeholder, setting in _NEEDED.items():
             used = any(placeholder in text for text in (*self.agent.command, *self.variables.values()))
             if used and placeholder not in known:
@@ -206,33 +206,26 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
     model = None if settings.model == _ITS_OWN else settings.model
     own_login = login_with(agent.api, agent.keys, read, model) if agent.api else None
     login = login_of(settings, model) or own_login
+    # Agents do not know the models of a custom address.
+    is_at_its_makers = own_login is not None and not own_login.address
+    is_listed = agent.listed_models and is_at_its_makers and agent.listed_models.fullmatch(settings.model or "")
+    relayed = login if relays_models(settings) else None
+    if relayed is not None:
+        relayed.check_address()
+        relayed = replace(relayed, own=frozenset((*agent.keys, *agent.address_variables)))
     named = {MODEL: settings.model} if settings.model else {}
     launch = AgentLaunch(
         agent,
         {**passed, **own},
         settings.agent_environment,
         {**named, **placeholders},
-        None if _is_listed(agent, settings.model, own_login) else settings.model,
+        None if is_listed else settings.model,
         settings.agent_home,
-        _door(agent, settings, login),
+        relayed,
         wanted=Wanted(settings.model, settings.effort, agent.mode),
     )
     launch.check_placeholders()
     return launch
-
-
-def _is_listed(agent: Agent, model: str | None, login: ModelLogin | None) -> bool:
-    """Whether the agent's own list must contain the model; agents do not know the models of a custom address."""
-    is_at_its_makers = login is not None and not login.address
-    return bool(model and agent.listed_models and is_at_its_makers and agent.listed_models.fullmatch(model))
-
-
-def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None) -> ModelDoor | None:
-    """Returns the agent's door to its model; None if it has network access, or its login is not for the relay."""
-    if login is None or not relays_models(settings):
-        return None
-    login.check_address()
-    return ModelDoor(login, frozenset((*agent.keys, *agent.address_variables)))
 
 
 def _without_relay(settings: JobServerSettings) -> tuple[Mapping[str, str], Mapping[str, str]]:

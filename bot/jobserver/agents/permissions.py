@@ -12,16 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from acp.schema import (
-    AllowedOutcome,
-    DeniedOutcome,
-    FileEditToolCallContent,
-    PermissionOption,
-    RequestPermissionResponse,
-    ToolCallProgress,
-    ToolCallStart,
-    ToolCallUpdate,
-)
+from acp import schema
 
 from bot.jobserver.text import one_line
 from bot.runtime.text import without_misleading
@@ -80,7 +71,8 @@ class ToolCall:
         if details is None or len(details) > _LONGEST_INPUT or not (details or self.has_whole_title):
             return None
         text = f"{self.title}: {details}" if details and details not in self.title else self.title
-        return text if _is_visible(text) else None
+        is_visible = without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
+        return text if is_visible else None
 
 
 class ToolCalls:
@@ -92,7 +84,7 @@ class ToolCalls:
     def __contains__(self, call_id: str) -> bool:
         return call_id in self._calls
 
-    def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+    def merge(self, update: schema.ToolCallStart | schema.ToolCallProgress | schema.ToolCallUpdate) -> ToolCall:
         """Merges an update into its call, and returns the call."""
         call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
         self._calls[update.tool_call_id] = call
@@ -101,7 +93,7 @@ class ToolCalls:
         return call
 
 
-def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+def merged(call: ToolCall, update: schema.ToolCallStart | schema.ToolCallProgress | schema.ToolCallUpdate) -> ToolCall:
     """Returns the call with the update merged into it."""
     paths = tuple(_bounded({*call.paths, *_paths(update)}))
     title = one_line(update.title) if update.title else call.title
@@ -116,19 +108,13 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
     )
 
 
-def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:
+def _paths(update: schema.ToolCallStart | schema.ToolCallProgress | schema.ToolCallUpdate) -> Iterator[str]:
     yield from (location.path for location in update.locations or ())
-    yield from (part.path for part in update.content or () if isinstance(part, FileEditToolCallContent))
-    if isinstance(update.raw_input, Mapping):
-        for key in _PATH_KEYS & update.raw_input.keys():
-            yield from _texts(update.raw_input[key])
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        yield from (item for item in value if isinstance(item, str))
+    yield from (part.path for part in update.content or () if isinstance(part, schema.FileEditToolCallContent))
+    raw = update.raw_input
+    for key in _PATH_KEYS & raw.keys() if isinstance(raw, Mapping) else ():
+        values = raw[key] if isinstance(raw[key], list) else [raw[key]]
+        yield from (value for value in values if isinstance(value, str))
 
 
 def _bounded(paths: Iterable[str]) -> list[str]:
@@ -136,11 +122,6 @@ def _bounded(paths: Iterable[str]) -> list[str]:
     found = sorted(paths)
     is_bounded = len(found) <= _MOST_PATHS and sum(map(len, found)) <= _MOST_PATH_CHARACTERS
     return found if is_bounded else [_FORBIDDEN_PATH]
-
-
-def _is_visible(text: str) -> bool:
-    """Whether every character of a text is visible; line breaks and tabs are, too."""
-    return without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
 
 
 def _command(raw: Any) -> str:
@@ -240,19 +221,18 @@ def _is_below(folder: Path, path: str) -> bool:
     return plain.is_absolute() and ".." not in plain.parts and plain.is_relative_to(folder)
 
 
-def answer(options: Sequence[PermissionOption], *, allowed: bool) -> RequestPermissionResponse:
+def answer(options: Sequence[schema.PermissionOption], *, allowed: bool) -> schema.RequestPermissionResponse:
     """Chooses an option by kind, for this one call if possible; permission never extends to later calls."""
     kinds = ("allow_once",) if allowed else ("reject_once", "reject_always")
-    for kind in kinds:
-        for option in options:
-            if option.kind == kind:
-                return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option.option_id))
-    return withdrawn()
+    chosen = next((option.option_id for kind in kinds for option in options if option.kind == kind), None)
+    if chosen is None:
+        return withdrawn()
+    return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=chosen))
 
 
-def withdrawn() -> RequestPermissionResponse:
+def withdrawn() -> schema.RequestPermissionResponse:
     """Returns the answer to requests after the turn was cancelled."""
-    return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+    return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
 
 
 class PermissionPolicy:
@@ -273,7 +253,7 @@ class PermissionPolicy:
     def refused(self) -> tuple[str | None, ...]:
         return tuple(self._refused)
 
-    def decide(self, call: ToolCall, options: Sequence[PermissionOption]) -> RequestPermissionResponse:
+    def decide(self, call: ToolCall, options: Sequence[schema.PermissionOption]) -> schema.RequestPermissionResponse:
         if self.is_closed:
             return withdrawn()
         is_allowed = self.allows(call)

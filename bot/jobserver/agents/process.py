@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -39,7 +40,9 @@ class AgentProcess:
         self._process = process
         self._closing = closing
         self._exit = asyncio.create_task(process.wait(), name="an agent's exit")
-        self._exit.add_done_callback(self._end_output)
+        # A child left behind may hold the pipe open, and reading would never end.
+        close_later = functools.partial(self._exit.get_loop().call_later, _DRAIN_S, self._output.close)
+        self._exit.add_done_callback(lambda _: close_later())
 
     @classmethod
     async def start(cls, program: SandboxedProgram, errors: Callable[[bytes], None]) -> "AgentProcess":
@@ -90,10 +93,6 @@ class AgentProcess:
         subprocesses.signal_group(self.pid, signal.SIGKILL)
         await asyncio.wait({self._exit}, timeout=_REAP_S)
         await self._closing.aclose()
-
-    def _end_output(self, _: asyncio.Task[int]) -> None:
-        # A child left behind may hold the pipe open, and reading would never end.
-        self._exit.get_loop().call_later(_DRAIN_S, self._output.close)
 
 
 async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:
@@ -157,17 +156,13 @@ class AgentMessages:
                 case {"method": _} as message if "id" not in message:
                     self._notified(message)
                 case message:
-                    await self._drained()
+                    with contextlib.suppress(ConnectionError):  # unread responses would pile up
+                        await self._writer.drain()
                     return message
         return None
 
     async def close(self) -> None:
         self._writer.close()
-
-    async def _drained(self) -> None:
-        """Waits until the agent reads its responses, which would otherwise pile up."""
-        with contextlib.suppress(ConnectionError):
-            await self._writer.drain()
 
     async def _line(self) -> bytes:
         try:

@@ -12,23 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from acp.schema import (
-    AcceptElicitationResponse,
-    CancelElicitationResponse,
-    CreateElicitationResponse,
-    CreateFormSessionElicitationRequest,
-    DeclineElicitationResponse,
-    ElicitationBooleanPropertySchema,
-    ElicitationIntegerPropertySchema,
-    ElicitationMultiSelectPropertySchema,
-    ElicitationNumberPropertySchema,
-    ElicitationOtherPropertySchema,
-    ElicitationStringPropertySchema,
-    EnumOption,
-    OtherMultiSelectItems,
-    StringMultiSelectItems,
-    TitledMultiSelectItems,
-)
+from acp import schema
 
 from bot.jobapi.models import FieldKind, QuestionField, QuestionOption
 from bot.jobserver.editors.interface import EditProgress
@@ -50,12 +34,12 @@ _YES, _NO = frozenset({"yes", "y", "true", "ok"}), frozenset({"no", "n", "false"
 
 Value = str | float | bool | list[str]
 Property = (
-    ElicitationStringPropertySchema
-    | ElicitationNumberPropertySchema
-    | ElicitationIntegerPropertySchema
-    | ElicitationBooleanPropertySchema
-    | ElicitationMultiSelectPropertySchema
-    | ElicitationOtherPropertySchema
+    schema.ElicitationStringPropertySchema
+    | schema.ElicitationNumberPropertySchema
+    | schema.ElicitationIntegerPropertySchema
+    | schema.ElicitationBooleanPropertySchema
+    | schema.ElicitationMultiSelectPropertySchema
+    | schema.ElicitationOtherPropertySchema
 )
 _MOST_ASKED = 20
 
@@ -93,11 +77,10 @@ def _listed(option: QuestionOption) -> str:
     return f"- {option.label}: {option.description}" if option.description else f"- {option.label}"
 
 
-def read_form(request: CreateFormSessionElicitationRequest) -> Form | None:
+def read_form(request: schema.CreateFormSessionElicitationRequest) -> Form | None:
     """Returns the form; None if it must not be shown: it is too large, has unknown fields, or asks for a secret."""
-    schema = request.requested_schema
-    properties = schema.properties or {}
-    required = frozenset(schema.required or ())
+    properties = request.requested_schema.properties or {}
+    required = frozenset(request.requested_schema.required or ())
     if not properties or len(properties) > 2 * MOST_FIELDS or len(request.message) > _LONGEST_MESSAGE:
         return None
     if any(_is_secret(name, field) for name, field in properties.items()):
@@ -111,19 +94,19 @@ def read_form(request: CreateFormSessionElicitationRequest) -> Form | None:
 
 
 def _is_secret(name: str, field: Property) -> bool:
-    if isinstance(field, ElicitationOtherPropertySchema):
+    if isinstance(field, schema.ElicitationOtherPropertySchema):
         return False  # unknown fields are refused anyway
     if (field.field_meta or {}).get("codex", {}).get("isSecret"):
         return True
-    has_format = isinstance(field, ElicitationStringPropertySchema) and field.format == "password"
+    has_format = isinstance(field, schema.ElicitationStringPropertySchema) and field.format == "password"
     return has_format or any(_SECRET.search((text or "")[:1_000]) for text in (name, field.title, field.description))
 
 
 def _form_field(name: str, field: Property, *, is_required: bool) -> FormField | None:
-    if len(name) > _LONGEST_NAME or isinstance(field, ElicitationOtherPropertySchema):
+    if len(name) > _LONGEST_NAME or isinstance(field, schema.ElicitationOtherPropertySchema):
         return None
     options = list(_options(field))
-    if isinstance(field, ElicitationMultiSelectPropertySchema) and not options:
+    if isinstance(field, schema.ElicitationMultiSelectPropertySchema) and not options:
         return None
     labels = [label for label, _, _ in options]
     if len(options) > MOST_OPTIONS or len(set(labels)) < len(labels) or any(len(x) > _LONGEST_LABEL for x in labels):
@@ -139,38 +122,31 @@ def _form_field(name: str, field: Property, *, is_required: bool) -> FormField |
 
 def _kind(field: Property, *, has_options: bool) -> FieldKind:
     match field:
-        case ElicitationStringPropertySchema():
-            return FieldKind.CHOICE if has_options else FieldKind.TEXT
-        case ElicitationMultiSelectPropertySchema():
+        case schema.ElicitationMultiSelectPropertySchema():
             return FieldKind.CHOICES
-        case ElicitationBooleanPropertySchema():
+        case schema.ElicitationBooleanPropertySchema():
             return FieldKind.YES_OR_NO
-        case ElicitationNumberPropertySchema() | ElicitationIntegerPropertySchema():
+        case schema.ElicitationNumberPropertySchema() | schema.ElicitationIntegerPropertySchema():
             return FieldKind.NUMBER
-        case ElicitationOtherPropertySchema():
-            return FieldKind.TEXT
         case _:
-            assert_never(field)
+            return FieldKind.CHOICE if has_options else FieldKind.TEXT
 
 
 def _options(field: Property) -> Iterator[tuple[str, str, str | None]]:
     """Yields each option's label, value and description."""
     match field:
-        case ElicitationStringPropertySchema(one_of=titled) if titled:
+        case schema.ElicitationStringPropertySchema(one_of=titled) if titled:
             yield from map(_option, titled)
-        case ElicitationStringPropertySchema(enum=plain) if plain:
-            yield from ((one_line(value), value, None) for value in plain)
-        case ElicitationMultiSelectPropertySchema(items=TitledMultiSelectItems(any_of=titled)):
+        case schema.ElicitationMultiSelectPropertySchema(items=schema.TitledMultiSelectItems(any_of=titled)):
             yield from map(_option, titled)
-        case ElicitationMultiSelectPropertySchema(items=StringMultiSelectItems(enum=plain)):
-            yield from ((one_line(value), value, None) for value in plain)
-        case ElicitationMultiSelectPropertySchema(items=OtherMultiSelectItems()):
-            return
-        case _:
-            return
+        case (
+            schema.ElicitationStringPropertySchema(enum=plain)
+            | schema.ElicitationMultiSelectPropertySchema(items=schema.StringMultiSelectItems(enum=plain))
+        ):
+            yield from ((one_line(value), value, None) for value in plain or ())
 
 
-def _option(option: EnumOption) -> tuple[str, str, str | None]:
+def _option(option: schema.EnumOption) -> tuple[str, str, str | None]:
     words = getattr(option, "description", None)
     return one_line(option.title), option.const, one_line(words)[:_LONGEST_TITLE] if isinstance(words, str) else None
 
@@ -323,15 +299,15 @@ class Questions:
         self.unanswered: Question | None = None
         self.has_answer = False
 
-    async def ask(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
+    async def ask(self, request: schema.CreateFormSessionElicitationRequest) -> schema.CreateElicitationResponse:
         """Waits for a person's answer. Declines forms that must not be shown, and all forms after an unanswered one."""
         form = read_form(request)
         async with self._one_by_one:
             self._asked += 1
             if self._is_withdrawn:
-                return CancelElicitationResponse(action="cancel")
+                return schema.CancelElicitationResponse(action="cancel")
             if form is None or self.unanswered or self._asked > _MOST_ASKED:
-                return DeclineElicitationResponse(action="decline")
+                return schema.DeclineElicitationResponse(action="decline")
             with self._time_limit.paused():
                 return await self._answered(form)
 
@@ -342,7 +318,7 @@ class Questions:
             asking.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _answered(self, form: Form) -> CreateElicitationResponse:
+    async def _answered(self, form: Form) -> schema.CreateElicitationResponse:
         fields = tuple(field.shown.with_words(self._redact) for field in form.fields)
         question = Question(self._redact(form.in_words()), fields)
         asking = asyncio.ensure_future(
@@ -354,13 +330,13 @@ class Questions:
         except asyncio.CancelledError:
             if not self._is_withdrawn:
                 raise
-            return CancelElicitationResponse(action="cancel")
+            return schema.CancelElicitationResponse(action="cancel")
         finally:
             asking.cancel()
             self._open.discard(asking)
         content = form_content(form, reply) if reply is not None else None
         if content is None:
             self.unanswered = question
-            return DeclineElicitationResponse(action="decline")
+            return schema.DeclineElicitationResponse(action="decline")
         self.has_answer = True
-        return AcceptElicitationResponse(action="accept", content=content)
+        return schema.AcceptElicitationResponse(action="accept", content=content)

@@ -3,35 +3,19 @@
 Failed turns often end like successful ones: this module recognizes them, and says why they failed.
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from acp.schema import (
-    AgentMessageChunk,
-    AgentPlanUpdate,
-    Cost,
-    CreateElicitationResponse,
-    CreateFormSessionElicitationRequest,
-    PlanEntry,
-    PromptResponse,
-    RequestPermissionRequest,
-    RequestPermissionResponse,
-    SessionInfoUpdate,
-    SessionNotification,
-    TextContentBlock,
-    ToolCallProgress,
-    ToolCallStart,
-    Usage,
-    UsageUpdate,
-)
+from acp import schema
 
 from bot.jobapi.models import PlanStep, StepStatus
-from bot.jobserver.agents.editor import ends_with_question, last_paragraph
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.permissions import PermissionPolicy, ToolCall, ToolCalls
+from bot.jobserver.agents.permissions import PermissionPolicy, ToolCalls
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.editors.interface import EditProgress, EditResult
 from bot.jobserver.editors.job_log import JobLog, Redactor
@@ -121,22 +105,12 @@ def _not_logged_in(name: str, details: str, login: str) -> str:
 
 def _told(message: str, data: Any) -> str:
     """Returns the most useful text; in many agents' errors, it is in the data, and the message is just a heading."""
-    message = _inner_message(message)
+    with contextlib.suppress(ValueError, RecursionError):  # some are their provider's complete JSON responses
+        message = nested(json.loads(message), "error", "message") or message
     if isinstance(data, Mapping):
         more = next((data[key] for key in ("details", "message", "error") if isinstance(data.get(key), str)), "")
         return more if message in {"", "Internal error", "Error"} and more else " ".join(filter(None, [message, more]))
     return f"{message}: {data}" if isinstance(data, str) and data else message
-
-
-def _inner_message(message: str) -> str:
-    """Some agents' messages are their provider's complete JSON responses."""
-    if not message.startswith("{"):
-        return message
-    try:
-        inner = nested(json.loads(message), "error", "message")
-    except (ValueError, RecursionError):
-        return message
-    return inner if isinstance(inner, str) and inner else message
 
 
 def nested(value: Any, *keys: str) -> Any:
@@ -146,148 +120,120 @@ def nested(value: Any, *keys: str) -> Any:
     return value
 
 
-class TurnProgress:
-    """Handles the updates of one turn.
+class FinalMessage:
+    """The agent's last message: its text after the last tool call or, if there is none, before it."""
 
-    `calls` has its tool calls. `was_system_error`: Codex's signal that the turn failed.
-    """
+    def __init__(self) -> None:
+        self._current = self._earlier = ""
 
-    def __init__(self, progress: EditProgress, log: Callable[[str], None], redact: Redactor) -> None:
+    @property
+    def text(self) -> str:
+        current = self._current.strip()
+        return (f"{current}…" if len(self._current) >= ANSWER_LIMIT else current) or self._earlier
+
+    def add(self, text: str) -> None:
+        self._current = (self._current + text)[:ANSWER_LIMIT]
+
+    def interrupt(self) -> None:
+        """Begins another message."""
+        self._earlier, self._current = self.text, ""
+
+
+class Turn:
+    """Follows the updates of one session of an agent, and answers its requests."""
+
+    def __init__(
+        self,
+        session_id: str,
+        progress: EditProgress,
+        permissions: PermissionPolicy,
+        questions: Questions,
+        *,
+        log: JobLog,
+        redact: Redactor,
+    ) -> None:
+        self._session_id = session_id
         self._progress = progress
+        self._permissions = permissions
+        self._questions = questions
         self._log = log
         self._redact = redact
         self._answer = FinalMessage()
         self._activity = ""
-        self.calls = ToolCalls()
-        self.was_system_error = False
+        self._calls = ToolCalls()
+        self._was_system_error = False
         self._money: Money | None = None
 
-    @property
-    def answer(self) -> str:
-        return self._redact(self._answer.text)
-
-    def handle(self, notification: SessionNotification) -> None:
+    def updated(self, notification: schema.SessionNotification) -> None:
+        if notification.session_id != self._session_id:
+            return  # subagents can have their own sessions, whose messages are not part of the answer
         match notification.update:
-            case AgentMessageChunk(content=TextContentBlock(text=text)):
+            case schema.AgentMessageChunk(content=schema.TextContentBlock(text=text)):
                 self._answer.add(text)
-            case ToolCallStart() | ToolCallProgress() as update:
+            case schema.ToolCallStart() | schema.ToolCallProgress() as update:
                 self._handle_call(update)
-            case AgentPlanUpdate(entries=entries):
-                self._progress.plan(plan_steps(entries, self._redact))
-            case SessionInfoUpdate(field_meta=meta):
-                status = nested(meta, "codex", "threadStatus", "type")
-                self.was_system_error = self.was_system_error or status == "systemError"
-            case UsageUpdate(cost=Cost(amount=amount, currency=currency)):
+            case schema.AgentPlanUpdate(entries=entries):
+                steps = ((self._redact(one_line(entry.content)), StepStatus(entry.status)) for entry in entries)
+                plan = (PlanStep(title=title, status=status) for title, status in islice(steps, _MOST_STEPS))
+                self._progress.plan(tuple(plan))
+            case schema.SessionInfoUpdate(field_meta=meta):
+                self._was_system_error |= nested(meta, "codex", "threadStatus", "type") == "systemError"
+            case schema.UsageUpdate(cost=schema.Cost(amount=amount, currency=currency)):
                 self._money = reported_money(amount, currency) or self._money
             case _:
                 # Thoughts, modes, commands and echoes of the prompt do not interest the requester.
                 pass
 
-    def spent(self, usage: Usage | None) -> Spent:
+    def _handle_call(self, update: schema.ToolCallStart | schema.ToolCallProgress) -> None:
+        if update.tool_call_id not in self._calls:
+            self._answer.interrupt()
+        call = self._calls.merge(update)
+        title = self._redact(call.title)
+        if update.title and title != self._activity:
+            self._activity = title
+            self._progress.activity(title)
+            self._log.line(f"[{call.kind}] {title}")
+        if update.status == "failed":
+            self._log.line(f"[failed] {call.title}")
+
+    def permission(self, request: schema.RequestPermissionRequest) -> schema.RequestPermissionResponse:
+        call = self._calls.merge(request.tool_call)
+        response = self._permissions.decide(call, request.options)
+        is_allowed = self._permissions.allows(call)
+        self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
+        return response
+
+    async def elicited(self, request: schema.CreateFormSessionElicitationRequest) -> schema.CreateElicitationResponse:
+        """Waits for a person's answer; nothing else here waits."""
+        response = await self._questions.ask(request)
+        self._log.line(f"[asked: {response.action}]")
+        return response
+
+    async def withdraw(self) -> None:
+        """Answers all open requests of an agent that is about to be ended."""
+        self._permissions.is_closed = True
+        await self._questions.withdraw()
+
+    def with_last_words(self, reason: str) -> str:
+        """Adds the agent's last words to the reason why a turn broke off; Claude's name the cause."""
+        said = one_line(self._redact(self._answer.text))
+        return f"{reason}; it said: {said}" if said and said not in reason else reason
+
+    def ended(self, response: schema.PromptResponse) -> TurnEnd:
+        return TurnEnd(
+            stop_reason=response.stop_reason,
+            answer=self._redact(self._answer.text),
+            meta=response.field_meta or {},
+            has_usage=response.usage is not None,
+            was_system_error=self._was_system_error,
+        )
+
+    def spent(self, usage: schema.Usage | None) -> Spent:
         """Returns the turn's usage as reported at its end; `usage` is None if the relay counts the tokens."""
         if usage is None:
             return Spent(money=self._money)
         cached = (usage.cached_read_tokens or 0) + (usage.cached_write_tokens or 0)
         return Spent() + Spent(usage.input_tokens + cached, usage.output_tokens, self._money)
-
-    def _handle_call(self, update: ToolCallStart | ToolCallProgress) -> None:
-        if update.tool_call_id not in self.calls:
-            self._answer.interrupt()
-        call = self.calls.merge(update)
-        if update.title:
-            self._report(call)
-        if update.status == "failed":
-            self._log(f"[failed] {call.title}")
-
-    def _report(self, call: ToolCall) -> None:
-        title = self._redact(call.title)
-        if title != self._activity:
-            self._activity = title
-            self._progress.activity(title)
-            self._log(f"[{call.kind}] {title}")
-
-
-class FinalMessage:
-    """The agent's last message: its text after the last tool call or, if there is none, before it."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._length = 0
-        self._earlier = ""
-
-    @property
-    def text(self) -> str:
-        return self._current() or self._earlier
-
-    def add(self, text: str) -> None:
-        kept = text[: ANSWER_LIMIT - self._length]
-        self._length += len(kept)
-        if kept:
-            self._pieces.append(kept)
-
-    def interrupt(self) -> None:
-        """Begins another message."""
-        self._earlier = self.text
-        self._pieces, self._length = [], 0
-
-    def _current(self) -> str:
-        text = "".join(self._pieces).strip()
-        return f"{text}…" if self._length >= ANSWER_LIMIT else text
-
-
-def plan_steps(entries: Sequence[PlanEntry], redact: Redactor) -> tuple[PlanStep, ...]:
-    """Returns the plan for display; steps beyond the first hundred are left out."""
-    return tuple(
-        PlanStep(title=redact(one_line(entry.content)), status=StepStatus(entry.status))
-        for entry in entries[:_MOST_STEPS]
-    )
-
-
-@dataclass
-class Turn:
-    """Handles the messages of one session of an agent; implements `connection.TurnListener`."""
-
-    session_id: str
-    progress: TurnProgress
-    permissions: PermissionPolicy
-    questions: Questions
-    log: JobLog
-
-    def updated(self, notification: SessionNotification) -> None:
-        # Subagents can have their own sessions, whose messages are not part of the answer.
-        if notification.session_id == self.session_id:
-            self.progress.handle(notification)
-
-    def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse:
-        call = self.progress.calls.merge(request.tool_call)
-        response = self.permissions.decide(call, request.options)
-        is_allowed = self.permissions.allows(call)
-        self.log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
-        return response
-
-    async def elicited(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
-        response = await self.questions.ask(request)
-        self.log.line(f"[asked: {response.action}]")
-        return response
-
-    async def withdraw(self) -> None:
-        """Answers all open requests of an agent that is about to be ended."""
-        self.permissions.is_closed = True
-        await self.questions.withdraw()
-
-    def with_last_words(self, reason: str) -> str:
-        """Adds the agent's last words to the reason why a turn broke off; Claude's name the cause."""
-        said = one_line(self.progress.answer)
-        return f"{reason}; it said: {said}" if said and said not in reason else reason
-
-    def ended(self, response: PromptResponse) -> TurnEnd:
-        return TurnEnd(
-            stop_reason=response.stop_reason,
-            answer=self.progress.answer,
-            meta=response.field_meta or {},
-            has_usage=response.usage is not None,
-            was_system_error=self.progress.was_system_error,
-        )
 
 
 def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None], model_fault: str | None = None) -> None:
@@ -329,8 +275,15 @@ def result(
     if unanswered:
         return EditResult(summary=end.answer, question=unanswered.text, question_fields=unanswered.fields)
     if not was_answered and ends_with_question(end.answer):
-        return EditResult(summary=end.answer, closing_question=last_paragraph(end.answer))
+        last_paragraph = end.answer.strip().rpartition("\n\n")[2].strip()
+        return EditResult(summary=end.answer, closing_question=last_paragraph)
     return EditResult(summary=end.answer, reason=refusal_reason(refused))
+
+
+def ends_with_question(answer: str) -> bool:
+    """Whether an answer's last paragraph ends with a question mark."""
+    paragraphs = answer.strip().rstrip("*_`\"')» ")
+    return paragraphs.endswith(("?", "？", "؟"))  # noqa: RUF001 - Chinese and Arabic ask with these
 
 
 def permission_question(asked: Sequence[str]) -> str:
@@ -350,7 +303,6 @@ def refusal_reason(refused: Sequence[str | None]) -> str:
 def _code(text: str) -> str:
     """Formats text as Markdown code on one line, with longer fences if it contains backticks."""
     line = text.replace("\n", " ⏎ ").replace("\t", " ")
-    fence = "`" * (1 + max((len(run) for run in line.replace("`", " `").split() if not run.strip("`")), default=0))
-    while fence in line:
-        fence += "`"
-    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {line} {fence}" if longest else f"`{line}`"

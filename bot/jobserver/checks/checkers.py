@@ -6,13 +6,13 @@ Supported are Vale, markdownlint-cli2, cspell, codespell and lychee.
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from bot.jobserver import subprocesses
 from bot.jobserver.checks.change import CheckedChange, text_of
@@ -30,11 +30,10 @@ _MARKDOWNLINT = re.compile(
 )
 _CSPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}):\d{1,9} - (?P<words>[^\n]+)")
 _CODESPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}): (?P<words>[^\n]+ ==> [^\n]+)")
-_RUNTIME_ERROR = 2
-_WORDS = re.compile(r'"Text":\s?"((?:[^"\\]|\\.){1,500})')
 _BROKEN_LINKS = 2
 _LONGEST = 2000
 _OF_SITES = frozenset(("", ".html", ".htm"))
+R = TypeVar("R")
 
 
 class CheckCouldNotRunError(JobServerError):
@@ -100,36 +99,32 @@ class LineFault:
 
 
 @dataclass(frozen=True)
-class SharedSettings:
-    """A file with settings of many programs; `mark` matches if it has any for this program."""
-
-    name: str
-    mark: re.Pattern[str]
-
-
-@dataclass(frozen=True)
 class Checker:
     """A program that a repository can have settings for.
 
-    It applies if there is a file whose path matches `settings` or, in a folder above a changed page or at the root, one
-    whose name matches `beside`; or wherever it is installed, if it `needs_no_settings`. `command` returns its arguments
-    for the paths of pages. `read` parses its output into findings and may raise `CheckCouldNotRunError`. `endings` are
-    the file types that it checks; if empty, all.
+    `command` is followed by the paths of pages, each in the form `page`. `read` parses its output into findings and may
+    raise `CheckCouldNotRunError`. It applies if there is a file whose path matches `settings` or, in a folder above a
+    changed page or at the root, one whose name matches `beside`; if one at the root that is `shared` by many programs
+    contains a match; or wherever it is installed, if it `needs_no_settings`. `endings` are the file types that it
+    checks; if empty, all.
     """
 
     name: str
-    program: str
-    command: Callable[[Sequence[PurePosixPath]], tuple[str, ...]]
+    command: tuple[str, ...]
     read: Callable[[Finished], Iterable[LineFault]]
+    page: Callable[[str], str] = "./{}".format
     settings: re.Pattern[str] = _NONE
     beside: re.Pattern[str] = _NONE
-    shared: Collection[SharedSettings] = ()
+    shared: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     endings: frozenset[str] = frozenset()
     needs_no_settings: bool = False
 
     @property
     def is_installed(self) -> bool:
-        return shutil.which(self.program) is not None
+        return shutil.which(self.command[0]) is not None
+
+    def arguments(self, pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
+        return (*self.command, *(self.page(str(page)) for page in pages))
 
     def checks(self, path: PurePosixPath) -> bool:
         """Tells by its name whether a file is a page of a type that it checks."""
@@ -150,8 +145,8 @@ class Checker:
     def _is_set_up_at_the_root(self, change: CheckedChange) -> bool:
         if any(self.settings.fullmatch(str(path)) for path in change.paths_before):
             return True
-        texts = ((file, text_of(change.before, PurePosixPath(file.name))) for file in self.shared)
-        return any(text is not None and file.mark.search(text) for file, text in texts)
+        texts = ((mark, text_of(change.before, PurePosixPath(name))) for name, mark in self.shared.items())
+        return any(text is not None and mark.search(text) for mark, text in texts)
 
 
 def could_not_run(done: Finished) -> CheckCouldNotRunError:
@@ -160,77 +155,52 @@ def could_not_run(done: Finished) -> CheckCouldNotRunError:
     return CheckCouldNotRunError(f"it ended with exit code {done.exit_code}{f': {words}' if words else ''}")
 
 
-def _reader(
-    parse: Callable[[str], re.Match[str] | None], found: Collection[int]
-) -> Callable[[Finished], Iterator[LineFault]]:
-    """Returns a parser for output with one finding per line; `found` are the exit codes that mean findings."""
+def _reader(line: re.Pattern[str], found: int) -> Callable[[Finished], Iterator[LineFault]]:
+    """Returns a parser for output with one finding per line; `found` is the exit code that means findings."""
 
     def read(done: Finished) -> Iterator[LineFault]:
-        findings = [_finding(match) for text in done.output.splitlines() if (match := parse(text))]
-        if done.exit_code and not (done.exit_code in found and findings):
+        findings = [match for text in done.output.splitlines() if (match := line.fullmatch(text))]
+        if done.exit_code and not (done.exit_code == found and findings):
             raise could_not_run(done)
-        yield from findings
+        for match in findings:
+            yield LineFault(PurePosixPath(match["path"]), int(match["line"]), match["words"])
 
     return read
 
 
-def _finding(match: re.Match[str]) -> LineFault:
-    return LineFault(PurePosixPath(match["path"]), int(match["line"]), match["words"])
-
-
-def _markdownlint(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
-    return (
-        "markdownlint-cli2",
-        "--no-globs",
-        *(f":{page}" for page in pages),
-    )  # the colon makes it a name instead of a pattern
-
-
-def _cspell(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
-    options = ("--reporter=default", "--no-progress", "--no-summary", "--no-color", "--no-cache")
-    return ("cspell", "lint", *options, "--no-must-find-files", "--file", *(f"./{page}" for page in pages))
-
-
-def _codespell(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
-    return ("codespell", "--disable-colors", "--interactive=0", *(f"./{page}" for page in pages))
-
-
 MARKDOWNLINT = Checker(
     "markdownlint",
-    "markdownlint-cli2",
-    _markdownlint,
-    _reader(_MARKDOWNLINT.fullmatch, {1}),
+    ("markdownlint-cli2", "--no-globs"),
+    _reader(_MARKDOWNLINT, 1),
+    page=":{}".format,  # the colon makes it a name instead of a pattern
     beside=re.compile(r"\.markdownlint(?:-cli2)?\.(?:jsonc?|ya?ml|[cm]js)"),
-    shared=(SharedSettings("package.json", re.compile(r'"markdownlint-cli2"\s*:\s*\{')),),
+    shared={"package.json": re.compile(r'"markdownlint-cli2"\s*:\s*\{')},
     endings=frozenset({".md", ".markdown"}),
 )
 CSPELL = Checker(
     "cspell",
-    "cspell",
-    _cspell,
-    _reader(_CSPELL.fullmatch, {1}),
+    (
+        "cspell", "lint", "--reporter=default", "--no-progress", "--no-summary", "--no-color", "--no-cache",
+        "--no-must-find-files", "--file",
+    ),
+    _reader(_CSPELL, 1),
     settings=re.compile(r"\.(?:config|vscode)/\.?c[sS]pell(?:\.config)?\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"),
     beside=re.compile(r"\.?c[sS]pell\.(?:jsonc?|ya?ml)|\.?cspell\.config\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"),
-    shared=(SharedSettings("package.json", re.compile(r'"cspell"\s*:\s*\{')),),
-)
+    shared={"package.json": re.compile(r'"cspell"\s*:\s*\{')},
+)  # fmt: skip
 CODESPELL = Checker(
     "codespell",
-    "codespell",
-    _codespell,
-    _reader(_CODESPELL.fullmatch, {65}),
+    ("codespell", "--disable-colors", "--interactive=0"),
+    _reader(_CODESPELL, 65),
     settings=re.compile(r"\.codespellrc"),
-    shared=(
-        SharedSettings("setup.cfg", re.compile(r"^\[codespell\]", re.MULTILINE)),
-        SharedSettings("pyproject.toml", re.compile(r"^\[tool\.codespell\]", re.MULTILINE)),
-    ),
+    shared={
+        "setup.cfg": re.compile(r"^\[codespell\]", re.MULTILINE),
+        "pyproject.toml": re.compile(r"^\[tool\.codespell\]", re.MULTILINE),
+    },
 )
 
 
-class _Report(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class ValeAlert(_Report):
+class ValeAlert(BaseModel):
     """A finding of Vale (https://vale.sh, JSON output); those of the mildest severity, `suggestion`, are dropped."""
 
     check: str = Field(alias="Check", max_length=200)
@@ -239,104 +209,81 @@ class ValeAlert(_Report):
     severity: Literal["suggestion", "warning", "error"] = Field(alias="Severity")
 
 
-_VALE_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
+class _LycheeLink(BaseModel):
+    """A broken link in the JSON output of lychee (https://lychee.cli.rs)."""
+
+    url: str = Field(max_length=_LONGEST)
+    text: str = Field(validation_alias=AliasPath("status", "text"), max_length=_LONGEST)
+    line: int = Field(validation_alias=AliasPath("span", "line"))
 
 
-def _vale(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
-    return ("vale", "--no-exit", "--output=JSON", *(f"./{page}" for page in pages))
+class _LycheeReport(BaseModel):
+    error_map: dict[str, list[_LycheeLink]]
 
 
-def parse_report(output: str) -> Mapping[str, Sequence[ValeAlert]]:
-    """Returns the alerts of each file in Vale's JSON output.
+VALE_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
+_LYCHEE_REPORT = TypeAdapter(_LycheeReport)
+
+
+def parse_report(report: TypeAdapter[R], output: str) -> R:
+    """Parses a program's report.
 
     Raises:
-        CheckCouldNotRunError: the output is not as Vale documents it.
+        CheckCouldNotRunError: the output is not as the program documents it.
     """
     try:
-        return _VALE_REPORT.validate_json(output)
+        return report.validate_json(output)
     except ValidationError:
         raise CheckCouldNotRunError("its report cannot be read") from None
 
 
 def _read_vale(done: Finished) -> Iterator[LineFault]:
     if done.exit_code:
-        raise CheckCouldNotRunError(_words(done.output, done.exit_code))
-    for name, alerts in parse_report(done.output).items():
+        raise could_not_run(done)
+    for name, alerts in parse_report(VALE_REPORT, done.output).items():
         for alert in alerts:
             if alert.severity != "suggestion":
                 yield LineFault(PurePosixPath(name), alert.line, f"{alert.message} ({alert.check})")
 
 
-def _words(output: str, exit_code: int) -> str:
-    found = _WORDS.search(output)
-    words = found[1] if found else " ".join(output.split())[-300:]
-    kind = "it could not be run" if exit_code == _RUNTIME_ERROR else f"it ended with exit code {exit_code}"
-    return f"{kind}: {words}" if words else kind
-
-
-VALE = Checker("Vale", "vale", _vale, _read_vale, settings=re.compile(r"\.vale\.ini|_vale\.ini|vale\.ini"))
-
-
-class _LycheeSpan(_Report):
-    line: int
-
-
-class _LycheeStatus(_Report):
-    text: str = Field(max_length=_LONGEST)
-
-
-class _LycheeLink(_Report):
-    url: str = Field(max_length=_LONGEST)
-    status: _LycheeStatus
-    span: _LycheeSpan
-
-
-class _LycheeReport(_Report):
-    """The JSON output of lychee (https://lychee.cli.rs)."""
-
-    error_map: dict[str, list[_LycheeLink]]
-
-
-def _lychee(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
-    options = ("--offline", "--no-progress", "--format=json", "--cache=false")
-    return ("lychee", *options, "--", *(f"./{_literal(str(page))}" for page in pages))
+VALE = Checker(
+    "Vale",
+    ("vale", "--no-exit", "--output=JSON"),
+    _read_vale,
+    settings=re.compile(r"\.vale\.ini|_vale\.ini|vale\.ini"),
+)
 
 
 def _literal(name: str) -> str:
     """Returns a pattern that matches only this name, since lychee reads every name as a pattern."""
-    return "".join(f"[{sign}]" if sign in "[*?" else sign for sign in name)
+    return "./" + "".join(f"[{sign}]" if sign in "[*?" else sign for sign in name)
 
 
 def _read_lychee(done: Finished) -> Iterator[LineFault]:
     """Yields broken links to files; whether others work depends on the settings of the web server."""
     if done.exit_code not in {0, _BROKEN_LINKS}:
         raise could_not_run(done)
-    try:
-        report = _LycheeReport.model_validate_json(done.output[done.output.find("{") :])
-    except ValidationError:
-        raise CheckCouldNotRunError("its report cannot be read") from None
+    report = parse_report(_LYCHEE_REPORT, done.output[done.output.find("{") :])
     for name, links in report.error_map.items():
         for link in links:
             if (target := _file(link.url, done)) is not None:
-                words = f"the link to `{target}`: {link.status.text}"
-                yield LineFault(PurePosixPath(name), link.span.line, words, missing=target)
+                yield LineFault(PurePosixPath(name), link.line, f"the link to `{target}`: {link.text}", missing=target)
 
 
 def _file(url: str, done: Finished) -> PurePosixPath | None:
     """Returns the file that a link leads to; None if it is not in the copy, or an address that a site may have."""
     parts = urlsplit(url)
-    path = PurePosixPath(unquote(parts.path))
-    is_inside = (
-        parts.scheme == "file" and path.is_relative_to(PurePosixPath(done.copy)) and path.suffix not in _OF_SITES
-    )
-    return path.relative_to(PurePosixPath(done.copy)) if is_inside else None
+    path, copy = PurePosixPath(unquote(parts.path)), PurePosixPath(done.copy)
+    is_inside = parts.scheme == "file" and path.is_relative_to(copy) and path.suffix not in _OF_SITES
+    return path.relative_to(copy) if is_inside else None
 
 
 LYCHEE = Checker(
     "lychee",
-    "lychee",
-    _lychee,
+    ("lychee", "--offline", "--no-progress", "--format=json", "--cache=false", "--"),
     _read_lychee,
+    page=_literal,
     settings=re.compile(r"lychee\.toml|\.lycheeignore"),
     needs_no_settings=True,
 )
+CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL, LYCHEE)

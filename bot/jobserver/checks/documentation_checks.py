@@ -22,11 +22,7 @@ from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks import links
 from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.checkers import (
-    CODESPELL,
-    CSPELL,
-    LYCHEE,
-    MARKDOWNLINT,
-    VALE,
+    CHECKERS,
     CheckCouldNotRunError,
     Checker,
     CheckProgram,
@@ -39,7 +35,6 @@ from bot.jobserver.text import one_line
 
 logger = logging.getLogger(__name__)
 
-CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL, LYCHEE)
 _PAGES_A_RUN = 500
 _NUMBER = re.compile(r"\d+")
 _Kind = tuple[PurePosixPath | None, str]
@@ -74,9 +69,9 @@ class RepositoryCheckers:
         self, checker: Checker, pages: Sequence[PurePosixPath], change: CheckedChange, job_copy: Path
     ) -> list[str]:
         if not checker.is_installed:
-            raise CheckCouldNotRunError(
-                f"the repository has settings for {checker.name}, but the program `{checker.program}` is not installed"
-            )
+            program = checker.command[0]
+            words = f"the repository has settings for {checker.name}, but the program `{program}` is not installed"
+            raise CheckCouldNotRunError(words)
         found = await self._found(checker, pages, change, job_copy, is_base=False)
         new = await asyncio.to_thread(_on_new_lines, found, change)
         known = Counter[_Kind]()
@@ -94,7 +89,7 @@ class RepositoryCheckers:
         found: list[LineFault] = []
         async with _laid_out(change, job_copy, is_base=is_base) as copy:
             for start in range(0, len(pages), _PAGES_A_RUN):
-                done = await self.program.run(checker.command(pages[start : start + _PAGES_A_RUN]), copy)
+                done = await self.program.run(checker.arguments(pages[start : start + _PAGES_A_RUN]), copy)
                 found += checker.read(done)
         return found
 

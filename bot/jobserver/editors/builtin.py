@@ -1,6 +1,7 @@
 """The built-in editor: four deeds for the demo, without network or model."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -8,7 +9,6 @@ import re
 import shutil
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -131,9 +131,7 @@ class Pages:
     def place_for(self, name: str) -> PurePosixPath:
         """Returns the path for a new page: in the folder nearest to the root, besides it, that has pages."""
         folders = [path.parent for path in self.paths if path.parts[1:] and not path.parts[0].startswith(".")]
-        suffix = max(Counter(path.suffix for path in self.paths).items(), key=lambda each: each[1], default=(".md", 0))[
-            0
-        ]
+        suffix = self.paths[0].suffix if self.paths else ".md"
         return (folders[0] if folders else PurePosixPath()) / f"{name}{suffix}"
 
 
@@ -171,41 +169,33 @@ def _digest(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str, Sequence[str]]:
-    """Returns the misspellings on these pages, each with its corrections.
+async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str, str]:
+    """Returns the misspellings on these pages that have one correction, with it.
 
     Raises:
         EditError: the program is missing, failed, or took too long.
     """
     listed = "".join(f"./{path}\n" for path in paths if str(path).isprintable())
+    if not listed:
+        return {}
     output = subprocesses.FirstBytes(_OUTPUT_LIMIT)
-    command = subprocesses.Command(
-        (_program(), *_ARGUMENTS),
-        root,
-        {"PATH": "", "LC_ALL": "C.UTF-8"},
-        _TIME_LIMIT_S,
-        listed.encode(),
-    )
+    arguments, environment = (_program(), *_ARGUMENTS), {"PATH": "", "LC_ALL": "C.UTF-8"}
+    command = subprocesses.Command(arguments, root, environment, _TIME_LIMIT_S, listed.encode())
     try:
-        code = await subprocesses.run(command, stdout=output) if listed else _NOTHING_FOUND
+        code = await subprocesses.run(command, stdout=output)
     except OSError as error:
         raise EditError(f"the program `typos` could not be run: {error.strerror}") from error
     except subprocesses.ProcessTimeoutError as error:
         raise EditError("the program `typos` took too long") from error
     if code not in {_FOUND, _NOTHING_FOUND}:
         raise EditError(f"the program `typos` ended with exit code {code}")
-    return dict(filter(None, map(_typo, output.getvalue().splitlines())))
-
-
-def _typo(line: bytes) -> tuple[str, Sequence[str]] | None:
-    try:
-        entry = json.loads(line)
-    except ValueError:  # the last line can be cut off
-        return None
-    match entry:
-        case {"type": "typo", "typo": str(wrong), "corrections": list(corrections)}:
-            return wrong, list(map(str, corrections))
-    return None
+    found: dict[str, str] = {}
+    with contextlib.suppress(ValueError):  # the last line can be cut off
+        for line in output.getvalue().splitlines():
+            match json.loads(line):
+                case {"type": "typo", "typo": str(wrong), "corrections": [str(right)]}:
+                    found[wrong] = right
+    return found
 
 
 def _program() -> str:
@@ -216,21 +206,20 @@ def _program() -> str:
     return program
 
 
+@dataclass(frozen=True)
 class BuiltinEditor:
     """Does one of four deeds; to everything else it answers with what it can do.
 
-    Args:
-        pause: Seconds that it waits before it does something slowly.
+    `pause`: for how many seconds it waits before it does something slowly.
     """
 
-    def __init__(self, pause: float = 10.0) -> None:
-        self._pause = pause
+    pause: float = 10.0
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         deed = parse(task.own_words)
         if isinstance(deed, FixTypos) and deed.slowly:
-            progress.activity(f"Waiting for {self._pause:g} s, in which you can press Stop")
-            await asyncio.sleep(self._pause)
+            progress.activity(f"Waiting for {self.pause:g} s, in which you can press Stop")
+            await asyncio.sleep(self.pause)
         progress.activity("Reading the pages")
         stopped = threading.Event()
         pages = await asyncio.to_thread(Pages, task.workspace.copy, stopped.is_set)
@@ -248,7 +237,7 @@ class BuiltinEditor:
         return result
 
 
-def _done(deed: Deed | None, task: EditTask, pages: Pages, typos: Mapping[str, Sequence[str]]) -> EditResult:
+def _done(deed: Deed | None, task: EditTask, pages: Pages, typos: Mapping[str, str]) -> EditResult:
     """Does a deed. Blocking. Raises EditError, OSError."""
     journal = Journal(task.workspace.home / ".pagehand-undo.json")
     match deed:
@@ -257,7 +246,7 @@ def _done(deed: Deed | None, task: EditTask, pages: Pages, typos: Mapping[str, S
             result = _replace(pages, journal, {old: new}, f'Replaced "{old}" with "{new}".', nothing)
         case FixTypos():
             nothing = "The program `typos` finds nothing that has one correction, outside code, tags and links."
-            result = _replace(pages, journal, _sure(typos), "Fixed what the program `typos` finds.", nothing)
+            result = _replace(pages, journal, typos, "Fixed what the program `typos` finds.", nothing)
         case AddPage():
             result = _add(pages, journal, deed)
         case Undo():
@@ -308,12 +297,7 @@ def _counted(done: str, nothing: str, *, pages: int, places: int = 0, not_read: 
     return EditResult(summary=words) if pages else EditResult(reason=words)
 
 
-def _sure(typos: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    """Returns the misspellings that have one correction."""
-    return {wrong: right[0] for wrong, right in typos.items() if len(right) == 1}
-
-
-def _capabilities(pages: Pages, typos: Mapping[str, Sequence[str]], *, can_undo: bool) -> EditResult:
+def _capabilities(pages: Pages, typos: Mapping[str, str], *, can_undo: bool) -> EditResult:
     named = [f"`{printable(str(path))}`" for path in pages.paths[:_MOST_NAMED]]
     named += ["…"] if len(pages.paths) > len(named) else []
     words = (
@@ -324,14 +308,14 @@ def _capabilities(pages: Pages, typos: Mapping[str, Sequence[str]], *, can_undo:
     return EditResult(reason=words, examples=tuple(_examples(pages, typos, can_undo=can_undo)))
 
 
-def _examples(pages: Pages, typos: Mapping[str, Sequence[str]], *, can_undo: bool) -> Iterator[str]:
+def _examples(pages: Pages, typos: Mapping[str, str], *, can_undo: bool) -> Iterator[str]:
     """Yields prompts that change something on these pages."""
     texts = [text for _, text in pages.texts()]
     for old, new in _STYLE:
         if any(replaced(text, {old: new})[1] for text in texts):
             yield f'Replace "{old}" with "{new}"'
             break
-    if (sure := _sure(typos)) and any(replaced(text, sure)[1] for text in texts):
+    if typos and any(replaced(text, typos)[1] for text in texts):
         yield _FIX_TYPOS
     for title, text in _NEW_PAGES:
         if pages.is_free(pages.place_for(title.lower())):

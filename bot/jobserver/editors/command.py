@@ -11,7 +11,8 @@ from pathlib import Path
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask, attachments_in_words, with_conversation
 from bot.jobserver.editors.job_log import Redactor, open_log, told_refusals
-from bot.jobserver.egress.model_relay import ModelDoor, OpenedModel, opened_model
+from bot.jobserver.egress.model_relay import RelayedModel, relayed_model
+from bot.jobserver.egress.providers import ModelLogin
 from bot.jobserver.egress.proxy import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox
@@ -55,8 +56,8 @@ def answer_of(output: subprocesses.LastBytes) -> str:
 class CommandEditor:
     """Runs a program in the sandbox; `time_limit` is in seconds, `passed` are names of variables.
 
-    The prompt is passed on standard input, or in a file whose path replaces `{prompt_file}` in the command. `door` is
-    the way to its model, whose address replaces `{model_url}`.
+    The prompt is passed on standard input, or in a file whose path replaces `{prompt_file}` in the command. `login` is
+    the relay's for its model, whose address replaces `{model_url}`.
     """
 
     command: tuple[str, ...]
@@ -66,27 +67,32 @@ class CommandEditor:
     time_limit: float
     passed: tuple[str, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    door: ModelDoor | None = None
+    login: ModelLogin | None = None
     mask: Callable[[str], str] = str
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         async with told_refusals(task.log) as refusals:
             async with (
                 self.egress.opened(refusals) as connected,
-                opened_model(self.door, refusals.note, progress.spent) as model,
+                relayed_model(self.login, refusals.note, progress.spent) as model,
             ):
                 result = await self._edit(task, connected, model)
             return replace(result, notes=refusals.in_words)
 
-    async def _edit(self, task: EditTask, connected: Connected, model: OpenedModel | None) -> EditResult:
+    async def _edit(self, task: EditTask, connected: Connected, model: RelayedModel | None) -> EditResult:
         prompt = self._prompt(task).encode(errors="replace")
         answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
+        passed = child_environment(os.environ, self.passed, secrets=self.secrets)
         with (
             open_log(task.log, self.mask) as log,
             _arguments(self.command, prompt) as arguments,
         ):
+            given = Program(arguments, passed)
+            program = self.sandbox.prepare(connected(model.given_to(given) if model else given), task.workspace)
             stdin = b"" if arguments != self.command else prompt
-            command = self._command(task, connected, model, arguments, stdin)
+            command = subprocesses.Command(
+                program.arguments, program.directory, program.environment, self.time_limit, stdin
+            )
             try:
                 exit_code = await self.limits.run(
                     command, task.workspace, stdout=_Both(log, answer), stderr=_Both(log, errors)
@@ -94,8 +100,11 @@ class CommandEditor:
             except ProgramFailedError as error:
                 raise EditError(f"the editor {error}") from error
         if exit_code:
-            last_words = self._last_line(answer_of(errors) or answer_of(answer))
-            raise EditError(f"the editor {_ended(exit_code)}{last_words}")
+            signal = exit_code - _SIGNALS
+            ended = f"was ended by signal {signal}" if signal > 0 else f"ended with exit code {exit_code}"
+            last_line = (answer_of(errors) or answer_of(answer)).rpartition("\n")[2].strip()
+            words = Redactor(passed.values())(last_line)[:_LINE_CHARACTERS]
+            raise EditError(f"the editor {ended}{f': {words}' if words else ''}")
         return EditResult(summary=answer_of(answer))
 
     def _prompt(self, task: EditTask) -> str:
@@ -104,24 +113,6 @@ class CommandEditor:
             return as_data(asked)
         files = attachments_in_words(task.attachments, self.sandbox.attachments(task.workspace))
         return f"{files}\n\nThe instruction:\n\n{asked}"
-
-    def _command(
-        self,
-        task: EditTask,
-        connected: Connected,
-        model: OpenedModel | None,
-        arguments: tuple[str, ...],
-        stdin: bytes,
-    ) -> subprocesses.Command:
-        given = Program(arguments, child_environment(os.environ, self.passed, secrets=self.secrets))
-        program = self.sandbox.prepare(connected(model.given_to(given) if model else given), task.workspace)
-        return subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit, stdin)
-
-    def _last_line(self, output: str) -> str:
-        """Returns the end of an error message: the last line of output, without passed secrets."""
-        line = output.rpartition("\n")[2].strip()
-        redact = Redactor(child_environment(os.environ, self.passed, secrets=self.secrets).values())
-        return f": {redact(line)[:_LINE_CHARACTERS]}" if line else ""
 
 
 @dataclass(frozen=True)
@@ -146,9 +137,3 @@ def _arguments(command: tuple[str, ...], prompt: bytes) -> Iterator[tuple[str, .
         path = Path(directory, "prompt.md")
         path.write_bytes(prompt)
         yield tuple(argument.replace(PROMPT_FILE, str(path)) for argument in command)
-
-
-def _ended(exit_code: int) -> str:
-    if exit_code > _SIGNALS:
-        return f"was ended by signal {exit_code - _SIGNALS}"
-    return f"ended with exit code {exit_code}"

@@ -1,13 +1,8 @@
 """Decides which IP addresses programs may reach: those known to be on the public internet, and not this machine's."""
 
-import asyncio
-import contextlib
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-
-from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.settings.sandbox import OPEN, AllowedHost
 
 _EMBEDS_IPV4 = tuple(
     map(
@@ -43,7 +38,6 @@ _METADATA_SERVICES = frozenset(
 """Addresses of clouds' metadata services, which serve keys, except link-local ones."""
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a name to addresses; raises OSError if there are none."""
-_WITHIN_S = 2.0
 
 
 def is_public(text: str) -> bool:
@@ -92,32 +86,3 @@ def is_this_machines(address: str) -> bool:
     except OSError:
         return False
     return True
-
-
-async def served_here(
-    hosts: Sequence[AllowedHost], resolve: Resolve, *, within_s: float = _WITHIN_S
-) -> list[AllowedHost]:
-    """Returns the hosts whose names resolve to this machine, whose services often trust local clients.
-
-    Names that cannot be resolved in time are left out.
-    """
-
-    async def is_here(host: AllowedHost) -> bool:
-        with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(within_s):
-                return any(map(is_this_machines, await resolve(host.name, host.port)))
-        return False
-
-    found = await asyncio.gather(*map(is_here, hosts))
-    return [host for host, here in zip(hosts, found, strict=True) if here]
-
-
-async def egress_warning(settings: JobServerSettings, resolve: Resolve) -> str | None:
-    """Returns a warning about EGRESS for the operator, or None."""
-    if not settings.runs_programs:
-        return None
-    if settings.egress == OPEN:
-        return f"programs and agents can reach everything that this machine can: {PREFIX}EGRESS can list hosts"
-    others = [host for host in settings.egress if host.port != settings.port]
-    here = ", ".join(f"{host.name}:{host.port}" for host in await served_here(others, resolve))
-    return f"{PREFIX}EGRESS lets programs and agents reach {here} on this machine itself" if here else None

@@ -1,17 +1,15 @@
 """The model relay: the only way from a sandbox to its agent's model. It adds the key.
 
-It serves one run on a Unix socket, requires the run's token, and connects to only one address. A door is the run's way
-to it.
+It serves one run on a Unix socket, requires the run's token, and connects to only one address.
 """
 
 import asyncio
-import contextlib
 import re
 import secrets
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,25 +85,59 @@ def in_words(error: Exception) -> str:
 
 @dataclass
 class RelayedModel:
-    """A run's relay, and its use. `socket` is the relay's socket, and `token` the run's key for it."""
+    """A run's relay, and its use. `socket` is the relay's socket, `token` the run's key for it, and `key` the real key.
 
+    `tell` is called with the tokens of each response, at its end. `last` is the answer to the request that began last,
+    of those in which the agent offers tools: others, such as for a title, are beside its work, and a subagent's are
+    followed by the agent's own.
+    """
+
+    login: ModelLogin
     socket: Path
     token: str = field(repr=False)
+    key: str = field(default="", repr=False)
     requests: int = 0
     tokens: Spent = field(default_factory=Spent)
     tell: Callable[[Spent], None] | None = None
-    """Called with the tokens of each response, at its end."""
     last: ModelAnswer | None = None
-    """The answer to the request that began last, of those in which the agent offers tools: others, such as for a title,
-    are beside its work, and a subagent's are followed by the agent's own."""
 
     def add(self, tokens: Spent) -> None:
         self.tokens += tokens
         if self.tell is not None:
             self.tell(tokens)
 
+    @property
+    def address(self) -> str:
+        """The model's address inside the sandbox, as the libraries of its API expect it."""
+        return f"{RELAY_ADDRESS}{self.login.api.suffix}"
 
-@contextlib.asynccontextmanager
+    @property
+    def variables(self) -> dict[str, str]:
+        return self.login.variables(self.address, self.token)
+
+    @property
+    def doors(self) -> tuple[Door, ...]:
+        return (Door(_PORT, self.socket),)
+
+    @property
+    def fault(self) -> str | None:
+        """Why the model's last answer to the agent's own work is not a complete one."""
+        return self.last.fault if self.last else None
+
+    def given_to(self, program: Program) -> Program:
+        """Returns a program that knows the relay's address, but not the real key."""
+        kept = {name: value for name, value in program.environment.items() if self.key not in value}
+        arguments = tuple(word.replace(MODEL_URL, self.address) for word in program.arguments)
+        return Program(arguments, {**kept, **self.variables}, (*program.doors, *self.doors))
+
+    @property
+    def in_words(self) -> str:
+        """One line for the job's log."""
+        tokens = self.tokens
+        return f"requests to its model: {self.requests}, tokens sent: {tokens.sent}, answered: {tokens.answered}"
+
+
+@asynccontextmanager
 async def model_relay(login: ModelLogin, tell_refused: Callable[[str], None]) -> AsyncIterator[RelayedModel]:
     """Serves one run; pending requests end with it.
 
@@ -113,11 +145,11 @@ async def model_relay(login: ModelLogin, tell_refused: Callable[[str], None]) ->
         OSError: the socket cannot be created.
     """
     with tempfile.TemporaryDirectory(prefix="pagehand-model-", ignore_cleanup_errors=True) as directory:
-        run = RelayedModel(Path(directory, "socket"), secrets.token_urlsafe(24))
+        run = RelayedModel(login, Path(directory, "socket"), secrets.token_urlsafe(24))
         connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
         session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar())
         async with session:
-            relay = _Relay(login, run, session, tell_refused, RequestPolicy(login.api, login.model))
+            relay = _Relay(run, session, tell_refused, RequestPolicy(login.api, login.model))
             server = HttpServer(
                 web.Application(middlewares=[relay.answer]),
                 request_seconds=_REQUEST_S,
@@ -147,7 +179,6 @@ def _listener(path: Path) -> socket.socket:
 class _Relay:
     """Handles every request of a run, whatever its method and target."""
 
-    login: ModelLogin
     run: RelayedModel
     session: aiohttp.ClientSession
     tell_refused: Callable[[str], None]
@@ -155,7 +186,7 @@ class _Relay:
 
     @web.middleware
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:  # noqa: ARG002 - by name
-        if not holds_token(request.headers, self.run.token, self.login.header):
+        if not holds_token(request.headers, self.run.token, self.run.login.header):
             return self._refuse(request, RefusedRequest("a wrong token", "This is not the run's key."), status=401)
         policy = self.policy
         route = policy.route(request.method, request.raw_path, request.headers)
@@ -184,7 +215,7 @@ class _Relay:
         return response
 
     async def _relayed(self, request: web.Request, route: Route, body: bytes) -> web.StreamResponse:
-        login = self.login
+        login = self.run.login
         seen = ModelAnswer(login.api)
         if _HAS_TOOLS.search(body) and not _COUNTS.search(route.target):
             self.run.last = seen
@@ -244,63 +275,18 @@ async def _read(content: aiohttp.StreamReader, limit: int) -> bytes:
     return bytes(found)
 
 
-@dataclass(frozen=True)
-class OpenedModel:
-    """A door that is open for one run. `key` is the real key, which must not be shown."""
-
-    run: RelayedModel
-    variables: Mapping[str, str] = field(repr=False)
-    address: str
-    key: str = field(repr=False)
-
-    @property
-    def doors(self) -> tuple[Door, ...]:
-        return (Door(_PORT, self.run.socket),)
-
-    @property
-    def fault(self) -> str | None:
-        """Why the model's last answer to the agent's own work is not a complete one."""
-        return self.run.last.fault if self.run.last else None
-
-    def given_to(self, program: Program) -> Program:
-        """Returns a program that knows the relay's address, but not the real key."""
-        kept = {name: value for name, value in program.environment.items() if self.key not in value}
-        arguments = tuple(word.replace(MODEL_URL, self.address) for word in program.arguments)
-        return Program(arguments, {**kept, **self.variables}, (*program.doors, *self.doors))
-
-    @property
-    def in_words(self) -> str:
-        """One line for the job's log."""
-        tokens = self.run.tokens
-        return f"requests to its model: {self.run.requests}, tokens sent: {tokens.sent}, answered: {tokens.answered}"
-
-
-@dataclass(frozen=True)
-class ModelDoor:
-    """How a program's runs reach their model. `own`: the variables by which it logs in itself."""
-
-    login: ModelLogin
-    own: frozenset[str] = frozenset()
-
-    def without_login(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Returns what the program may get of some variables: not those of its login, or with the key in them."""
-        key = self.login.read(self.login.key_variable)
-        return {name: value for name, value in variables.items() if name not in self.own and not (key and key in value)}
-
-
 @asynccontextmanager
-async def opened_model(
-    door: ModelDoor | None, refused: Callable[[str], None], spent: Callable[[Spent], None] | None = None
-) -> AsyncIterator[OpenedModel | None]:
-    """Opens a door for one run, if there is one; `refused` and `spent` are told what the relay refuses and counts.
+async def relayed_model(
+    login: ModelLogin | None, refused: Callable[[str], None], spent: Callable[[Spent], None] | None = None
+) -> AsyncIterator[RelayedModel | None]:
+    """Relays a run's model, if it has a login; `refused` and `spent` are told what the relay refuses and counts.
 
     Raises:
-        EditError: it cannot be opened.
+        EditError: the relay cannot be started.
     """
-    if door is None:
+    if login is None:
         yield None
         return
-    login = door.login
     async with AsyncExitStack() as stack:
         try:
             key = login.key()
@@ -309,9 +295,8 @@ async def opened_model(
             raise EditError(str(error)) from None
         except OSError as error:
             raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
-        run.tell = spent
-        address = f"{RELAY_ADDRESS}{login.api.suffix}"
-        yield OpenedModel(run, login.variables(address, run.token), address, key)
+        run.key, run.tell = key, spent
+        yield run
 
 
 def relays_models(settings: SandboxSettings) -> bool:
@@ -319,14 +304,14 @@ def relays_models(settings: SandboxSettings) -> bool:
     return settings.sandbox != "none" and settings.egress != OPEN
 
 
-def check_budget(settings: JobServerSettings, door: ModelDoor | None) -> None:
+def check_budget(settings: JobServerSettings, login: ModelLogin | None) -> None:
     """Raises JobServerError for a budget without a relay that counts tokens."""
-    if settings.budget.is_set and door is None:
+    if settings.budget.is_set and login is None:
         raise JobServerError(_NOT_COUNTED)
 
 
-def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
-    """Returns the door to the model of the MODEL_ settings, for a program that is not a named agent.
+def relayed_login(settings: JobServerSettings) -> ModelLogin | None:
+    """Returns the login by the MODEL_ settings, if it is the relay's, for a program that is not a named agent.
 
     Raises:
         JobServerError: its address, or the proxy on the way there, cannot be used.
@@ -335,4 +320,4 @@ def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
     if login is None or not relays_models(settings):
         return None
     login.check_address()
-    return ModelDoor(login)
+    return login

@@ -195,7 +195,7 @@ class ModelLogin:
 
     `key_variable` contains the real key for the server, read again each time, and a token for the agent. `header` is
     where the API expects it, `address` the API's address for the server, empty for the provider's own. `model` is the
-    setting. `headers` go with every request.
+    setting. `headers` go with every request. `own` are the variables by which the program logs in itself.
     """
 
     api: ModelApi
@@ -205,6 +205,7 @@ class ModelLogin:
     address: str = ""
     model: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    own: frozenset[str] = frozenset()
 
     def key(self) -> str:
         """Returns the key. Raises ConfigError if it is missing, or its file cannot be read."""
@@ -244,6 +245,11 @@ class ModelLogin:
     def variables(self, address: str, key: str) -> dict[str, str]:
         """Returns the variables in which the API's own libraries find address and key."""
         return {self.api.address_variable: address, self.key_variable: key}
+
+    def taken_from(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Returns what the program may get of some variables: not those of its login, or with the key in them."""
+        key = self.read(self.key_variable)
+        return {name: value for name, value in variables.items() if name not in self.own and not (key and key in value)}
 
 
 APIS = {api.name: api for api in (ANTHROPIC, OPENAI, GEMINI)}

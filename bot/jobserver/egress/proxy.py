@@ -8,20 +8,19 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Literal
 from urllib.parse import urlsplit
 
 import h11
 
 from bot.errors import ConfigError
 from bot.jobserver.egress.addresses import Resolve, is_public, is_this_machines, may_be_internal
-from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxy, UpstreamProxyError, upstream_of
+from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxyError, connect_through, upstream_of
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, AllowedHost, find_allowed, host_and_port, host_name
 
 MOST_NAMES = 20
@@ -115,20 +114,14 @@ def _shown(host: str, port: int) -> str:
 
 
 class _Refusal(Exception):
-    """The error response to a request."""
+    """The error response to a request. A `host` that the program may not reach is counted."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, host: str | None = None, port: int = 0) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
-
-
-class _PlainRequest(_Refusal):
-    """A request for an unencrypted page, which the proxy would have to fetch."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(405, _ONLY_CONNECT)
-        self.address = address
+        self.host = host
+        self.port = port
 
 
 async def resolve(name: str, port: int) -> list[str]:
@@ -181,35 +174,21 @@ class ConnectProxy:
     async def _answer(self, inner: Streams) -> None:
         try:
             with contextlib.suppress(OSError, TimeoutError):  # either side is gone or silent
-                await self._connect_to_target(inner)
+                async with asyncio.timeout(self.head_s):
+                    target, early = await _target(inner[0])
+                outer = await self._connected(target)
+                try:
+                    inner[1].write(_response(200, ""))
+                    outer[1].write(early)
+                    await _tunnel(inner, outer, self.idle_s)
+                finally:
+                    outer[1].close()
         except _Refusal as refusal:
-            if isinstance(refusal, _PlainRequest):
-                self._count(refusal.address)
+            if refusal.host is not None:
+                self.refusals.refused(refusal.host, refusal.port)
             inner[1].write(_response(refusal.status, refusal.message))
         finally:
             inner[1].close()  # what was written is still sent
-
-    def _count(self, address: str) -> None:
-        """Counts the host of a plain request; a request to the proxy itself has none."""
-        try:
-            parts = urlsplit(address)
-            host, port = parts.hostname, parts.port or _HTTP
-        except ValueError:
-            self.refusals.refused("")
-            return
-        if host:
-            self.refusals.refused(host, port)
-
-    async def _connect_to_target(self, inner: Streams) -> None:
-        async with asyncio.timeout(self.head_s):
-            target, early = await _target(inner[0])
-        outer = await self._connected(target)
-        try:
-            inner[1].write(_response(200, ""))
-            outer[1].write(early)
-            await _tunnel(inner, outer, self.idle_s)
-        finally:
-            outer[1].close()
 
     async def _connected(self, target: str) -> Streams:
         host, _, port = target.rpartition(":")
@@ -220,15 +199,11 @@ class ConnectProxy:
         except ValueError:
             allowed = None
         if allowed is None:
-            self.refusals.refused(host, number)
-            raise _Refusal(403, _NOT_LISTED)
-        return await self._connect(allowed)
-
-    async def _connect(self, host: AllowedHost) -> Streams:
-        upstream = upstream_of(host)
+            raise _Refusal(403, _NOT_LISTED, host, number)
+        upstream = upstream_of(allowed)
         try:
             async with asyncio.timeout(self.connect_s):
-                return await (self._through(upstream, host) if upstream else self._directly(host))
+                return await (self._through(upstream, allowed) if upstream else self._directly(allowed))
         except UpstreamProxyError as error:
             raise _Refusal(502, _NOT_THERE.format(error.status or "no HTTP")) from None
         except (OSError, TimeoutError):
@@ -239,27 +214,23 @@ class ConnectProxy:
         fits = may_be_internal if host.may_be_private else is_public
         addresses = await self.resolve(host.name, host.port)
         if not addresses or not all(map(fits, addresses)):
-            raise self._refused(host, _NOT_PUBLIC)
+            raise _Refusal(403, _NOT_PUBLIC, host.name, host.port)
         if host.port == self.own_port and any(map(is_this_machines, addresses)):
-            raise self._refused(host, _OURSELVES)
+            raise _Refusal(403, _OURSELVES, host.name, host.port)
         for address in addresses[:MOST_ADDRESSES]:
             with contextlib.suppress(OSError):
                 return await asyncio.open_connection(address, host.port, limit=_CHUNK)
         raise OSError("none of its addresses responds")
 
-    async def _through(self, upstream: UpstreamProxy, host: AllowedHost) -> Streams:
+    async def _through(self, upstream: str, host: AllowedHost) -> Streams:
         """Connects through an upstream proxy, which resolves the name, unless this machine knows it to be private."""
         known: Sequence[str] = ()
         with contextlib.suppress(OSError, TimeoutError):  # often only the proxy can resolve public names
             async with asyncio.timeout(self.look_up_s):
                 known = await self.resolve(host.name, host.port)
         if not all(map(is_public, known)):
-            raise self._refused(host, _NOT_PUBLIC)
-        return await upstream.connect(host.name, host.port, limit=_CHUNK)
-
-    def _refused(self, host: AllowedHost, words: str) -> _Refusal:
-        self.refusals.refused(host.name, host.port)
-        return _Refusal(403, words)
+            raise _Refusal(403, _NOT_PUBLIC, host.name, host.port)
+        return await connect_through(upstream, host.name, host.port, limit=_CHUNK)
 
 
 async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:
@@ -281,10 +252,20 @@ async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:
     if not isinstance(event, h11.Request):
         raise _Refusal(400, _ONLY_CONNECT)
     if event.method != b"CONNECT":
-        raise _PlainRequest(event.target.decode("ascii"))
+        raise _plain_request(event.target.decode("ascii"))
     if any(name in {b"content-length", b"transfer-encoding"} for name, _ in event.headers):
         raise _Refusal(400, _ONLY_CONNECT)
     return event.target.decode("ascii"), parser.trailing_data[0]
+
+
+def _plain_request(address: str) -> _Refusal:
+    """Refuses a request for an unencrypted page, which the proxy would have to fetch; one to itself has no host."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port or _HTTP
+    except ValueError:
+        host, port = "", 0
+    return _Refusal(405, _ONLY_CONNECT, host, port)
 
 
 def _response(status: int, words: str) -> bytes:
@@ -318,63 +299,65 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, touc
     writer.close()
 
 
-class Egress(Protocol):
-    """How programs reach other hosts."""
+@dataclass(frozen=True)
+class Egress:
+    """How programs reach other hosts: the `allowed` ones through a proxy, and never the job server at `own_port`.
 
-    def opened(self, refusals: EgressRefusals) -> AbstractAsyncContextManager[Connected]:
+    Where all are (OPEN), they reach whatever this machine can reach. `count` is told how often a run was refused.
+    """
+
+    allowed: tuple[AllowedHost, ...] | Literal["open"] = ()
+    own_port: int = 0
+    count: Callable[[int], None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:
         """Opens access for one run, and counts refusals.
 
         Raises:
             EditError: it cannot be opened.
         """
-        ...
-
-
-class OpenEgress:
-    """Programs reach whatever this machine can reach."""
-
-    @contextlib.asynccontextmanager
-    async def opened(self, _: EgressRefusals) -> AsyncIterator[Connected]:
-        yield lambda program: program
-
-
-@dataclass(frozen=True)
-class ListedEgress:
-    """Programs reach the allowed hosts through a proxy, and nothing else; never the job server at `own_port`."""
-
-    allowed: Sequence[AllowedHost] = ()
-    own_port: int = 0
-    resolve: Resolve = resolve
-
-    @contextlib.asynccontextmanager
-    async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:
-        proxy = ConnectProxy(self.allowed, refusals, self.resolve, self.own_port)
-        with tempfile.TemporaryDirectory(prefix="pagehand-") as directory:
-            door = Door(PROXY_PORT, Path(directory, "proxy"))
-            async with contextlib.AsyncExitStack() as stack:
-                try:
-                    await stack.enter_async_context(proxy.listening(door.socket))
-                except OSError as error:
-                    raise EditError(f"its way to other hosts cannot be opened: {error.strerror or error}") from error
-                yield lambda program: _with_proxy(program, door)
-
-
-def egress_for(settings: JobServerSettings) -> Egress:
-    """Returns the access that the settings allow; the job server itself is never reachable.
-
-    Raises:
-        JobServerError: the proxy of the server's network cannot be used.
-    """
-    if settings.egress == OPEN:
-        return OpenEgress()
-    try:
-        for host in settings.egress:
-            upstream_of(host)
-    except ConfigError as error:
-        raise JobServerError(str(error)) from None
-    return ListedEgress(settings.egress, settings.port)
+        try:
+            if self.allowed == OPEN:
+                yield lambda program: program
+                return
+            proxy = ConnectProxy(self.allowed, refusals, own_port=self.own_port)
+            with tempfile.TemporaryDirectory(prefix="pagehand-") as directory:
+                door = Door(PROXY_PORT, Path(directory, "proxy"))
+                async with contextlib.AsyncExitStack() as stack:
+                    try:
+                        await stack.enter_async_context(proxy.listening(door.socket))
+                    except OSError as error:
+                        raise EditError(
+                            f"its way to other hosts cannot be opened: {error.strerror or error}"
+                        ) from error
+                    yield lambda program: _with_proxy(program, door)
+        finally:
+            if self.count is not None:
+                self.count(refusals.total)
 
 
 def _with_proxy(program: Program, door: Door) -> Program:
     environment = {**program.environment, **PROXY_VARIABLES}
     return replace(program, environment=environment, doors=(*program.doors, door))
+
+
+def egress_for(settings: JobServerSettings, count: Callable[[int], None] | None = None) -> Egress:
+    """Returns the access that the settings allow.
+
+    Raises:
+        JobServerError: the proxy of the server's network cannot be used.
+    """
+    try:
+        for host in settings.egress if settings.egress != OPEN else ():
+            upstream_of(host)
+    except ConfigError as error:
+        raise JobServerError(str(error)) from None
+    return Egress(settings.egress, settings.port, count)
+
+
+def egress_warning(settings: JobServerSettings) -> str | None:
+    """Returns a warning about EGRESS for the operator, or None."""
+    if settings.runs_programs and settings.egress == OPEN:
+        return f"programs and agents can reach everything that this machine can: {PREFIX}EGRESS can list hosts"
+    return None

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import functools
 import ssl
-from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -26,39 +25,32 @@ class UpstreamProxyError(Exception):
         self.status = status
 
 
-@dataclass(frozen=True)
-class UpstreamProxy:
-    """`address` is `http://host:port` or `https://host:port`, optionally with a user name and password."""
+async def connect_through(address: str, name: str, port: int, *, limit: int) -> Streams:
+    """Returns a connection to a host through a proxy; `limit` is the size of the read buffer.
 
-    address: str = field(repr=False)
+    The proxy's `address` is `http://host:port` or `https://host:port`, optionally with a user name and password.
 
-    async def connect(self, name: str, port: int, *, limit: int) -> Streams:
-        """Returns a connection to a host through the proxy; `limit` is the size of the read buffer.
-
-        Raises:
-            OSError: the proxy cannot be reached.
-            UpstreamProxyError: it does not connect to this host.
-        """
-        parts = urlsplit(self.address)
-        tls = _tls() if parts.scheme == "https" else None
-        reader, writer = await asyncio.open_connection(
-            parts.hostname, parts.port or _PORTS[parts.scheme], limit=limit, ssl=tls
-        )
-        try:
-            writer.write(_request(f"{name}:{port}", self._login))
-            await _answer(reader)
-        except BaseException:
-            writer.close()
-            raise
-        return reader, writer
-
-    @property
-    def _login(self) -> list[tuple[str, str]]:
-        parts = urlsplit(self.address)
-        if parts.username is None:
-            return []
+    Raises:
+        OSError: the proxy cannot be reached.
+        UpstreamProxyError: it does not connect to this host.
+    """
+    parts, target = urlsplit(address), f"{name}:{port}"
+    headers = [("host", target)]
+    if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        return [("proxy-authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")]
+        headers.append(("proxy-authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"))
+    request = h11.Connection(h11.CLIENT).send(h11.Request(method="CONNECT", target=target, headers=headers))
+    tls = _tls() if parts.scheme == "https" else None
+    reader, writer = await asyncio.open_connection(
+        parts.hostname, parts.port or _PORTS[parts.scheme], limit=limit, ssl=tls
+    )
+    try:
+        writer.write(request or b"")
+        await _answer(reader)
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
 
 
 def proxy_for(address: str) -> str | None:
@@ -73,24 +65,18 @@ def proxy_for(address: str) -> str | None:
     return None if not found or is_this_machine(host) or proxy_bypass(host) else proxy_address(found)
 
 
-def upstream_of(host: AllowedHost) -> UpstreamProxy | None:
+def upstream_of(host: AllowedHost) -> str | None:
     """Returns the proxy for a listed host; None for a private one, whose address is checked here.
 
     Raises:
         ConfigError: it is neither http nor https.
     """
-    address = None if host.may_be_private else proxy_for(f"https://{host.name}:{host.port}")
-    return UpstreamProxy(address) if address else None
+    return None if host.may_be_private else proxy_for(f"https://{host.name}:{host.port}")
 
 
 @functools.cache
 def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
-
-
-def _request(target: str, login: list[tuple[str, str]]) -> bytes:
-    connection = h11.Connection(h11.CLIENT)
-    return connection.send(h11.Request(method="CONNECT", target=target, headers=[("host", target), *login])) or b""
 
 
 async def _answer(reader: asyncio.StreamReader) -> None:

@@ -77,7 +77,9 @@ def needed_paths(arguments: tuple[str, ...], search_path: str) -> set[Path]:
         EditError: there is no such program.
     """
     program = locate(arguments[0], search_path)
-    files = (Path(name) for argument in arguments[1:] for name in _absolute_names(argument))
+    # A path may be an argument, or the value of an option such as `--config=/srv/agent.toml`.
+    names = (name for argument in arguments[1:] for name in (argument, argument.partition("=")[2]))
+    files = (Path(name) for name in names if name.startswith("/"))
     needed = {path for file in files if file.is_file() for path in _links(file)}
     for _ in range(_INTERPRETERS):
         needed.update(found for path in _links(program) for found in _installed_with(path))
@@ -86,11 +88,6 @@ def needed_paths(arguments: tuple[str, ...], search_path: str) -> set[Path]:
             break
         program = locate(interpreter, search_path)
     return needed
-
-
-def _absolute_names(argument: str) -> list[str]:
-    """Returns absolute paths in an argument such as `/srv/agent.py` or `--config=/srv/agent.toml`."""
-    return [name for name in (argument, argument.partition("=")[2]) if name.startswith("/")]
 
 
 def _links(path: Path) -> Iterator[Path]:
@@ -152,7 +149,14 @@ class Bubblewrap:
         Raises:
             EditError: there is no such program.
         """
-        environment, arguments, needed = self._found(program)
+        own = {"HOME": str(HOME), "USER": "pagehand", "LOGNAME": "pagehand", "TMPDIR": "/tmp"}  # noqa: S108 (its own)
+        environment = environment_for(program, **own)
+        arguments = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
+        needed = needed_paths(arguments, environment["PATH"])
+        if program.doors:
+            needed |= needed_paths((_PYTHON,), environment["PATH"])
+        attachments = workspace.attachments
+        has_attachments = attachments is not None and attachments.is_dir()
         options = (
             *_NAMESPACES,
             *("--seccomp", str(FILTER_FD)),
@@ -162,22 +166,12 @@ class Bubblewrap:
             *_hidden(),
             *_read_only({*needed, *self.folders}),
             *("--bind", str(workspace.copy), str(COPY), "--bind", str(workspace.home), str(HOME)),
-            *_attachments(workspace),
+            *(("--ro-bind", str(attachments), str(ATTACHMENTS)) if has_attachments else ()),
             *_bound_in(program.doors),
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
         inside = ("--", *self._limited(), *_through_doors(program.doors), *arguments)
         return SandboxedProgram(filtered((self.bwrap, *options, *inside)), workspace.copy, environment, COPY, HOME)
-
-    def _found(self, program: Program) -> tuple[dict[str, str], tuple[str, ...], set[Path]]:
-        """Returns a program's environment, its arguments with the full path, and the files that it needs."""
-        environment = environment_for(program, HOME=str(HOME), USER="pagehand", LOGNAME="pagehand", TMPDIR="/tmp")  # noqa: S108 (its own)
-        path = locate(program.arguments[0], environment["PATH"])
-        arguments = (str(path), *program.arguments[1:])
-        needed = needed_paths(arguments, environment["PATH"])
-        if program.doors:
-            needed |= needed_paths((_PYTHON,), environment["PATH"])
-        return environment, arguments, needed
 
     def _limited(self) -> tuple[str, ...]:
         """Returns `prlimit` (util-linux) with limits that take effect at once, unlike those of `RunLimits.exceeded`."""
@@ -204,11 +198,6 @@ def _hidden() -> Iterator[str]:
     for path in (Path("/proc", name) for name in _HOST_FILES):
         if path.exists():
             yield from ("--ro-bind", os.devnull, str(path))
-
-
-def _attachments(workspace: Workspace) -> Iterator[str]:
-    if workspace.attachments is not None and workspace.attachments.is_dir():
-        yield from ("--ro-bind", str(workspace.attachments), str(ATTACHMENTS))
 
 
 def _bound_in(doors: tuple[Door, ...]) -> Iterator[str]:

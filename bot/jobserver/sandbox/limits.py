@@ -76,14 +76,16 @@ class RunLimits:
         It checks processes and their memory four times a second, and the disk every two seconds. Without /proc, it
         checks only the disk.
         """
-        at_start = await asyncio.to_thread(_disk_use_or_none, workspace)
+        at_start = 0
+        with contextlib.suppress(UnreadableFolderError):
+            at_start = await asyncio.to_thread(disk_use, workspace)
         rounds = 0
         while True:
             await asyncio.sleep(_PAUSE_S)
             rounds += 1
             reason = await asyncio.to_thread(self._of_processes, pid)
             if not reason and rounds % _DISK_EVERY == 0:
-                reason = await asyncio.to_thread(self._of_disk, workspace, at_start or 0)
+                reason = await asyncio.to_thread(self._of_disk, workspace, at_start)
             if reason:
                 return reason
 
@@ -136,22 +138,11 @@ def disk_use(workspace: Workspace) -> int:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.add(Path(entry.path))
-                    total += _bytes_of(entry)
+                    total += _ENTRY_BYTES
+                    with contextlib.suppress(OSError):
+                        total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             raise UnreadableFolderError from error
     return total
-
-
-def _bytes_of(entry: "os.DirEntry[str]") -> int:
-    with contextlib.suppress(OSError):
-        return entry.stat(follow_symlinks=False).st_blocks * _BLOCK + _ENTRY_BYTES
-    return _ENTRY_BYTES
-
-
-def _disk_use_or_none(workspace: Workspace) -> int | None:
-    try:
-        return disk_use(workspace)
-    except UnreadableFolderError:
-        return None

@@ -55,12 +55,15 @@ class SystemCall:
 def system_calls() -> tuple[SystemCall, ...]:
     """Returns the known calls; any other is `ABSENT`."""
     with _TABLE.open(encoding="utf-8", newline="") as stream:
-        return tuple(_system_call(row) for row in csv.DictReader(stream))
-
-
-def _system_call(row: dict[str, str]) -> SystemCall:
-    name, verdict = row.pop("name"), Verdict(row.pop("verdict"))
-    return SystemCall(name, {machine: int(number) for machine, number in row.items() if number}, verdict)
+        rows = list(csv.DictReader(stream))
+    return tuple(
+        SystemCall(
+            row["name"],
+            {machine: int(row[machine]) for machine in MACHINES if row[machine]},
+            Verdict(row["verdict"]),
+        )
+        for row in rows
+    )
 
 
 @dataclass(frozen=True)
@@ -107,15 +110,8 @@ def _search(ranges: Sequence[tuple[int, _Block]]) -> _Block:
 
 
 def _block(name: str, verdict: Verdict) -> _Block:
-    match verdict:
-        case Verdict.ALLOWED:
-            return _ALLOWED
-        case Verdict.REFUSED:
-            return _REFUSED
-        case Verdict.ABSENT:
-            return _ABSENT
-        case Verdict.CHECKED:
-            return _CHECKED[name]
+    plain = {Verdict.ALLOWED: _ALLOWED, Verdict.REFUSED: _REFUSED, Verdict.ABSENT: _ABSENT}
+    return _CHECKED[name] if verdict is Verdict.CHECKED else plain[verdict]
 
 
 def _fails_with(number: int) -> _Block:

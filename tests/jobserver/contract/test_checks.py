@@ -14,9 +14,9 @@ import pytest
 from support.fakes.fake_snapshot import FakeSnapshot
 
 from bot.jobapi.models import CheckResult, CheckStatus
-from bot.jobserver.checks.checkers import CheckProgram, parse_report
+from bot.jobserver.checks.checkers import VALE_REPORT, CheckProgram, parse_report
 from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
-from bot.jobserver.egress.proxy import OpenEgress
+from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.limits import RunLimits
 
@@ -44,7 +44,7 @@ def copy(tmp_path: Path) -> Path:
 async def results(
     copy: Path, *commands: tuple[str, ...], time_limit: float = 30.0, more: Mapping[str, str] | None = None
 ) -> dict[str, CheckResult]:
-    program = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), time_limit)
+    program = CheckProgram(NoSandbox(), LIMITS, Egress("open"), time_limit)
     checks = DocumentationChecks(program, RepositoryCheckers(program), commands)
     before, after = FakeSnapshot({**BEFORE, **(more or {})}), FakeSnapshot({**AFTER, **(more or {})})
     found = await checks.run(before, after, [PurePosixPath("docs/start.md")], copy)
@@ -65,7 +65,7 @@ class SlowSnapshot(FakeSnapshot):
 
 async def test_reading_files_blocks_no_other_request(copy: Path) -> None:
     """Other jobs and requests continue in the server's thread, while files are listed and read in another one."""
-    program = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), 30.0)
+    program = CheckProgram(NoSandbox(), LIMITS, Egress("open"), 30.0)
     checks = DocumentationChecks(program, RepositoryCheckers(program))
     found = await checks.run(SlowSnapshot(BEFORE), SlowSnapshot(AFTER), [PurePosixPath("docs/start.md")], copy)
     assert {result.status for result in found if result.name != "Vale"} == {CheckStatus.PASSED}
@@ -88,7 +88,7 @@ async def test_vales_findings_on_new_lines_are_reported(
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ('#!/bin/sh\necho \'{"Text": "no such style"}\'; exit 2\n', "it could not be run: no such style"),
+        ("#!/bin/sh\necho 'no such style'; exit 2\n", "it ended with exit code 2: no such style"),
         ("#!/bin/sh\necho nonsense\n", "its report cannot be read"),
     ],
 )
@@ -153,4 +153,4 @@ def test_vales_report_format_is_the_real_one() -> None:
     """As in Vale's documentation of its JSON output."""
     alert = {"Action": {"Name": "", "Params": []}, "Check": "Vale.Spelling", "Description": "", "Line": 12, "Link": "",
              "Message": "Did you really mean 'teh'?", "Severity": "error", "Span": [5, 8], "Match": "teh"}  # fmt: skip
-    assert parse_report(json.dumps({"a.md": [alert]}))["a.md"][0].line == 12
+    assert parse_report(VALE_REPORT, json.dumps({"a.md": [alert]}))["a.md"][0].line == 12

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobserver.egress.addresses import served_here
 from bot.jobserver.egress.proxy import MOST_CONNECTIONS, ConnectProxy, EgressRefusals
 from bot.jobserver.settings.sandbox import allowed_host
 
@@ -218,20 +217,6 @@ async def test_the_server_itself_is_unreachable_even_if_listed(world: World, add
     world.names.answers[NAME] = [["127.0.0.1"]]
     async with world.listening(own_port=world.port + 1):
         assert (await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")).endswith(b"BYE\n")
-
-
-async def test_listed_names_of_this_machine_are_known_in_advance(world: World) -> None:
-    """By any name; a host that cannot be resolved in time delays nobody."""
-
-    async def resolve(name: str, port: int) -> Sequence[str]:
-        if name == "slow.example":
-            await asyncio.Event().wait()
-        return await world.names.resolve(name, port)
-
-    world.names.answers = {"here.example": [["127.0.0.1"]], "there.example": [["192.0.2.1"]]}
-    listed = [allowed_host(f"private:{name}.example:5432") for name in ("here", "there", "slow", "unknown")]
-    assert await served_here(listed, resolve, within_s=0.1) == [listed[0]]
-    assert await served_here([], resolve) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system's own resolver is asked")

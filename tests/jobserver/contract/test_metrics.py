@@ -1,8 +1,6 @@
 """The job server's metrics: what they count, and who may read them."""
 
 import shlex
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,8 +9,7 @@ from support.oracles.promtool import faults_of
 from support.worlds.agent_world import scripted
 from support.worlds.jobserver_world import JobServerWorld, make_bare, running
 
-from bot.jobserver.egress.proxy import Connected, EgressRefusals
-from bot.jobserver.metrics import CountedEgress
+from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -83,22 +80,14 @@ async def test_without_a_token_there_are_no_metrics(tmp_path: Path) -> None:
         assert (await world.client.get("/metrics")).status_code == 404
 
 
-class RefusesAll:
-    """An egress that refuses two hosts during a run, one of them twice."""
-
-    @asynccontextmanager
-    async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:
-        for host in ("a.example", "b.example", "a.example"):
-            refusals.refused(host)
-        yield lambda program: program
-
-
 async def test_refusals_are_counted_when_a_run_ends() -> None:
     counted = list[int]()
-    egress = CountedEgress(RefusesAll(), counted.append)
-    async with egress.opened(EgressRefusals()):
+    egress, refusals = Egress(count=counted.append), EgressRefusals()
+    async with egress.opened(refusals):
+        for host in ("a.example", "b.example", "a.example"):
+            refusals.refused(host)
         assert counted == []
     with pytest.raises(KeyError):
-        async with egress.opened(EgressRefusals()):
+        async with egress.opened(refusals):
             raise KeyError
     assert counted == [3, 3]

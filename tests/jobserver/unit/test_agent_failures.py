@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.editor import ends_with_question, first_prompt, last_paragraph, next_prompt
+from bot.jobserver.agents.editor import first_prompt, next_prompt
 from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.turn import (
     ANSWER_LIMIT,
@@ -14,6 +14,7 @@ from bot.jobserver.agents.turn import (
     TurnEnd,
     askable,
     codex_failure,
+    ends_with_question,
     nested,
     permission_question,
     refusal_reason,
@@ -110,7 +111,6 @@ def test_the_prompt_comes_last_and_never_first(prompt: str) -> None:
 )
 def test_a_question_ends_with_a_question_mark(answer: str, asks: bool) -> None:  # noqa: FBT001
     assert ends_with_question(answer) is asks
-    assert last_paragraph("a\n\nb\nc?\n") == "b\nc?"
 
 
 def test_a_yes_starts_with_the_word() -> None:

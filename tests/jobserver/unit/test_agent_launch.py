@@ -97,8 +97,8 @@ def test_agents_run_in_asking_mode_and_sandboxed_codex_in_another() -> None:
 
 
 def test_the_relay_accepts_any_model_of_the_agents_own_choice() -> None:
-    doors = [launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model=model).door for model in ("default", "opus")]
-    assert [door and door.login.model for door in doors] == [None, "opus"]
+    doors = [launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model=model).login for model in ("default", "opus")]
+    assert [door and door.model for door in doors] == [None, "opus"]
 
 
 def test_an_unreadable_key_file_is_reported() -> None:
@@ -141,8 +141,8 @@ def test_a_set_variable_wins_unless_the_models_key_is_in_it() -> None:
     given = "CLAUDE_CODE_MAX_RETRIES=1\nCOPY=Bearer the model's key"
     made = launch({"CLAUDE_CODE_MAX_RETRIES": "2"}, agent=("claude",), agent_environment=given, **MODEL)
     assert made.program().environment["CLAUDE_CODE_MAX_RETRIES"] == "1"
-    assert made.door is not None
-    assert made.door.without_login(made.variables) == {"CLAUDE_CODE_MAX_RETRIES": "1"}
+    assert made.login is not None
+    assert made.login.taken_from(made.variables) == {"CLAUDE_CODE_MAX_RETRIES": "1"}
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_former_name_is_refused_with_the_settings_that_replace_it(name: str) -
         JobServerSettings.from_environment(environment, agent=name)
     shown = dotenv_values(EXAMPLES / f"{name}.env") | {"PAGEHAND_JOBSERVER_MODEL_KEY_FILE": __file__}
     replaced = JobServerSettings.from_environment({**environment, **{key: value or "" for key, value in shown.items()}})
-    assert agent_launch(replaced, {}).door is not None
+    assert agent_launch(replaced, {}).login is not None
 
 
 def test_codex_is_configured_to_use_only_its_model() -> None:

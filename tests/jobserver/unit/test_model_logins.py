@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from bot.jobserver.agents.choice import model_finding
 from bot.jobserver.agents.launch import AgentLaunch, agent_launch
-from bot.jobserver.egress.model_relay import RELAY_ADDRESS, door_of_settings
+from bot.jobserver.egress.model_relay import RELAY_ADDRESS, relayed_login
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN
@@ -60,12 +60,12 @@ LOGINS = {
 async def test_an_agent_is_told_of_the_relay_and_never_of_the_key(login: tuple[Any, ...], tmp_path: Path) -> None:
     agent, model, environment, variable, suffix, upstream = login
     launch = agent_launch(settings(agent=(agent,), model=model), environment)
-    assert launch.door is not None
-    assert launch.door.login.upstream == upstream
+    assert launch.login is not None
+    assert launch.login.upstream == upstream
     async with launch.opened(lambda _: None) as relayed:
         program = relayed.program()
         assert program.environment[variable] == f"{RELAY_ADDRESS}{suffix}"
-        assert program.environment[launch.door.login.key_variable] != KEY
+        assert program.environment[launch.login.key_variable] != KEY
         assert KEY not in str({**program.environment})
         assert [door.port for door in program.doors] == [8701]
         assert KEY in relayed.hidden(program)
@@ -82,7 +82,7 @@ def test_an_unusable_proxy_is_reported_before_any_job(given: dict[str, Any], mon
     with pytest.raises(JobServerError, match="must be http://host:port"):
         agent_launch(settings(**given, model_key=key), {"ANTHROPIC_API_KEY": KEY})
     monkeypatch.setenv("NO_PROXY", "api.anthropic.com")
-    assert agent_launch(settings(**given, model_key=key), {"ANTHROPIC_API_KEY": KEY}).door is not None
+    assert agent_launch(settings(**given, model_key=key), {"ANTHROPIC_API_KEY": KEY}).login is not None
 
 
 async def test_each_run_has_its_own_token() -> None:
@@ -134,8 +134,8 @@ def test_the_key_is_reloaded_each_time(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("first\n")
     launch = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY_FILE": str(file)})
-    assert launch.door is not None
-    login = launch.door.login
+    assert launch.login is not None
+    login = launch.login
     assert login.key() == "first"
     file.write_text("second\n")
     assert login.key() == "second"
@@ -161,15 +161,15 @@ async def test_an_unknown_agent_and_a_command_are_configured_by_settings(tmp_pat
         assert program.arguments == ("my-agent", f"--base={RELAY_ADDRESS}/v1")
         assert program.environment["OPENAI_BASE_URL"] == f"{RELAY_ADDRESS}/v1"
         assert program.environment["OPENAI_API_KEY"] != KEY
-    door = door_of_settings(settings(**given))
-    assert door is not None
-    assert (door.login.upstream, door.login.header, door.login.key()) == ("https://gw.example/v1", "api-key", KEY)
+    login = relayed_login(settings(**given))
+    assert login is not None
+    assert (login.upstream, login.header, login.key()) == ("https://gw.example/v1", "api-key", KEY)
     (tmp_path / "key").write_text("rotated\n")
-    door = door_of_settings(settings(**given, model_key_file=tmp_path / "key"))
-    assert door is not None
-    assert door.login.key() == "rotated"
-    assert door_of_settings(settings(**given, sandbox="none", egress=OPEN)) is None
-    assert door_of_settings(settings()) is None
+    login = relayed_login(settings(**given, model_key_file=tmp_path / "key"))
+    assert login is not None
+    assert login.key() == "rotated"
+    assert relayed_login(settings(**given, sandbox="none", egress=OPEN)) is None
+    assert relayed_login(settings()) is None
 
 
 async def test_a_missing_key_is_a_reason(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, TaskFile
-from bot.jobserver.egress.proxy import OpenEgress
+from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
@@ -90,7 +90,7 @@ def agent_world(
     for name in ("copy", "home"):
         (root / name).mkdir(exist_ok=True)
     launch = AgentLaunch(scripted(root, script, **traits), passed or {}, wanted=wanted or Wanted())
-    editor = AgentEditor(launch, sandbox or NoSandbox(), limits, OpenEgress(), time_limit=time_limit, may_ask=may_ask)
+    editor = AgentEditor(launch, sandbox or NoSandbox(), limits, Egress("open"), time_limit=time_limit, may_ask=may_ask)
     return AgentWorld(root, editor)
 
 
