@@ -22,8 +22,8 @@ from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket
 
-_MAX_LENGTH = 200_000
-_UNSURE = re.compile(r"[?+\\]|\*\*[^/]|[^/]\*\*")
+_LONGEST_WORKFLOW = 200_000
+_UNSURE_PATTERN = re.compile(r"[?+\\]|\*\*[^/]|[^/]\*\*")
 """Signs that mean something else in a path's pattern: such a filter is taken for one that matches."""
 _WORKFLOW_FOLDERS = (".github/workflows", ".gitea/workflows", ".forgejo/workflows")
 _WORKFLOW_ENDINGS = frozenset({".yaml", ".yml"})
@@ -34,44 +34,6 @@ _OLDEST_GIT = (2, 38)
 _VERSION = re.compile(r"\b(\d{1,4})\.(\d{1,4})")
 _BRANCH = "pagehand/check-"
 _LIKE_A_JOBS = "pagehand/0123456789abcdef"
-
-
-def starts_at_push(text: str, branch: str) -> bool:
-    """Tells whether a workflow starts when this branch is pushed, created or deleted, whichever files change.
-
-    Raises:
-        ValueError: the workflow cannot be read; the message says why.
-    """
-    if len(text) > _MAX_LENGTH:
-        raise ValueError(f"it is longer than {_MAX_LENGTH} characters")
-    try:
-        workflow = yaml.load(text, yaml.BaseLoader)  # noqa: S506 - it makes only texts, lists and mappings
-    except yaml.YAMLError as error:
-        raise ValueError("it is not YAML") from error
-    if not isinstance(workflow, dict):
-        raise ValueError("it is not a list of keys with values")  # noqa: TRY004 (of the text, not of an argument)
-    on = workflow.get("on")
-    events = on if isinstance(on, dict) else dict.fromkeys(map(str, on) if isinstance(on, list) else [str(on)])
-    return bool({"create", "delete"}.intersection(events)) or ("push" in events and _takes(events["push"], branch))
-
-
-def _takes(filters: object, branch: str) -> bool:
-    given = filters if isinstance(filters, dict) else {}
-    if "branches" in given:
-        return _is_among(given["branches"], branch)
-    if "branches-ignore" in given:
-        return not _is_among(given["branches-ignore"], branch)
-    return not {"tags", "tags-ignore"}.intersection(given)
-
-
-def _is_among(patterns: object, branch: str) -> bool:
-    """The last matching pattern decides."""
-    is_among = False
-    for pattern in map(str, patterns if isinstance(patterns, list) else [patterns]):
-        wanted = pattern.removeprefix("!")
-        if _UNSURE.search(wanted) or matches(wanted, branch):
-            is_among = wanted == pattern
-    return is_among
 
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
@@ -244,6 +206,46 @@ async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> 
         )
         return SetupFinding("workflows", is_ok=None, message=words)
     return SetupFinding("workflows", is_ok=True, message="a push to pagehand/* starts none")
+
+
+def starts_at_push(text: str, branch: str) -> bool:
+    """Tells whether a workflow starts when this branch is pushed, created or deleted, whichever files change.
+
+    Those of GitHub Actions, Gitea and Forgejo; see "Workflow syntax: on" and "Filter pattern cheat sheet" at GitHub.
+
+    Raises:
+        ValueError: the workflow cannot be read; the message says why.
+    """
+    if len(text) > _LONGEST_WORKFLOW:
+        raise ValueError(f"it is longer than {_LONGEST_WORKFLOW} characters")
+    try:
+        workflow = yaml.load(text, yaml.BaseLoader)  # noqa: S506 - it makes only texts, lists and mappings
+    except yaml.YAMLError as error:
+        raise ValueError("it is not YAML") from error
+    if not isinstance(workflow, dict):
+        raise ValueError("it is not a list of keys with values")  # noqa: TRY004 (of the text, not of an argument)
+    on = workflow.get("on")
+    events = on if isinstance(on, dict) else dict.fromkeys(map(str, on) if isinstance(on, list) else [str(on)])
+    return bool({"create", "delete"}.intersection(events)) or ("push" in events and _takes(events["push"], branch))
+
+
+def _takes(filters: object, branch: str) -> bool:
+    given = filters if isinstance(filters, dict) else {}
+    if "branches" in given:
+        return _is_among(given["branches"], branch)
+    if "branches-ignore" in given:
+        return not _is_among(given["branches-ignore"], branch)
+    return not {"tags", "tags-ignore"}.intersection(given)
+
+
+def _is_among(patterns: object, branch: str) -> bool:
+    """The last matching pattern decides."""
+    is_among = False
+    for pattern in map(str, patterns if isinstance(patterns, list) else [patterns]):
+        wanted = pattern.removeprefix("!")
+        if _UNSURE_PATTERN.search(wanted) or matches(wanted, branch):
+            is_among = wanted == pattern
+    return is_among
 
 
 def _started_by_push(files: Mapping[str, str]) -> list[str]:

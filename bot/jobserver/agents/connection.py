@@ -155,28 +155,18 @@ class AgentConnection:
     """A connection to a running agent. All calls raise EditError with a message for people."""
 
     def __init__(self, agent: Agent, process: AgentProcess, log: JobLog) -> None:
-        self._agent = agent
+        self.agent = agent
         self._process = process
         self._log = log
-        self._messages = AgentMessages(process.stdout, process.stdin, self._notified)
-        self._connection = Connection(self._answer, self._messages)
+        self.messages = AgentMessages(process.stdout, process.stdin, self._notified)
+        self._connection = Connection(self._answer, self.messages)
         self._listener: Turn | None = None
-
-    @property
-    def agent(self) -> str:
-        """The agent's name."""
-        return self._agent.name
-
-    @property
-    def ignored(self) -> int:
-        """How many lines were not messages."""
-        return self._messages.ignored
 
     async def initialize(self) -> schema.InitializeResponse:
         """Announces support for questions, and nothing else: an agent has its own files, and nobody can log in here."""
         capabilities = schema.ClientCapabilities(
             elicitation=schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities()),
-            field_meta=dict(self._agent.client_meta) or None,
+            field_meta=dict(self.agent.client_meta) or None,
         )
         request = schema.InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
@@ -186,14 +176,14 @@ class AgentConnection:
         response = await self._request("initialize", request, schema.InitializeResponse)
         if response.protocol_version != PROTOCOL_VERSION:
             raise EditError(
-                f"{self._agent.name} uses version {response.protocol_version} of the Agent Client Protocol, "
+                f"{self.agent.name} uses version {response.protocol_version} of the Agent Client Protocol, "
                 f"Pagehand version {PROTOCOL_VERSION}"
             )
         return response
 
     async def new_session(self, roots: Sequence[str]) -> AgentSession:
         """Starts a session in the first of the folders; agents that support more also get the others."""
-        request = schema.NewSessionRequest(cwd=roots[0], additional_directories=_more(roots), mcp_servers=[])
+        request = schema.NewSessionRequest(cwd=roots[0], additional_directories=list(roots[1:]) or None, mcp_servers=[])
         response = await self._request("session_new", request, schema.NewSessionResponse)
         return AgentSession(response.session_id, options_of(response.config_options))
 
@@ -208,7 +198,7 @@ class AgentConnection:
         if not (offered and offered.session_capabilities and offered.session_capabilities.resume is not None):
             return None
         request = schema.ResumeSessionRequest(
-            session_id=session_id, cwd=roots[0], additional_directories=_more(roots), mcp_servers=[]
+            session_id=session_id, cwd=roots[0], additional_directories=list(roots[1:]) or None, mcp_servers=[]
         )
         try:
             answer = await self._send("session_resume", request, _ANSWER_S)
@@ -258,7 +248,7 @@ class AgentConnection:
             raise self._failed(error) from None
         except ValidationError:
             raise EditError(
-                f"{self._agent.name} answered in a way that Pagehand does not understand; "
+                f"{self.agent.name} answered in a way that Pagehand does not understand; "
                 "its version may be too new or too old"
             ) from None
 
@@ -267,22 +257,22 @@ class AgentConnection:
             async with asyncio.timeout(limit):
                 return await self._connection.send_request(AGENT_METHODS[method], _as_json(request))
         except TimeoutError:
-            raise EditError(f"{self._agent.name} did not answer within {limit:g} s") from None
+            raise EditError(f"{self.agent.name} did not answer within {limit:g} s") from None
         except ConnectionError:
             raise await self._ended_early() from None
 
     def _failed(self, error: RequestError) -> EditError:
-        words = request_failed(self._agent.name, error.code, str(error), error.data, login=self._agent.login)
+        words = request_failed(self.agent.name, error.code, str(error), error.data, login=self.agent.login)
         return EditError(words)
 
     async def _ended_early(self) -> EditError:
-        if self._messages.too_long:
-            return EditError(f"{self._agent.name} sent a message of more than {LINE_LIMIT // 1_000_000} MB")
+        if self.messages.too_long:
+            return EditError(f"{self.agent.name} sent a message of more than {LINE_LIMIT // 1_000_000} MB")
         await asyncio.wait({self._process.exited}, timeout=_LAST_WORDS_S)
         how = f"exit code {self._process.exited.result()}" if self._process.exited.done() else "it closed its output"
         # The program's last output says more than its exit code.
         words = self._log.last_words()
-        return EditError(f"{self._agent.name} ended before it was done ({how}){': ' if words else ''}{words}")
+        return EditError(f"{self.agent.name} ended before it was done ({how}){': ' if words else ''}{words}")
 
     def _notified(self, message: Message) -> None:
         if self._listener is None or message["method"] != CLIENT_METHODS["session_update"]:
@@ -302,10 +292,6 @@ class AgentConnection:
                 return schema.DeclineElicitationResponse(action="decline")
             return await listener.elicited(request)
         raise RequestError.method_not_found(method)
-
-
-def _more(roots: Sequence[str]) -> list[str] | None:
-    return list(roots[1:]) or None
 
 
 def _as_json(model: BaseModel) -> Any:
@@ -347,7 +333,7 @@ async def with_options(connection: AgentConnection, session: AgentSession, wante
         NotOfferedError: the agent does not offer a value.
     """
     for category, value in wanted.in_order():
-        if option := option_to_set(connection.agent, category, value, session.options):
+        if option := option_to_set(connection.agent.name, category, value, session.options):
             session = await connection.set_option(session.id, option, value)
-            check_set(connection.agent, category, value, session.options)
+            check_set(connection.agent.name, category, value, session.options)
     return session

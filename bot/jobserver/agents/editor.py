@@ -10,18 +10,11 @@ from typing import Any, TypeVar
 
 from acp import schema
 
-from bot.jobserver.agents.connection import (
-    AgentConnection,
-    Content,
-    Started,
-    current_in_words,
-    started,
-    with_options,
-)
+from bot.jobserver.agents.connection import AgentConnection, Content, Started, current_in_words, started, with_options
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
-from bot.jobserver.agents.questions import Questions, TimeLimit
+from bot.jobserver.agents.questions import Questions
 from bot.jobserver.agents.turn import Turn, TurnEnd, askable, check, result
 from bot.jobserver.documents import picture_type
 from bot.jobserver.editors.interface import (
@@ -172,14 +165,13 @@ class AgentEditor:
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         seen = self.sandbox.attachments(task.workspace)
         given = AttachedFiles(task.attachments, seen, task.workspace.attachments)
-        limit = TimeLimit(self.time_limit)
         async with told_refusals(task.log) as refusals:
             async with self._opened(task, refusals, progress.spent) as (launch, prepared, log, redact):
                 granted = self._asked.granted(task.workspace.home, task.own_words) if task.is_from_person else ()
-                questions = Questions(progress, redact, limit)
-                run = _Run(task, progress, log, redact, granted, given, questions, launch.relayed)
                 try:
-                    async with limit.running():
+                    async with asyncio.timeout(self.time_limit) as limit:
+                        questions = Questions(progress, redact, limit)
+                        run = _Run(task, progress, log, redact, granted, given, questions, launch.relayed)
                         result = await self._edit(run, prepared)
                 except TimeoutError:
                     raise EditError(f"{self.launch.agent.name} took longer than {self.time_limit:g} s") from None
@@ -269,8 +261,8 @@ class AgentEditor:
             at_once = False
         finally:
             await uninterrupted(_end(process, connection, at_once=at_once))
-            if connection.ignored:
-                log.line(f"[{connection.ignored} lines of its output were not messages]")
+            if ignored := connection.messages.ignored:
+                log.line(f"[{ignored} lines of its output were not messages]")
 
     async def _open_session(self, connection: AgentConnection, run: _Run, directory: str) -> tuple[str, list[Content]]:
         """Returns the session and the prompt; a resumed session needs less context."""

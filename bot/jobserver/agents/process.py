@@ -26,7 +26,10 @@ _IDS = (int, str, type(None))
 
 
 class AgentProcess:
-    """A running program. `stdin` and `stdout` are its pipes; standard error goes to the callback."""
+    """A running program. `stdin` and `stdout` are its pipes; standard error goes to the callback.
+
+    `exited` is done when the program has exited; its result is the exit code, negative for a signal.
+    """
 
     def __init__(
         self,
@@ -37,12 +40,12 @@ class AgentProcess:
     ) -> None:
         self.stdin = stdin
         self.stdout, self._output = stdout
-        self._process = process
+        self.pid = process.pid
         self._closing = closing
-        self._exit = asyncio.create_task(process.wait(), name="an agent's exit")
+        self.exited = asyncio.create_task(process.wait(), name="an agent's exit")
         # A child left behind may hold the pipe open, and reading would never end.
-        close_later = functools.partial(self._exit.get_loop().call_later, _DRAIN_S, self._output.close)
-        self._exit.add_done_callback(lambda _: close_later())
+        close_later = functools.partial(self.exited.get_loop().call_later, _DRAIN_S, self._output.close)
+        self.exited.add_done_callback(lambda _: close_later())
 
     @classmethod
     async def start(cls, program: SandboxedProgram, errors: Callable[[bytes], None]) -> "AgentProcess":
@@ -67,19 +70,10 @@ class AgentProcess:
                 )
             return cls(process, stdin, (stdout, output), stack.pop_all())
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def exited(self) -> asyncio.Task[int]:
-        """Done when the program has exited; its result is the exit code, negative for a signal."""
-        return self._exit
-
     async def end(self) -> None:
         """Gives the program a moment to exit, then kills its remaining processes."""
         self.stdin.close()
-        await asyncio.wait({self._exit}, timeout=_EXIT_S)
+        await asyncio.wait({self.exited}, timeout=_EXIT_S)
         await self.kill()
 
     async def kill(self) -> None:
@@ -87,11 +81,11 @@ class AgentProcess:
 
         SIGTERM comes first: the sandbox's supervisor then ends all descendants, which it cannot do after SIGKILL.
         """
-        if not self._exit.done():
+        if not self.exited.done():
             subprocesses.signal_group(self.pid, signal.SIGTERM)
-            await asyncio.wait({self._exit}, timeout=_TERM_S)
+            await asyncio.wait({self.exited}, timeout=_TERM_S)
         subprocesses.signal_group(self.pid, signal.SIGKILL)
-        await asyncio.wait({self._exit}, timeout=_REAP_S)
+        await asyncio.wait({self.exited}, timeout=_REAP_S)
         await self._closing.aclose()
 
 

@@ -7,8 +7,8 @@ turn's time limit is paused.
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -96,8 +96,9 @@ def read_form(request: schema.CreateFormSessionElicitationRequest) -> Form | Non
 def _is_secret(name: str, field: Property) -> bool:
     if isinstance(field, schema.ElicitationOtherPropertySchema):
         return False  # unknown fields are refused anyway
-    if (field.field_meta or {}).get("codex", {}).get("isSecret"):
-        return True
+    match field.field_meta:
+        case {"codex": {"isSecret": is_secret}} if is_secret:
+            return True
     has_format = isinstance(field, schema.ElicitationStringPropertySchema) and field.format == "password"
     return has_format or any(_SECRET.search((text or "")[:1_000]) for text in (name, field.title, field.description))
 
@@ -249,38 +250,18 @@ def _words(field: FormField, text: str) -> dict[str, Value] | None:
     return {field.free_form_field: text} if field.free_form_field and text else None
 
 
-class TimeLimit:
-    """The time limit of one turn, in seconds; waiting for a person does not count."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._timeout: asyncio.Timeout | None = None
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Raises TimeoutError if the block takes longer."""
-        async with asyncio.timeout(self._seconds) as timeout:
-            self._timeout = timeout
-            try:
-                yield
-            finally:
-                self._timeout = None
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Pauses the clock during the block; blocks must not overlap."""
-        now, timeout = asyncio.get_running_loop().time, self._timeout
-        end = timeout.when() if timeout else None
-        if timeout is None or end is None:
-            yield
-            return
-        left = end - now()
-        timeout.reschedule(None)
-        try:
-            yield
-        finally:
-            if timeout is self._timeout and not timeout.expired():
-                timeout.reschedule(now() + left)
+@contextmanager
+def paused(time_limit: asyncio.Timeout) -> Iterator[None]:
+    """Pauses a time limit during the block; blocks must not overlap. It may have ended, also meanwhile."""
+    now = asyncio.get_running_loop().time
+    left = (time_limit.when() or 0) - now()
+    with suppress(RuntimeError):
+        time_limit.reschedule(None)
+    try:
+        yield
+    finally:
+        with suppress(RuntimeError):
+            time_limit.reschedule(now() + left)
 
 
 class Questions:
@@ -288,12 +269,12 @@ class Questions:
     person answered one.
     """
 
-    def __init__(self, progress: EditProgress, redact: Redactor, time_limit: TimeLimit) -> None:
+    def __init__(self, progress: EditProgress, redact: Redactor, time_limit: asyncio.Timeout) -> None:
         self._progress = progress
         self._redact = redact
         self._time_limit = time_limit
         self._one_by_one = asyncio.Lock()
-        self._open: set[asyncio.Task[str | None]] = set()
+        self._open: asyncio.Future[str | None] | None = None
         self._asked = 0
         self._is_withdrawn = False
         self.unanswered: Question | None = None
@@ -308,15 +289,15 @@ class Questions:
                 return schema.CancelElicitationResponse(action="cancel")
             if form is None or self.unanswered or self._asked > _MOST_ASKED:
                 return schema.DeclineElicitationResponse(action="decline")
-            with self._time_limit.paused():
+            with paused(self._time_limit):
                 return await self._answered(form)
 
     async def withdraw(self) -> None:
         """Cancels open questions, so that the agent gets an answer before it is asked to stop."""
         self._is_withdrawn = True
-        for asking in self._open:
-            asking.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+        if self._open is not None:
+            self._open.cancel()
+            await asyncio.wait({self._open})
 
     async def _answered(self, form: Form) -> schema.CreateElicitationResponse:
         fields = tuple(field.shown.with_words(self._redact) for field in form.fields)
@@ -324,7 +305,7 @@ class Questions:
         asking = asyncio.ensure_future(
             self._progress.ask(question, lambda reply: form_content(form, reply) is not None)
         )
-        self._open.add(asking)
+        self._open = asking
         try:
             reply = await asking
         except asyncio.CancelledError:
@@ -333,7 +314,7 @@ class Questions:
             return schema.CancelElicitationResponse(action="cancel")
         finally:
             asking.cancel()
-            self._open.discard(asking)
+            self._open = None
         content = form_content(form, reply) if reply is not None else None
         if content is None:
             self.unanswered = question

@@ -21,13 +21,7 @@ from pathlib import Path, PurePosixPath
 from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks import links
 from bot.jobserver.checks.change import CheckedChange
-from bot.jobserver.checks.checkers import (
-    CHECKERS,
-    CheckCouldNotRunError,
-    Checker,
-    CheckProgram,
-    LineFault,
-)
+from bot.jobserver.checks.checkers import CHECKERS, CheckCouldNotRunError, Checker, CheckProgram, LineFault
 from bot.jobserver.documents import is_page
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.snapshot import Snapshot

@@ -23,15 +23,15 @@ from bot.jobserver.errors import EditError
 from bot.jobserver.repository.git import printable
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
-_LARGEST = 1_000_000
-_MOST_STEPS = 20
-_START = r"(?<![^\W_]|-)(?<![^\W_][_./'\u2019])"
-_END = r"(?![^\W_]|-\w|[_./]\w|['\u2019](?!s\b)\w)"
+_LARGEST_PAGE = 1_000_000
+_MOST_UNDONE = 20
+_WORD_START = r"(?<![^\W_]|-)(?<![^\W_][_./'\u2019])"
+_WORD_END = r"(?![^\W_]|-\w|[_./]\w|['\u2019](?!s\b)\w)"
 """Where a word that begins or ends with a letter or digit is whole: not within another word, a name or a path."""
-_TIME_LIMIT_S = 60.0
-_OUTPUT_LIMIT = 50_000_000
-_FOUND, _NOTHING_FOUND = 2, 0
-_ARGUMENTS = ("--isolated", "--no-check-filenames", "--format", "json", "--file-list", "-")
+_TYPOS_S = 60.0
+_TYPOS_OUTPUT_LIMIT = 50_000_000
+_TYPOS_FOUND, _NO_TYPOS = 2, 0
+_TYPOS_ARGUMENTS = ("--isolated", "--no-check-filenames", "--format", "json", "--file-list", "-")
 AGENT = "`pagehand demo --agent claude`, or `PAGEHAND_JOBSERVER_AGENT=claude` for a job server"
 _FIX_TYPOS, _UNDO = "Fix the typos slowly", "Undo"
 _STYLE = (
@@ -66,8 +66,8 @@ def _pattern(old: str) -> str:
     """Returns a pattern for words, whichever spaces and apostrophes a page has."""
     parts = (re.escape(part).replace("'", r"['\u2019]") for part in _plain(old).split())
     inner = r"[^\S\n]{1,9}".join(parts)
-    start = _START if old.strip()[0].isalnum() else ""
-    return f"{start}{inner}{_END if old.strip()[-1].isalnum() else ''}"
+    start = _WORD_START if old.strip()[0].isalnum() else ""
+    return f"{start}{inner}{_WORD_END if old.strip()[-1].isalnum() else ''}"
 
 
 def _plain(text: str) -> str:
@@ -109,7 +109,7 @@ class Pages:
         large.
         """
         file = self.root / path
-        if self._is_linked(path) or not file.is_file() or file.stat().st_size > _LARGEST:
+        if self._is_linked(path) or not file.is_file() or file.stat().st_size > _LARGEST_PAGE:
             return None
         return decoded(file.read_bytes())
 
@@ -148,7 +148,7 @@ class Journal:
         """Notes a deed that is about to be done."""
         step = {str(path): [pages.text(path), _digest(text)] for path, text in after.items()}
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps([*self._steps(), step][-_MOST_STEPS:]), encoding="utf-8")
+        self.file.write_text(json.dumps([*self._steps(), step][-_MOST_UNDONE:]), encoding="utf-8")
 
     def before_last(self, pages: Pages) -> Mapping[PurePosixPath, str | None]:
         """Returns the pages as they were before the newest deed that can be undone; empty if there is none."""
@@ -178,16 +178,16 @@ async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str,
     listed = "".join(f"./{path}\n" for path in paths if str(path).isprintable())
     if not listed:
         return {}
-    output = subprocesses.FirstBytes(_OUTPUT_LIMIT)
-    arguments, environment = (_program(), *_ARGUMENTS), {"PATH": "", "LC_ALL": "C.UTF-8"}
-    command = subprocesses.Command(arguments, root, environment, _TIME_LIMIT_S, listed.encode())
+    output = subprocesses.FirstBytes(_TYPOS_OUTPUT_LIMIT)
+    arguments, environment = (_program(), *_TYPOS_ARGUMENTS), {"PATH": "", "LC_ALL": "C.UTF-8"}
+    command = subprocesses.Command(arguments, root, environment, _TYPOS_S, listed.encode())
     try:
         code = await subprocesses.run(command, stdout=output)
     except OSError as error:
         raise EditError(f"the program `typos` could not be run: {error.strerror}") from error
     except subprocesses.ProcessTimeoutError as error:
         raise EditError("the program `typos` took too long") from error
-    if code not in {_FOUND, _NOTHING_FOUND}:
+    if code not in {_TYPOS_FOUND, _NO_TYPOS}:
         raise EditError(f"the program `typos` ended with exit code {code}")
     found: dict[str, str] = {}
     with contextlib.suppress(ValueError):  # the last line can be cut off

@@ -49,8 +49,6 @@ _MOST_CONNECTIONS = 64
 _REQUEST_S = 60.0
 _CONNECT_S = 30.0
 _LARGEST_ERROR = 1 << 18
-_LONG = 1 << 18
-"""Bytes of a body that takes milliseconds to check."""
 _HAS_TOOLS = re.compile(rb'"tools"\s*:\s*\[\s*\{')
 """Within a JSON string, the quotes would be escaped."""
 _COUNTS = re.compile(r"count_?tokens", re.IGNORECASE)
@@ -196,10 +194,7 @@ class _Relay:
         if len(body) > LARGEST_REQUEST:
             words = f"{RELAY} accepts at most {LARGEST_REQUEST} bytes."
             return self._refuse(request, RefusedRequest("a request that is too large", words), status=413)
-        is_long = len(body) > _LONG
-        refused = (
-            await asyncio.to_thread(policy.body_refusal, route, body) if is_long else policy.body_refusal(route, body)
-        )
+        refused = await asyncio.to_thread(policy.body_refusal, route, body)
         if refused is not None:
             return self._refuse(request, refused)
         return await self._relayed(request, route, body)
