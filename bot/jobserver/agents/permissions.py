@@ -111,8 +111,8 @@ def merged(call: ToolCall, update: schema.ToolCallStart | schema.ToolCallProgres
 def _paths(update: schema.ToolCallStart | schema.ToolCallProgress | schema.ToolCallUpdate) -> Iterator[str]:
     yield from (location.path for location in update.locations or ())
     yield from (part.path for part in update.content or () if isinstance(part, schema.FileEditToolCallContent))
-    raw = update.raw_input
-    for key in _PATH_KEYS & raw.keys() if isinstance(raw, Mapping) else ():
+    raw = update.raw_input if isinstance(update.raw_input, Mapping) else {}
+    for key in _PATH_KEYS & raw.keys():
         values = raw[key] if isinstance(raw[key], list) else [raw[key]]
         yield from (value for value in values if isinstance(value, str))
 

@@ -104,19 +104,15 @@ def _lay_out(change: CheckedChange, folder: Path, *, is_base: bool) -> Path:
         copy.mkdir(mode=0o700, parents=True)
         change.before.write_files(copy)
         if not is_base:
-            _lay_pages_over(change, copy)
+            for path in filter(is_page, change.removed):
+                (copy / path).unlink(missing_ok=True)
+            for path in change.changed_pages:
+                (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                (copy / path).write_bytes(change.after.read(path) or b"")
     except OSError as error:
         words = f"its files cannot be laid out: {error.strerror or 'unknown reason'}"
         raise CheckCouldNotRunError(words) from error
     return copy
-
-
-def _lay_pages_over(change: CheckedChange, copy: Path) -> None:
-    for path in filter(is_page, change.removed):
-        (copy / path).unlink(missing_ok=True)
-    for path in change.changed_pages:
-        (copy / path).parent.mkdir(parents=True, exist_ok=True)
-        (copy / path).write_bytes(change.after.read(path) or b"")
 
 
 def _on_new_lines(found: Sequence[LineFault], change: CheckedChange) -> list[LineFault]:
