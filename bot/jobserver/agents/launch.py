@@ -120,7 +120,7 @@ class AgentLaunch:
             if model is None:
                 yield self
                 return
-            passed, variables = map(model.login.taken_from, (self.passed, self.variables))
+            passed, variables = map(model.login.removed_from, (self.passed, self.variables))
             placeholders = {**self.placeholders, MODEL_URL: model.address, MODEL_KEY: model.token}
             passed |= model.variables
             yield replace(self, passed=passed, variables=variables, placeholders=placeholders, relayed=model)

@@ -21,6 +21,8 @@ from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 
 MOST_FIELDS, MOST_OPTIONS = 10, 100
+_MOST_ASKED = 20
+"""Forms of a turn."""
 _LONGEST_NAME, _LONGEST_TITLE, _LONGEST_LABEL = 200, 300, 200
 _LONGEST_MESSAGE = 3_000
 _SECRET = re.compile(
@@ -41,7 +43,6 @@ Property = (
     | schema.ElicitationMultiSelectPropertySchema
     | schema.ElicitationOtherPropertySchema
 )
-_MOST_ASKED = 20
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ class ModelLogin:
         """Returns the variables in which the API's own libraries find address and key."""
         return {self.api.address_variable: address, self.key_variable: key}
 
-    def taken_from(self, variables: Mapping[str, str]) -> dict[str, str]:
+    def removed_from(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Returns what the program may get of some variables: not those of its login, or with the key in them."""
         key = self.read(self.key_variable)
         return {name: value for name, value in variables.items() if name not in self.own and not (key and key in value)}

@@ -142,7 +142,7 @@ def test_a_set_variable_wins_unless_the_models_key_is_in_it() -> None:
     made = launch({"CLAUDE_CODE_MAX_RETRIES": "2"}, agent=("claude",), agent_environment=given, **MODEL)
     assert made.program().environment["CLAUDE_CODE_MAX_RETRIES"] == "1"
     assert made.login is not None
-    assert made.login.taken_from(made.variables) == {"CLAUDE_CODE_MAX_RETRIES": "1"}
+    assert made.login.removed_from(made.variables) == {"CLAUDE_CODE_MAX_RETRIES": "1"}
 
 
 @pytest.mark.parametrize(
