@@ -1,23 +1,33 @@
 """Replies that are edited or deleted: before they are sent, while they are, and after."""
 
-from collections.abc import Awaitable, Callable
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from support.fakes.attachments import holding
+from support.scratch import IN_MEMORY
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
+from support.worlds.message_versions import BOT, LATE, ROOT, SOON, MessageVersions, message_versions
+from support.worlds.tutorial_world import TutorialWorld
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests.request import HeldBecause, Person, Reply
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import HeldBecause, Person, Reply, RequestKind, Surface, WayIn
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.notices.answers import ActionAnswered
 from bot.notices.notice import Reaction
-from bot.notices.questions import HeldAsked, ReplyEdited, RequestRefused
+from bot.notices.questions import EditWithoutEffect, HeldAsked, ProjectAsked, ReplyEdited, RequestRefused, WordsBefore
 from bot.notices.requests import ContextCut, ReplyNotFullySent
 from bot.scheduler.retention import DAY
 from bot.store.request_queue import ClaimedRequest
+from bot.store.store import open_store
 
 TS = "1700000005.000100"
 AT = [f"170000000{n}.000200" for n in range(6, 10)]
@@ -56,23 +66,6 @@ async def sent(world: CoreWorld, text: str = "first") -> str:
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == [text]
     return ts
-
-
-# -- not yet sent -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("marked", [True, False])
-async def test_a_reply_deleted_before_sending_is_not_sent(world: CoreWorld, *, marked: bool) -> None:
-    ts = await world.started()
-    await world.reply(ts, "first", TS)
-    if marked:
-        await world.settle()
-    await withdraw(world, ts, AT[0])
-    await world.reply(ts, "first", TS)
-    await world.pass_time(5)
-    assert world.job_api.messages["job-1"] == []
-    assert world.chat.reactions == {}
-    assert world.chat.said(ts) == ["job_started"]
 
 
 Event = Callable[[CoreWorld, str], Awaitable[object]]
@@ -163,14 +156,6 @@ async def test_editing_a_reply_into_an_aside_and_back_withdraws_and_restores_it(
     await edit(world, ts, "after all", AT[1])
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["after all"]
-    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
-
-
-async def test_an_aside_edited_into_words_for_the_agent_is_a_follow_up(world: CoreWorld) -> None:
-    ts = await world.started()
-    await edit(world, ts, "for the agent", AT[0])
-    await world.pass_time(5)
-    assert world.job_api.messages["job-1"] == ["for the agent"]
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
@@ -326,9 +311,6 @@ async def test_a_request_in_doubt_is_repeated_with_the_same_words(world: CoreWor
     assert world.job_api.messages["job-1"] == ["first"]
     (offer,) = offers(world)
     assert offer.text == "second"
-
-
-# -- sent ---------------------------------------------------------------------------------------------------------
 
 
 async def test_words_edited_after_sending_are_offered_once(world: CoreWorld) -> None:
@@ -544,9 +526,6 @@ async def test_a_refused_reply_can_be_edited_and_sent(world: CoreWorld) -> None:
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
-# -- replies without words ----------------------------------------------------------------------------------------
-
-
 async def test_a_file_without_words_is_sent_and_explained_once(world: CoreWorld) -> None:
     """For an unreadable file the agent gets the link, if there is one."""
     ts = await world.started()
@@ -604,11 +583,6 @@ async def test_a_file_added_by_an_edit_is_explained(world: CoreWorld) -> None:
     assert world.chat.private == []
 
 
-async def test_a_file_in_another_thread_is_ignored(world: CoreWorld) -> None:
-    await world.started()
-    assert not await world.service.receive(Reply(ANA, "C1", "1700000000.000900", TS, "", attachments=holding("a")))
-
-
 async def test_an_early_file_is_explained_once_the_card_exists(world: CoreWorld) -> None:
     await world.start()
     await world.service.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=holding("a.png")))
@@ -625,3 +599,382 @@ async def test_a_file_for_a_closed_job_gets_that_reason(world: CoreWorld) -> Non
     await world.service.receive(Reply(ANA, "C1", ts, TS, "", attachments=holding("a.png")))
     await world.settle()
     assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
+
+
+NEW, STATUS, STOP = ThreadWord.NEW, ThreadWord.STATUS, ThreadWord.STOP
+
+
+@pytest.fixture
+async def pagehand(sqlite_template: Path) -> AsyncIterator[TutorialWorld]:
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        path = shutil.copy(sqlite_template, directory)
+        world = TutorialWorld()
+        world.store = await open_store(f"sqlite:///{path}", clock=world.clock)
+        yield world.open()
+        await world.close()
+        await world.store.close()
+
+
+def told(world: CoreWorld) -> list[tuple[ThreadWord | None, str, WordsBefore | None]]:
+    return [(each.word, each.text, each.before) for each in world.chat.private_as(EditWithoutEffect)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word", "earlier"),
+    [
+        ("do this", "!stop", STOP, WordsBefore.NOT_SENT),
+        ("do this", "!stpo", STOP, WordsBefore.NOT_SENT),
+        ("do this", "!help", ThreadWord.HELP, WordsBefore.NOT_SENT),
+        ("do this", "!new do that", NEW, WordsBefore.NOT_SENT),
+        ("!stpo", "!stop", STOP, None),
+        ("!stpo", "!statsu", STATUS, None),
+        ("!stpo", "!new do that", NEW, None),
+        ("!help", "!stop", STOP, None),
+        ("!status", "!stop", STOP, None),
+        ("!status", "!new do that", NEW, None),
+        ("// among us", "!stop", STOP, None),
+        (":tada:", "!stop", STOP, None),
+    ],
+)
+async def test_an_edit_gives_no_command(
+    pagehand: TutorialWorld, before: str, after: str, word: ThreadWord, earlier: WordsBefore | None
+) -> None:
+    await pagehand.types("/docs Fix the guides")
+    message = await pagehand.replies(before)
+    await pagehand.edits(message, before, after)
+    await pagehand.later()
+    assert [(each, words) for each, _, words in told(pagehand)] == [(word, earlier)]
+    assert pagehand.job_api.messages == {}
+    assert pagehand.job_api.created == ["Fix the guides"]
+
+
+@pytest.mark.parametrize(("after", "word"), [("!stop", STOP), ("do this", None)])
+async def test_an_edit_of_an_unsent_request_for_another_job_withdraws_it(
+    pagehand: TutorialWorld, after: str, word: ThreadWord | None
+) -> None:
+    await pagehand.types("/docs Fix the guides")
+    pagehand.job_api.faults = [JobApiUnreachable("down")]
+    message = await pagehand.replies("!new do that")
+    await pagehand.edits(message, "!new do that", after)
+    await pagehand.later()
+    assert told(pagehand) == [(word, "" if word else "do this", WordsBefore.NOT_SENT)]
+    assert pagehand.job_api.messages == {}
+    assert pagehand.job_api.created == ["Fix the guides"]
+
+
+@pytest.mark.parametrize("before", ["!status", "!stop", "!mute"])
+async def test_an_edit_takes_no_command_back(pagehand: TutorialWorld, before: str) -> None:
+    await pagehand.types("/docs Fix the guides")
+    message = await pagehand.replies(before)
+    await pagehand.edits(message, before, "do this")
+    await pagehand.later()
+    assert told(pagehand) == [(None, "do this", None)]
+    assert "do this" not in pagehand.job_api.messages["job-1"]
+    assert pagehand.job_api.created == ["Fix the guides"]
+
+
+@pytest.mark.parametrize("after", ["!stop", "!stpo"])
+async def test_an_edit_of_words_that_were_sent_gives_no_command(pagehand: TutorialWorld, after: str) -> None:
+    await pagehand.types("/docs Fix the guides")
+    message = await pagehand.replies("do this")
+    await pagehand.later()
+    await pagehand.edits(message, "do this", after)
+    await pagehand.later()
+    assert told(pagehand) == [(STOP, "", WordsBefore.SENT)]
+    assert pagehand.chat.answers() == []
+    assert pagehand.job_api.messages == {"job-1": ["do this"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        ("!stpo it", "do this", ["do this"]),
+        ("// do this", "do this", ["do this"]),
+        ("!help", "do this", ["do this"]),
+        ("do this", "// among us", []),
+        ("!status", "// among us", []),
+        ("!mute", "!mute.", []),
+    ],
+)
+async def test_other_edits_do_what_they_say(pagehand: TutorialWorld, before: str, after: str, sent: list[str]) -> None:
+    await pagehand.types("/docs Fix the guides")
+    message = await pagehand.replies(before)
+    await pagehand.edits(message, before, after)
+    await pagehand.later()
+    assert told(pagehand) == []
+    assert pagehand.job_api.messages["job-1"] == sent
+
+
+async def test_a_word_and_back_sends_the_newest_words(pagehand: TutorialWorld) -> None:
+    await pagehand.types("/docs Fix the guides")
+    message = await pagehand.replies("!stpo")
+    await pagehand.edits(message, "!stpo", "!stop")
+    await pagehand.edits(message, "!stop", "do this")
+    await pagehand.later()
+    assert told(pagehand) == [(STOP, "", None)]
+    assert pagehand.job_api.messages["job-1"] == ["do this"]
+
+
+SENT_AT, EDITED, EDITED_AGAIN = "1700000005.000100", "1700000006.000100", "1700000007.000100"
+
+
+async def test_each_edit_is_answered_once_by_all_instances(world: CoreWorld) -> None:
+    """However late and in whatever order they come."""
+    ts = await world.started()
+    await world.reply(ts, "do this", SENT_AT)
+    into_stop = Reply(ANA, "C1", ts, SENT_AT, "", edited_at=EDITED, withdrawn=True, word=STOP)
+    into_status = Reply(ANA, "C1", ts, SENT_AT, "", edited_at=EDITED_AGAIN, withdrawn=True, word=STATUS)
+    for instance, edit in (("one", into_stop), ("two", into_stop), ("one", into_status), ("two", into_stop)):
+        world.restart(instance)
+        await world.service.revise(edit)
+        await world.pass_time(5)
+    assert told(world) == [(STOP, "", WordsBefore.NOT_SENT), (STATUS, "", None)]
+    assert world.job_api.messages == {}
+
+
+async def test_an_edit_before_its_message_gives_no_command(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.service.revise(Reply(ANA, "C1", ts, SENT_AT, "", edited_at=EDITED, withdrawn=True, word=STOP))
+    await world.service.receive(Reply(ANA, "C1", ts, SENT_AT, "do this"))
+    await world.pass_time(5)
+    assert told(world) == [(STOP, "", None)]
+    assert world.job_api.messages == {}
+
+
+@pytest.mark.parametrize("sent", [False, True])
+async def test_a_mention_that_asked_for_a_job_gives_no_command(world: CoreWorld, *, sent: bool) -> None:
+    asked = NewJob(
+        ANA,
+        "C1",
+        "Do it",
+        f"message/C1/{SENT_AT}",
+        WayIn.MENTION,
+        thread_ts=SENT_AT,
+        message_ts=SENT_AT,
+        origin=ThreadOrigin.REQUEST,
+    )
+    await world.service.start(asked)
+    if sent:
+        await world.pass_time(5)
+    edit = Reply(ANA, "C1", "", SENT_AT, "", edited_at=EDITED, withdrawn=True, mentions_us=True, word=STOP)
+    for _ in range(2):
+        await world.service.revise(edit)
+        await world.pass_time(5)
+    assert told(world) == [(STOP, "", WordsBefore.SENT if sent else WordsBefore.NOT_SENT)]
+    assert world.job_api.created == (["Do it"] if sent else [])
+    assert world.chat.answers() == []
+
+
+async def test_a_held_line_of_a_direct_message_gives_no_command(world: CoreWorld) -> None:
+    world.chat.joined |= {"D1"}
+    for at in (SENT_AT, "1700000008.000100"):
+        line = NewJob(ANA, "D1", at, f"message/D1/{at}", WayIn.DIRECT_MESSAGE, thread_ts=at, message_ts=at)
+        await world.service.start(NewJob(**(vars(line) | {"may_be_reply": True, "origin": ThreadOrigin.REQUEST})))
+        await world.pass_time(9)
+    edit = Reply(ANA, "D1", "", "1700000008.000100", "", edited_at="1700000009.000100", withdrawn=True, word=STOP)
+    await world.service.revise(edit)
+    await world.pass_time(5)
+    (answer,) = world.chat.private_as(EditWithoutEffect)
+    assert (answer.word, answer.before, answer.asked_on) == (STOP, WordsBefore.NOT_SENT, Surface.TOP_LEVEL)
+    assert world.job_api.created == [SENT_AT]
+
+
+US = f"<@{BOT}>"
+
+
+@pytest.fixture
+async def message(world: CoreWorld) -> AsyncIterator[MessageVersions]:
+    async with message_versions(world) as made:
+        yield made
+
+
+def several_projects(world: CoreWorld) -> None:
+    world.projects = Projects((Project("guides"), Project("api")))
+    world.assemble()
+
+
+def private_attempts(caplog: pytest.LogCaptureFixture) -> int:
+    """Returns how many private messages were attempted: there is no Slack here."""
+    return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
+
+
+def created(world: CoreWorld) -> list[tuple[str, str]]:
+    prompts = [prompt.partition("\n")[0] for prompt in world.job_api.created]
+    return list(zip(prompts, world.job_api.projects, strict=False))
+
+
+@pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
+async def test_a_leading_option_stays_an_option_after_an_edit(
+    world: CoreWorld, message: MessageVersions, thread_ts: str
+) -> None:
+    several_projects(world)
+    message.thread_ts = thread_ts
+    before, after = f"{US} project:guides Fix the tpyo", f"{US} project:guides Fix the typo"
+    await message.take(message.written(before), message.edited(before, after))
+    assert created(world) == [("Fix the typo", "guides")]
+
+
+@pytest.mark.parametrize("wait", [0, 5], ids=["before it is asked", "once it is asked"])
+@pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
+async def test_an_edit_can_correct_the_project(
+    world: CoreWorld, message: MessageVersions, thread_ts: str, wait: float
+) -> None:
+    """Another unknown one is asked about again."""
+    several_projects(world)
+    message.thread_ts = thread_ts
+    wrong, still, right = (f"{US} project:{name} Fix it" for name in ("guidse", "gudes", "guides"))
+    await message.take(message.written(wrong), wait=wait)
+    await message.take(message.edited(wrong, still), wait=wait)
+    assert [asked.said for asked in world.chat.private_as(ProjectAsked)] == (["guidse", "gudes"] if wait else [])
+    await message.take(message.edited(still, right, SOON[1]))
+    assert created(world) == [("Fix it", "guides")]
+
+
+async def test_a_decided_project_follows_edits_until_it_is_sent(world: CoreWorld, message: MessageVersions) -> None:
+    several_projects(world)
+    world.job_api.faults = [JobApiUnreachable("down")]
+    api, guides = f"{US} project:api Fix it", f"{US} project:guides quiet Fix it"
+    await message.take(message.written(api), wait=0)
+    await world.settle()
+    assert (await world.thread(world.chat.messages[-1].ts)).project == "api"
+    await message.take(message.edited(api, guides), wait=60)
+    assert created(world) == [("Fix it", "guides")]
+    (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
+    assert (await world.thread(card.ts)).options.quiet
+
+
+async def test_a_project_chosen_by_button_survives_edits(world: CoreWorld, message: MessageVersions) -> None:
+    several_projects(world)
+    before, after = f"{US} project:guidse Fix it", f"{US} project:guidse Fix all of it"
+    await message.take(message.written(before))
+    (asked,) = world.chat.private_as(ProjectAsked)
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "api", key="p1", thread_id=asked.thread_id)
+    await message.take(message.edited(before, after), wait=60)
+    assert created(world) == [("Fix all of it", "api")]
+
+
+async def test_naming_another_project_after_sending_explains_how_to_switch(
+    world: CoreWorld, message: MessageVersions
+) -> None:
+    """Once for each edit; new text alone is offered as usual."""
+    several_projects(world)
+    api, guides = f"{US} project:api Fix it", f"{US} project:guides Fix it"
+    edit = message.edited(api, guides)
+    await message.take(message.written(api))
+    await message.take(edit, edit)
+    assert created(world) == [("Fix it", "api")]
+    assert world.chat.answers() == ["sent_for_its_project"]
+    await message.take(message.edited(guides, f"{US} project:API Fix it well", SOON[1]))
+    assert world.chat.answers() == ["sent_for_its_project"]
+    assert len(world.chat.private_as(ReplyEdited)) == 1
+
+
+@pytest.mark.parametrize("form", ["!new {}", f"{US} new {{}}"])
+async def test_edits_of_a_request_for_another_job_count(world: CoreWorld, message: MessageVersions, form: str) -> None:
+    """Before it is sent; afterwards its new text is offered."""
+    message.thread_ts = await world.started()
+    first, second, third = (form.format(f"Fix the {words}") for words in ("tpyo", "typo", "typos"))
+    await message.take(message.written(first), message.edited(first, second))
+    assert world.job_api.created == ["Do it", "Fix the typo"]
+    await message.take(message.edited(second, third, SOON[1]))
+    assert [offer.text for offer in world.chat.private_as(ReplyEdited)] == ["Fix the typos"]
+
+
+async def test_a_correcting_edit_requests_another_job(
+    world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first version was answered with its fault."""
+    message.thread_ts = await world.started()
+    wrong, right = "!new project: Fix it", "!new project:docs Fix it"
+    await message.take(message.written(wrong))
+    assert (private_attempts(caplog), world.job_api.created) == (1, ["Do it"])
+    await message.take(message.edited(wrong, right), message.edited(wrong, right))
+    assert world.job_api.created == ["Do it", "Fix it"]
+
+
+async def test_a_late_edit_requests_no_other_job(world: CoreWorld, message: MessageVersions) -> None:
+    message.thread_ts = await world.started()
+    late = message.edited("!new project: Fix it", "!new Fix it", LATE)
+    await message.take(late, late)
+    assert world.job_api.created == ["Do it"]
+    assert [answer.answer for answer in world.chat.private_as(ActionAnswered)] == ["edited_too_late"]
+
+
+async def test_an_edit_that_removes_the_request_for_another_job_cancels_it(
+    world: CoreWorld, message: MessageVersions
+) -> None:
+    message.thread_ts = await world.started()
+    await message.take(message.written("!new Fix it"), message.edited("!new Fix it", "Fix it"))
+    assert world.job_api.created == ["Do it"]
+    assert world.job_api.messages["job-1"] == []
+
+
+@pytest.mark.parametrize("words", ["Fix the intro", "Fix the intros"])
+@pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
+async def test_a_mention_added_by_an_early_edit_starts_the_job(
+    world: CoreWorld, message: MessageVersions, thread_ts: str, words: str
+) -> None:
+    """Once, whatever is redelivered; a later edit is offered."""
+    message.thread_ts = thread_ts
+    edit = message.edited("Fix the intro", f"{US} {words}")
+    await message.take(message.written("Fix the intro"), edit, edit, message.written("Fix the intro"))
+    assert created(world) == [(words, "docs")]
+    await message.take(message.edited(f"{US} {words}", f"{US} quiet {words}, all of it", SOON[1]))
+    assert [offer.text for offer in world.chat.private_as(ReplyEdited)] == [f"{words}, all of it"]
+
+
+@pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
+async def test_a_mention_added_by_a_late_edit_gets_a_private_hint(
+    world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture, thread_ts: str
+) -> None:
+    message.thread_ts = thread_ts
+    late = message.edited("Fix the intro", f"{US} Fix the intro", LATE)
+    await message.take(late, late)
+    assert (created(world), private_attempts(caplog)) == ([], 1)
+
+
+@pytest.mark.parametrize("after", ["help", "!stop", "project: Fix it", ""])
+async def test_an_edit_that_mentions_the_bot_without_a_task_is_answered(
+    world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture, after: str
+) -> None:
+    await message.take(message.edited("Fix the intro", f"{US} {after}"))
+    assert (created(world), private_attempts(caplog)) == ([], 1)
+
+
+async def test_a_mention_removed_before_sending_starts_nothing(world: CoreWorld, message: MessageVersions) -> None:
+    edit = message.edited(f"{US} Fix it", "Fix it")
+    await message.take(message.written(f"{US} Fix it"), edit)
+    assert created(world) == []
+    await message.take(message.edited("Fix it", f"{US} Fix it", SOON[1]))
+    assert created(world) == [("Fix it", "docs")]
+
+
+async def test_edits_in_direct_messages_can_request_jobs(world: CoreWorld, message: MessageVersions) -> None:
+    message.channel = "D1"
+    world.chat.public.add("D1")
+    await message.take(message.written("help"), message.edited("help", "Fix it"))
+    assert created(world) == [("Fix it", "docs")]
+
+
+@pytest.mark.parametrize("way", ["mention", "new", "direct message"])
+async def test_a_refused_request_for_a_job_is_checked_again_when_it_is_edited(
+    world: CoreWorld, message: MessageVersions, way: str
+) -> None:
+    """Each version is refused once, until one is permitted."""
+    form = {"mention": f"{US} {{}}", "new": "!new {}", "direct message": "{}"}[way]
+    if way == "new":
+        message.thread_ts = await world.started()
+    if way == "direct message":
+        message.channel = "D1"
+        world.chat.public.add("D1")
+    before = list(world.job_api.created)
+    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
+    first, second, third = (form.format(text) for text in ("Fix it", "Fix it well", "Fix it better"))
+    await message.take(message.written(first))
+    await message.take(*[message.edited(first, second)] * 2)
+    refused = [(each.refusal, each.text) for each in world.chat.private_as(RequestRefused)]
+    assert refused == [(Refusal.GUEST, "Fix it"), (Refusal.GUEST, "Fix it well")]
+    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=False)
+    await message.take(message.edited(second, third, SOON[1]))
+    assert world.job_api.created == [*before, "Fix it better"]

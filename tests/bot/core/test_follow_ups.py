@@ -1,22 +1,48 @@
 """Posts in a thread when a follow-up and its job's changes come in an unexpected order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.requests.request import RequestKind
-from bot.domain.threads.thread import ThreadState
-from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
-from bot.jobapi.models import Job, PromptCall
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.context.slack_files import SlackFile
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import (
+    NO_ATTACHMENTS,
+    Attachments,
+    Person,
+    Reply,
+    Request,
+    RequestContext,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
+from bot.domain.threads.thread import ThreadOrigin, ThreadState
+from bot.errors import (
+    ChatRejected,
+    JobApiBusy,
+    JobApiError,
+    JobApiNotAllowed,
+    JobApiRejected,
+    JobApiUncertain,
+    JobApiUnreachable,
+)
+from bot.jobapi.models import Job, JobDetails, PromptCall, PromptFile
+from bot.notices.answers import HelpRequested, StatusRequested
 from bot.notices.job import JobFailed, JobFinished
 from bot.notices.notice import Reaction
+from bot.notices.questions import ReplyHeld
 from bot.notices.requests import RequestUncertain
+from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 from bot.store.request_queue import ClaimedRequest
+from bot.store.store import Transaction
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
-DAY = 24 * 3600.0
 
 
 class OneAnswerAKey(FakeJobApi):
@@ -280,3 +306,522 @@ async def test_a_follow_up_never_answered_is_reported_and_handed_back(world: Cor
     await world.press_send_again(ANA, request, key="press-1")
     await world.pass_time(100)
     assert world.chat.said(ts).count("request_uncertain") == 1
+
+
+ROOT = "1700000000.000900"
+"""A root message that Slack has not delivered yet."""
+AT = ("1700000001.000100", "1700000002.000100", "1700000003.000100")
+
+
+def said(ts: str, text: str = "", word: ThreadWord | None = None) -> Reply:
+    return Reply(ANA, "C1", ROOT, ts, text, word=word)
+
+
+async def deliver_mention(world: CoreWorld) -> None:
+    """Delivers the root message."""
+    asked = NewJob(BEN, "C1", "Fix it", f"message/C1/{ROOT}", WayIn.MENTION, thread_ts=ROOT, message_ts=ROOT)
+    await world.service.start(replace(asked, origin=ThreadOrigin.REQUEST))
+
+
+async def test_replies_that_arrive_before_the_threads_mention_reach_its_job(world: CoreWorld) -> None:
+    """If another card is being posted, it waits for that; then it is handled."""
+    await world.start()
+    assert await world.service.receive(said(AT[0], "and the manual"))
+    assert await world.service.receive(said(AT[1], word=ThreadWord.STATUS))
+    assert await world.service.receive(said(AT[2], "Fix that, too", ThreadWord.NEW))
+    await deliver_mention(world)
+    await world.pass_time(60)
+    assert world.job_api.created == ["Do it", "Fix it", "Fix that, too"]
+    assert {job: words for job, words in world.job_api.messages.items() if words} == {"job-2": ["and the manual"]}
+    assert len(world.chat.private_as(StatusRequested)) == 1
+
+
+@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize("word", [word for word in ThreadWord if word is not ThreadWord.HELP])
+async def test_a_control_word_in_a_thread_without_a_job_is_answered(
+    world: CoreWorld, word: ThreadWord, *, archived: bool
+) -> None:
+    """Once, whether the card was posted or could not be."""
+    await world.start()
+    for _ in range(2):
+        assert await world.service.receive(said(AT[0], "Fix it" if word is ThreadWord.NEW else "", word))
+    if archived:
+        world.chat.joined.clear()
+        world.chat.fault = no_room
+    await world.pass_time(60)
+    assert world.chat.answers() == ["no_job_there"]
+    assert world.job_api.created == ([] if archived else ["Do it"])
+
+
+async def test_help_in_a_thread_without_a_job_is_shown(world: CoreWorld) -> None:
+    await world.start()
+    assert await world.service.receive(said(AT[0], word=ThreadWord.HELP))
+    await world.pass_time(60)
+    assert len(world.chat.private_as(HelpRequested)) == 1
+
+
+async def test_a_mention_added_by_a_late_edit_is_explained(world: CoreWorld) -> None:
+    """As if no card were being posted."""
+    await world.start()
+    late = replace(said(AT[0], "Fix it"), mentions_us=True, edited_at="1700001000.000100")
+    assert await world.service.revise(late)
+    await world.pass_time(60)
+    assert world.chat.answers() == ["edited_too_late"]
+    assert world.job_api.created == ["Do it"]
+
+
+async def test_talk_between_people_before_the_mention_is_ignored(world: CoreWorld) -> None:
+    await world.start()
+    await world.service.receive(said(AT[0], "Lunch?"))
+    await world.service.receive(replace(said(AT[1]), withdrawn=True, edited_at=AT[2]))
+    await world.pass_time(60)
+    assert world.chat.answers() == []
+    assert world.job_api.created == ["Do it"]
+    assert world.job_api.messages["job-1"] == []
+
+
+async def test_no_reply_waits_for_a_card_in_a_known_thread(world: CoreWorld) -> None:
+    """The card of a mention is posted in the mention's own thread, so nothing else can be a reply to it."""
+    await deliver_mention(world)
+    await world.prepare()
+    assert not await world.service.receive(replace(said(AT[0], "Lunch?"), thread_ts="1700000000.000950"))
+
+
+def no_room(call: str, _thread: object) -> None:
+    if call == "post_card":
+        raise ChatRejected("is_archived")
+
+
+JOB = "job-1"
+T = 1_700_000_100
+
+
+def at(seconds: float) -> str:
+    return f"{T + seconds:.6f}"
+
+
+@pytest.fixture
+async def ts(world: CoreWorld) -> str:
+    """A running job, in a world where replies within 3 s are one message."""
+    world.merge_seconds = 3.0
+    world.assemble()
+    return await world.started()
+
+
+async def write(world: CoreWorld, ts: str, *replies: tuple[str, float], person: Person = ANA) -> None:
+    """Replies; recorded, prepared and due."""
+    for words, seconds in replies:
+        await world.reply(ts, words, at(seconds), person)
+    await world.step(world.request_preparer)
+    world.clock.advance(3.5)
+
+
+async def edit(world: CoreWorld, ts: str, seconds: float, words: str, edited: float) -> None:
+    """A new version of a reply; without text, it was deleted."""
+    reply = Reply(ANA, "C1", ts, at(seconds), words, edited_at=at(edited), withdrawn=not words)
+    assert await world.service.revise(reply)
+
+
+async def rows(world: CoreWorld, ts: str) -> list[Request]:
+    thread = await world.thread(ts)
+
+    async def work(tx: object) -> list[Request]:
+        found: list[Request] = []
+        for seconds in range(20):
+            found += await tx.requests.find_by_reply(thread.id, at(seconds))  # type: ignore[attr-defined]  # a transaction
+        return found
+
+    return await world.store.transact(work)
+
+
+async def test_rapid_replies_of_one_person_are_merged(world: CoreWorld, ts: str) -> None:
+    """In the order they were written; each is a separate row, and accepted."""
+    await write(world, ts, ("One", 1), ("Two", 3), ("Three", 6), ("Late", 12))
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One\n\nTwo\n\nThree", "Late"]
+    found = await rows(world, ts)
+    assert [request.state for request in found] == [RequestState.ACCEPTED] * 4
+    assert [request.merged_into for request in found] == ["", found[0].id, found[0].id, ""]
+    assert [world.chat.reactions[at(seconds)] for seconds in (1, 3, 6, 12)] == [Reaction.ACCEPTED] * 4
+    assert (await world.thread(ts)).state.round == 2
+
+
+async def test_rapid_replies_do_not_overtake_another_persons(world: CoreWorld, ts: str) -> None:
+    """Order is more important than saving calls."""
+    await world.reply(ts, "Ben's", at(2), BEN)
+    await write(world, ts, ("One", 1), ("Two", 3))
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One", "Ben's", "Two"]
+
+
+async def test_merged_replies_share_the_outcome_of_the_first(world: CoreWorld, ts: str) -> None:
+    """A refusal is reported once, and every reply has its reaction."""
+    await write(world, ts, ("One", 1), ("Two", 2))
+    world.job_api.faults = [JobApiRejected("no", words="no")]
+    await world.step(world.request_sender)
+    await world.pass_time(10)
+    assert {request.state for request in await rows(world, ts)} == {RequestState.REJECTED}
+    assert [message.kind for message in world.chat.messages].count("request_rejected") == 1
+    assert [world.chat.reactions[at(seconds)] for seconds in (1, 2)] == [Reaction.PROBLEM] * 2
+
+
+async def test_a_merged_reply_that_did_not_arrive_can_be_edited_and_deleted(world: CoreWorld, ts: str) -> None:
+    """While the job API is out of reach; later replies join if they were written soon enough."""
+    await write(world, ts, ("One", 1), ("Two", 2), ("Three", 3))
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.step(world.request_sender)
+    assert {request.merged_into for request in await rows(world, ts)} == {""}
+    await edit(world, ts, 1, "", 20)
+    await edit(world, ts, 3, "Three, better", 21)
+    await world.reply(ts, "Four", at(4))
+    await world.pass_time(10)
+    assert world.job_api.messages[JOB] == ["Two\n\nThree, better\n\nFour"]
+    assert [request.state for request in await rows(world, ts)] == [RequestState.WITHDRAWN] + [
+        RequestState.ACCEPTED
+    ] * 3
+
+
+async def test_merged_replies_in_doubt_keep_their_words(world: CoreWorld, ts: str) -> None:
+    """If the server executes a key once, it is repeated unchanged; new text is offered afterwards."""
+    world.idempotent = True
+    world.assemble()
+    await write(world, ts, ("One", 1), ("Two", 2))
+    world.job_api.faults = [JobApiUncertain("timeout")]
+    await world.step(world.request_sender)
+    await edit(world, ts, 2, "Two, changed", 20)
+    await world.reply(ts, "Three", at(3))
+    await world.pass_time(30)
+    assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
+    assert [message.kind for message in world.chat.private].count("reply_edited") == 1
+
+
+async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world: CoreWorld, ts: str) -> None:
+    """Its person is told that there were several replies, and to write again what is still to be done."""
+    world.job_api.faults = [JobApiUncertain("timeout")]
+    await write(world, ts, ("One", 1), ("Two", 3))
+    await world.settle()
+    first, _ = await rows(world, ts)
+    await edit(world, ts, 1, "", 20)
+    await world.press_send_again(ANA, first.id, key="click/1")
+    await world.pass_time(10)
+    assert world.job_api.messages == {}
+    assert world.chat.answers() == ["first_withdrawn"]
+
+
+async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
+    """The group is fixed when it is claimed: later replies are not part of it."""
+    world.idempotent = True
+    world.assemble()
+    await write(world, ts, ("One", 1), ("Two", 2))
+    assert [len(item.merged) for item in await world.request_sender.claim(10)] == [1]
+    world.restart("two")
+    await world.reply(ts, "Three", at(3))
+    await world.pass_time(60)
+    assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
+
+
+async def test_a_kill_is_reported_once_and_all_replies_can_be_sent_again(world: CoreWorld, ts: str) -> None:
+    """If it is uncertain whether it arrived; the button sends the whole message."""
+    await write(world, ts, ("One", 1), ("Two", 2))
+    await world.request_sender.claim(10)
+    world.restart("two")
+    await world.pass_time(60)
+    found = await rows(world, ts)
+    assert {request.state for request in found} == {RequestState.UNCERTAIN}
+    assert [message.kind for message in world.chat.messages].count("request_uncertain") == 1
+    await world.press_send_again(ANA, found[0].id, key="again")
+    await world.pass_time(10)
+    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
+    assert {request.state for request in await rows(world, ts)} == {RequestState.ACCEPTED}
+
+
+async def test_a_process_paused_past_its_lease_releases_merged_replies(world: CoreWorld, ts: str) -> None:
+    """Nothing was sent, so all of it waits again and can be edited."""
+    await write(world, ts, ("One", 1), ("Two", 2))
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    world.clock.advance(25)
+    await edit(world, ts, 1, "", 20)
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(5)
+    assert world.job_api.messages[JOB] == ["Two"]
+
+
+async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: str) -> None:
+    """So it is due that long after its recording."""
+    await world.reply(ts, "One", at(1))
+    await world.settle()
+    world.clock.advance(2.0)
+    await world.reply(ts, "Two", at(3))
+    await world.settle()
+    assert world.job_api.messages[JOB] == []
+    world.clock.advance(1.1)
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
+
+
+async def test_replies_recorded_out_of_order_are_merged_in_written_order(world: CoreWorld, ts: str) -> None:
+    """Slack may deliver them out of order."""
+    await write(world, ts, ("Two", 2), ("One", 1))
+    await world.settle()
+    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
+
+
+async def test_merged_replies_are_requested_by_their_author(world: CoreWorld, ts: str) -> None:
+    """The agent's questions go to that person."""
+    await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
+    await world.step(world.request_sender)
+    assert (await world.thread(ts)).state.people.asker_id == BEN.id
+
+
+async def _prepare(request: Request, tx: Transaction) -> None:
+    await tx.requests.prepared(request)
+
+
+@pytest.mark.parametrize("takes_files", [True, False])
+async def test_files_of_merged_replies_are_sent_with_the_message(
+    world: CoreWorld, ts: str, *, takes_files: bool
+) -> None:
+    """Separated from the person's own text; files only if the job API accepts them."""
+    world.job_api.files_taken = takes_files
+    file = PromptFile("f1", "a.png", "image/png")
+    await write(world, ts, ("One", 1), ("Two", 2))
+    for request, context in zip(await rows(world, ts), ("Ben: yes", "Cleo: no"), strict=True):
+        prepared = replace(request, context=RequestContext(context, (file,)))
+        await world.store.transact(partial(_prepare, prepared))
+    await world.settle()
+    (sent,) = world.job_api.messages[JOB]
+    assert sent.startswith("One\n\nTwo\n\nWhat follows")
+    assert "Ben: yes\n\nCleo: no" in sent
+    assert world.job_api.files[sent] == ((file,) if takes_files else ())
+
+
+ASKED_AT = [f"170000000{n}.000200" for n in range(1, 10)]
+
+
+@pytest.fixture
+async def held_ts(world: CoreWorld) -> str:
+    """The thread of Ana's job, with a reply of Ben's that waits for his answer."""
+    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
+    world.assemble()
+    ts = await world.started()
+    await world.reply(ts, "mine", ASKED_AT[0], BEN)
+    await world.settle()
+    return ts
+
+
+def asked(world: CoreWorld) -> list[tuple[str, str]]:
+    return [(held.person_id, held.text) for held in world.chat.private_as(ReplyHeld)]
+
+
+async def status(world: CoreWorld, ts: str, at: str, **by: str) -> None:
+    person = replace(BEN, **by)
+    await world.service.receive(Reply(person, "C1", ts, at, "", word=ThreadWord.STATUS))
+    await world.settle()
+
+
+async def test_an_edit_asks_again_with_the_edited_words(world: CoreWorld, held_ts: str) -> None:
+    """Once for each version; whichever question is answered, the newest text is sent."""
+    edit = Reply(BEN, "C1", held_ts, ASKED_AT[0], "mine, please", edited_at=ASKED_AT[1])
+    for _ in range(2):
+        await world.service.revise(edit)
+        await world.settle()
+    assert asked(world) == [("UBEN", "mine"), ("UBEN", "mine, please")]
+    first = world.chat.private_as(ReplyHeld)[0].request_id
+    await world.press(RequestKind.SEND_HELD, BEN, first, key="p1")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["mine, please"]
+
+
+async def test_an_edit_that_mentions_pagehand_is_sent_to_the_agent(world: CoreWorld, held_ts: str) -> None:
+    await world.service.revise(
+        Reply(BEN, "C1", held_ts, ASKED_AT[0], "mine, please", edited_at=ASKED_AT[1], mentions_us=True)
+    )
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["mine, please"]
+    assert len(asked(world)) == 1
+
+
+async def test_a_status_request_repeats_questions_about_replies(world: CoreWorld, held_ts: str) -> None:
+    """Each time, the newest five of that person."""
+    await status(world, held_ts, ASKED_AT[1])
+    await status(world, held_ts, ASKED_AT[1])
+    await status(world, held_ts, ASKED_AT[2], id=ANA.id)
+    assert asked(world) == [("UBEN", "mine")] * 2
+    for number in range(6):
+        await world.reply(held_ts, f"and {number}", f"17000001{number}0.000200", BEN)
+    await world.settle()
+    before = len(asked(world))
+    await status(world, held_ts, ASKED_AT[3])
+    assert asked(world)[before:] == [("UBEN", f"and {number}") for number in range(1, 6)]
+
+
+async def test_an_answered_question_is_not_repeated(world: CoreWorld, held_ts: str) -> None:
+    await world.press(RequestKind.DISCARD_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
+    await status(world, held_ts, ASKED_AT[1])
+    assert len(asked(world)) == 1
+
+
+async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(world: CoreWorld, held_ts: str) -> None:
+    """One message for everything that its person wrote there."""
+    await world.reply(held_ts, "and this", ASKED_AT[1], BEN)
+    await world.settle()
+    world.clock.advance(HELD_DAYS * DAY + 60)
+    for _ in range(2):
+        await RetentionSweeper(world.store, days=90).sweep()
+        await world.settle()
+    assert world.chat.private_kinds()[-1] == ("UBEN", "action_answered")
+    assert world.chat.answers() == ["held_expired"]
+    await world.press(RequestKind.SEND_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
+    await world.settle()
+    assert world.job_api.messages["job-1"] == []
+
+
+ENDED_AT = [f"170000000{n}.000200" for n in range(1, 10)]
+QUESTION = JobDetails(question="Which spelling?")
+
+
+async def with_an_end(world: CoreWorld, details: JobDetails | None = None) -> str:
+    """A job that has with_an_end; returns its thread's ts."""
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", None if details else "https://git.example/1", details)
+    await world.pass_time(30)
+    return ts
+
+
+async def test_thanks_after_an_end_get_a_reaction_and_are_not_sent(world: CoreWorld) -> None:
+    """Once, however often Slack delivers them; the job stays unchanged."""
+    ts = await with_an_end(world)
+    for _ in range(2):
+        await world.reply(ts, "Thanks a lot!", ENDED_AT[0], BEN)
+        await world.pass_time(5)
+    assert world.job_api.messages == {}
+    assert world.chat.all_reactions[ENDED_AT[0]] == [Reaction.WELCOME]
+    assert world.chat.calls.count("mark") == 1
+    assert world.chat.private == []
+
+
+async def test_redelivered_thanks_stay_thanks_while_the_agent_is_running(world: CoreWorld) -> None:
+    ts = await with_an_end(world)
+    await world.reply(ts, "Thanks a lot!", ENDED_AT[0], BEN)
+    await world.reply(ts, "Also fix the index", ENDED_AT[1])
+    world.job_api.show("job-1", "active")
+    await world.pass_time(5)
+    await world.reply(ts, "Thanks a lot!", ENDED_AT[0], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages == {"job-1": ["Also fix the index"]}
+
+
+async def test_thanks_before_an_end_are_sent_to_the_agent(world: CoreWorld) -> None:
+    """They may be for what it says next."""
+    ts = await world.started()
+    await world.reply(ts, "Thanks!", ENDED_AT[0])
+    await world.pass_time(5)
+    assert world.job_api.messages == {"job-1": ["Thanks!"]}
+
+
+async def test_an_agent_waiting_for_an_answer_gets_thanks_as_the_answer(world: CoreWorld) -> None:
+    ts = await with_an_end(world, QUESTION)
+    await world.reply(ts, "Thanks!", ENDED_AT[0])
+    await world.pass_time(5)
+    assert world.job_api.messages == {"job-1": ["Thanks!"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "attachments"),
+    [
+        ("ok", NO_ATTACHMENTS),
+        ("go ahead", NO_ATTACHMENTS),
+        ("Thanks, now the index", NO_ATTACHMENTS),
+        ("Thanks!", Attachments((SlackFile(id="F1", name="a.png"),))),
+    ],
+)
+async def test_thanks_with_more_words_or_files_are_sent_to_the_agent(
+    world: CoreWorld, text: str, attachments: Attachments
+) -> None:
+    ts = await with_an_end(world)
+    await world.service.receive(Reply(BEN, "C1", ts, ENDED_AT[0], text, attachments))
+    await world.pass_time(5)
+    assert len(world.job_api.messages["job-1"]) == 1
+
+
+async def test_thanks_edited_into_a_request_are_sent(world: CoreWorld) -> None:
+    """With the same reaction as every other reply."""
+    ts = await with_an_end(world)
+    await world.reply(ts, "Thanks!", ENDED_AT[0])
+    await world.settle()
+    await world.service.revise(Reply(BEN, "C1", ts, ENDED_AT[0], "Not mine", edited_at=ENDED_AT[1]))
+    await world.service.revise(Reply(ANA, "C1", ts, ENDED_AT[0], "Thanks! Now the index", edited_at=ENDED_AT[2]))
+    await world.pass_time(5)
+    assert world.job_api.messages == {"job-1": ["Thanks! Now the index"]}
+    assert world.chat.all_reactions[ENDED_AT[0]] == [Reaction.ACCEPTED]
+
+
+async def test_a_reply_edited_into_thanks_before_sending_is_not_sent(world: CoreWorld) -> None:
+    ts = await with_an_end(world)
+    await world.service.receive(Reply(BEN, "C1", ts, ENDED_AT[0], "Now the index"))
+    await world.service.revise(Reply(BEN, "C1", ts, ENDED_AT[0], "Thanks!", edited_at=ENDED_AT[1]))
+    await world.pass_time(5)
+    assert world.job_api.messages == {}
+
+
+async def test_thanks_are_neither_asked_about_nor_refused_aloud(world: CoreWorld) -> None:
+    """If only participants count, or the job is muted."""
+    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
+    world.assemble()
+    ts = await with_an_end(world)
+    await world.reply(ts, "Thanks!", ENDED_AT[0], BEN)
+    await world.service.receive(Reply(BEN, "C1", ts, ENDED_AT[1], "", word=ThreadWord.MUTE))
+    await world.settle()
+    await world.reply(ts, "Thank you", ENDED_AT[2], BEN)
+    await world.settle()
+    assert world.chat.answers() == ["muted"]
+    assert world.chat.private_as(ReplyHeld) == []
+    assert [world.chat.all_reactions[at] for at in (ENDED_AT[0], ENDED_AT[2])] == [[Reaction.WELCOME]] * 2
+
+
+async def test_thanks_where_there_is_no_job_start_none(world: CoreWorld) -> None:
+    """Nor do emoji."""
+    for at, text in zip(ENDED_AT, ("Thanks!", ":tada:"), strict=False):
+        assert not await world.service.receive(Reply(BEN, "C1", "1.1", at, text, mentions_us=True))
+    await world.settle()
+    assert world.job_api.created == []
+
+
+async def test_emoji_that_may_answer_the_agents_question_are_asked_about(world: CoreWorld) -> None:
+    """`Send` sends them."""
+    ts = await with_an_end(world, QUESTION)
+    await world.reply(ts, ":+1:", ENDED_AT[0])
+    await world.pass_time(5)
+    (asked,) = world.chat.private_as(ReplyHeld)
+    assert (asked.text, world.job_api.messages) == (":+1:", {})
+    await world.press(RequestKind.SEND_HELD, ANA, asked.request_id, key="p1")
+    await world.pass_time(5)
+    assert world.job_api.messages == {"job-1": [":+1:"]}
+
+
+@pytest.mark.parametrize("now", [":-1:", "British"])
+async def test_held_emoji_can_be_edited(world: CoreWorld, now: str) -> None:
+    """Into others, about which the person is asked; or into words, which are sent."""
+    ts = await with_an_end(world, QUESTION)
+    await world.reply(ts, ":+1:", ENDED_AT[0])
+    edit = Reply(ANA, "C1", ts, ENDED_AT[0], now, edited_at=ENDED_AT[1], withdrawn=now == ":-1:")
+    await world.service.revise(edit)
+    await world.pass_time(5)
+    if now == ":-1:":
+        assert [held.text for held in world.chat.private_as(ReplyHeld)] == [":+1:", ":-1:"]
+        held = world.chat.private_as(ReplyHeld)[0].request_id
+        await world.press(RequestKind.SEND_HELD, ANA, held, key="p1")
+        await world.pass_time(5)
+    assert world.job_api.messages == {"job-1": [now]}
+
+
+async def test_emoji_without_a_question_are_between_people(world: CoreWorld) -> None:
+    """While the agent works, after its end, and if the job is muted."""
+    ts = await world.started()
+    await world.reply(ts, ":tada:", ENDED_AT[0])
+    world.job_api.show("job-1", "completed", "https://git.example/1")
+    await world.pass_time(30)
+    await world.reply(ts, ":tada:", ENDED_AT[1])
+    await world.pass_time(5)
+    assert (world.chat.private, world.chat.all_reactions, world.job_api.messages) == ([], {}, {})

@@ -1,6 +1,7 @@
 import asyncio
 import itertools
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,12 @@ import pytest
 from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
+from bot.domain.jobs.poll_pace import Polling
 from bot.domain.people.permissions import Refusal
+from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
+from bot.domain.requests.request import Person, RequestKind, WayIn
+from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackMethod
 from bot.domain.threads.thread import Thread
 from bot.errors import (
     ChatNotAllowed,
@@ -19,7 +23,6 @@ from bot.errors import (
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
-    JobApiBusy,
     JobApiError,
     JobApiFailed,
     JobApiNotAllowed,
@@ -29,13 +32,16 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.notices.answers import ActionAnswered, PostNotDelivered, PromptRequested
+from bot.notices.answers import ActionAnswered, PostNotDelivered
 from bot.notices.job import JobFinished
 from bot.notices.notice import Delivery, Reaction
 from bot.notices.questions import RequestRefused
 from bot.notices.requests import RequestUncertain
 from bot.runtime.health import outages
 from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
+from bot.scheduler.settings import SchedulerVariables
+from bot.scheduler.worker import ANYTHING, DueWork
 from bot.store.store import Transaction
 
 LINK = "https://example.org/pull/1"
@@ -47,27 +53,6 @@ def held(world: CoreWorld) -> HeldStore:
     world.store = store
     world.assemble()
     return store
-
-
-async def test_a_job_from_command_to_pull_request(world: CoreWorld) -> None:
-    ts = await world.started('Replace "colour"')
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(5)
-    assert world.job_api.created == ['Replace "colour"']
-    assert [message.kind for message in world.chat.messages] == ["card_changed", "job_started", "job_finished"]
-    job = (await world.thread(ts)).state.job
-    assert job is not None
-    assert job.pr_link == LINK
-    shown = world.chat.cards[(await world.thread(ts)).id].state.job
-    assert shown == job
-
-
-async def test_a_redelivered_command_is_one_job(world: CoreWorld) -> None:
-    for _ in range(3):
-        await world.service.start(NewJob(ANA, "C1", "Do it", "same", WayIn.COMMAND))
-    await world.settle()
-    assert world.job_api.created == ["Do it"]
-    assert [message.kind for message in world.chat.messages].count("card_changed") == 1
 
 
 async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
@@ -157,14 +142,6 @@ async def test_follow_ups_wait_for_the_job(world: CoreWorld) -> None:
     assert world.job_api.messages["job-1"] == ["later"]
 
 
-async def test_other_threads_are_ignored(world: CoreWorld) -> None:
-    await world.started()
-    assert not await world.service.receive(Reply(ANA, "C1", "1.1", "5.1", "hello"))
-    await world.pass_time(3)
-    assert world.chat.reactions == {}
-    assert world.job_api.messages == {}
-
-
 @pytest.mark.parametrize("person", [EVA, Person("UEVA", "")], ids=["another", "not said"])
 async def test_people_of_another_workspace_or_none_are_refused_with_a_reason(world: CoreWorld, person: Person) -> None:
     ts = await world.started()
@@ -190,28 +167,6 @@ async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: C
     assert answers == [(BEN.id, "sent_again")]
     refused = [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)]
     assert refused == [("UEVA", Refusal.OTHER_ORGANIZATION)]
-
-
-async def test_a_follow_up_after_the_end_resumes_the_job(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(5)
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(3)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(10)
-    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
-
-
-async def test_a_reply_to_an_archived_job_is_answered(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.show("job-1", "archived")
-    await world.pass_time(5)
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(5)
-    assert world.job_api.messages == {}
-    assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
-    assert world.chat.reactions["5.1"] is Reaction.PROBLEM
 
 
 async def test_a_vanished_job_is_reported_once_and_replies_are_answered(world: CoreWorld) -> None:
@@ -274,29 +229,11 @@ async def test_a_request_in_doubt_is_repeated_only_by_a_person(world: CoreWorld)
     assert sorted(world.chat.answers()) == ["already_accepted", "sent_again"]
 
 
-async def test_a_server_that_honours_idempotency_keys_is_retried_automatically(world: CoreWorld) -> None:
-    world.idempotent = True
-    world.assemble()
-    world.job_api.faults = [JobApiUncertain("timeout")]
-    ts = await world.started()
-    await world.pass_time(10)
-    assert world.chat.said(ts) == ["job_started"]
-
-
 async def test_a_rejected_api_key_is_reported_once_and_requests_wait(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiNotAllowed("401", status=401) for _ in range(3)]
     ts = await world.started()
     await world.pass_time(400)
     assert world.chat.said(ts) == ["access_denied", "outage_ended", "job_started"]
-    assert world.job_api.created == ["Do it"]
-
-
-async def test_retry_after_holds_a_request_back(world: CoreWorld) -> None:
-    world.job_api.faults = [JobApiBusy("429", retry_after=300.0)]
-    await world.started()
-    await world.pass_time(299)
-    assert world.job_api.created == []
-    await world.pass_time(5)
     assert world.job_api.created == ["Do it"]
 
 
@@ -422,19 +359,6 @@ async def test_a_timeout_after_posting_is_reconciled(world: CoreWorld) -> None:
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(30)
     assert world.chat.said(ts) == ["job_started", "job_finished"]
-
-
-async def test_the_bot_joins_a_public_channel(world: CoreWorld) -> None:
-    await world.started(channel="C2")
-    assert "C2" in world.chat.joined
-    assert world.job_api.created == ["Do it"]
-
-
-async def test_where_the_bot_cannot_post_the_person_is_told_and_no_job_created(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
-    await world.pass_time(60)
-    assert world.job_api.created == []
-    assert world.chat.private_kinds() == [("UANA", "card_not_posted")]
 
 
 async def test_a_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
@@ -606,14 +530,6 @@ async def test_an_outage_and_its_end_are_posted_once_each(world: CoreWorld) -> N
     assert world.chat.said(ts) == ["job_started", "outage_started", "outage_ended"]
 
 
-async def test_the_whole_request_is_shown_to_the_person_who_asks(world: CoreWorld) -> None:
-    ts = await world.started("long " * 500)
-    thread = await world.thread(ts)
-    await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="press-1", thread_id=thread.id)
-    await world.settle()
-    assert world.chat.private[0] == PromptRequested("UBEN", thread.prompt)
-
-
 async def test_a_reply_to_an_unrecorded_card_is_kept_for_it(world: CoreWorld) -> None:
     await world.start()
     (claimed,) = await world.outbox.claim(10)
@@ -735,3 +651,182 @@ async def _at_rest(world: CoreWorld, count: int) -> None:
         await world.started(f"Do {number}", key=f"k{number}")
     world.clock.advance(10.0)
     world.job_api.polls = 0
+
+
+@pytest.fixture
+async def scheduler(world: CoreWorld) -> Scheduler:
+    settings = SchedulerSettings(
+        "one", 20.0, Projects((Project("docs"),)), world.rules, Polling(), max_polls=5, variables=SchedulerVariables()
+    )
+    nobody: Any = None  # Homes are not shown here, and no history is read
+    reading, always = world.reading.ports, lambda: math.inf
+    edges = SchedulerEdges(
+        world.store, world.job_api, world.chat, world.people, reading, nobody, always, nobody, nobody
+    )
+    return Scheduler(settings, edges, parts=tuple)
+
+
+def woken(scheduler: Scheduler) -> set[str]:
+    return {worker.name for worker in scheduler.workers if worker._woken.is_set()}
+
+
+@pytest.mark.parametrize(
+    ("left", "name"),
+    [
+        (DueWork.PREPARE, "request preparer"),
+        (DueWork.UPLOAD, "file uploader"),
+        (DueWork.SEND, "request sender"),
+        (DueWork.DELIVER, "outbox"),
+    ],
+)
+async def test_a_workers_commit_wakes_the_workers_it_left_work_for(
+    scheduler: Scheduler, left: DueWork, name: str
+) -> None:
+    for worker in scheduler.workers:
+        worker._settings.on_commit(frozenset({left}))
+        assert woken(scheduler) == {name}
+
+
+async def test_a_persons_request_wakes_the_first_workers(scheduler: Scheduler) -> None:
+    """Their Home is updated, too; nothing is sent before it is prepared."""
+    scheduler.wake_senders()
+    assert woken(scheduler) == {"request preparer", "outbox", "home publisher"}
+
+
+async def test_each_step_of_a_start_wakes_the_next_worker(world: CoreWorld) -> None:
+    """And no other: from the request to the card, the job, and the card with the job."""
+    left = list[frozenset[DueWork]]()
+    settings = replace(world.request_preparer._settings, on_commit=left.append)
+    for worker in world.loops:
+        worker._settings = settings
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.settle()
+    deliver, send = DueWork.DELIVER, DueWork.SEND
+    assert left == [ANYTHING, ANYTHING, {send, deliver}, {deliver}, {deliver}]
+
+
+METHODS = {
+    "mark": SlackMethod.ADD_REACTION,
+    "unmark": SlackMethod.REMOVE_REACTION,
+    "update_card": SlackMethod.UPDATE,
+    "post": SlackMethod.POST_MESSAGE,
+    "post_card": SlackMethod.POST_MESSAGE,
+    "tell": SlackMethod.POST_EPHEMERAL,
+}
+
+
+class StrictSlack:
+    """Refuses calls beyond its limits, as Slack does; `strictness`: how much lower they are than documented."""
+
+    def __init__(self, world: CoreWorld, strictness: float = 1.0) -> None:
+        self._world = world
+        self._strictness = strictness
+        self._made: dict[tuple[str, str], list[float]] = {}
+        self.refused: list[str] = []
+        self.early: list[str] = []
+        self._asked: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def check(self, call: str, thread: Thread | None) -> None:
+        if call not in METHODS or thread is None:
+            return
+        method, now = METHODS[call], self._world.clock.now()
+        for channel_id, limits in (("", SLACK_LIMITS.methods), (thread.channel_id, SLACK_LIMITS.channel)):
+            if method not in limits:
+                continue
+            limit = Limit(max(int(limits[method].calls / self._strictness), 1), min(limits[method].seconds, 60.0))
+            at = (method, channel_id)
+            since, until = self._asked.get(at, (0.0, 0.0))
+            if since < now < until:
+                self.early.append(call)
+            made = self._made.setdefault(at, [])
+            if limit.left(made, now) == 0:
+                wait = limit.wait(made, now)
+                self._asked[at] = now, now + wait
+                self.refused.append(call)
+                raise ChatRateLimited("ratelimited", retry_after=wait, method=method)
+            made.append(now + limit.seconds)
+
+
+@pytest.fixture
+def strict(world: CoreWorld) -> StrictSlack:
+    """A Slack with the limits that it documents."""
+    world.slack_limits = SLACK_LIMITS
+    world.assemble()
+    slack = StrictSlack(world)
+    world.chat.fault = slack.check
+    return slack
+
+
+async def started_in(world: CoreWorld, *channels: str) -> list[str]:
+    world.chat.joined |= set(channels)
+    world.chat.public |= set(channels)
+    roots = []
+    for channel in channels:
+        roots.append(await world.started(channel=channel, key=channel))
+        await world.pass_time(5)
+    return roots
+
+
+async def replies(world: CoreWorld, channels: list[str], roots: list[str], *, count: int, every: float) -> None:
+    for number in range(count):
+        at = number % len(channels)
+        await world.reply(roots[at], f"Change {number}", f"5.{number:06}", channel=channels[at])
+        await world.pass_time(every)
+
+
+@pytest.mark.promise("slack limits")
+async def test_ninety_replies_in_a_minute_are_marked_within_the_limits(world: CoreWorld, strict: StrictSlack) -> None:
+    channels = ["C1", "C2", "C3"]
+    await replies(world, channels, await started_in(world, *channels), count=90, every=2 / 3)
+    await world.pass_time(32)
+    assert strict.refused == []
+    assert set(world.chat.reactions.values()) == {Reaction.ACCEPTED}
+    assert len(world.chat.reactions) == 90
+    assert world.chat.calls.count("mark") <= 90 + 30, "few waited so long that they were marked as noted down"
+
+
+@pytest.mark.promise("slack limits")
+async def test_a_lower_limit_than_documented_is_obeyed(world: CoreWorld, strict: StrictSlack) -> None:
+    """No call is retried early, and no successful call is repeated."""
+    half = StrictSlack(world, strictness=2.0)
+    world.chat.fault = half.check
+    channels = ["C1", "C2", "C3"]
+    await replies(world, channels, await started_in(world, *channels), count=60, every=1.0)
+    await world.pass_time(400)
+    assert half.early == []
+    assert len(world.chat.reactions) == 60
+    assert set(world.chat.reactions.values()) == {Reaction.ACCEPTED}
+    assert all(len(there) == 1 for there in world.chat.all_reactions.values())
+    assert len(half.refused) <= 40
+
+
+@pytest.mark.promise("slack limits")
+async def test_a_refused_mark_keeps_its_place(world: CoreWorld, strict: StrictSlack) -> None:
+    """It was refused once, and waits no longer than those that came after it."""
+    [root] = await started_in(world, "C1")
+    refusals = [ChatRateLimited("ratelimited", retry_after=20.0, method=SlackMethod.ADD_REACTION)]
+
+    def once(call: str, _: Thread | None) -> None:
+        if call == "mark" and refusals:
+            raise refusals.pop()
+
+    world.chat.fault = once
+    await replies(world, ["C1"], [root], count=8, every=2.0)
+    await world.pass_time(40)
+    assert list(world.chat.all_reactions) == [f"5.{number:06}" for number in range(8)]
+
+
+@pytest.mark.promise("slack limits")
+@pytest.mark.parametrize("starts", [10, pytest.param(60, marks=pytest.mark.full)])
+async def test_many_starts_in_one_channel_are_posted_at_its_rate(
+    world: CoreWorld, strict: StrictSlack, starts: int
+) -> None:
+    for number in range(starts):
+        await world.start(f"Do {number}", key=f"k{number}")
+        await world.pass_time(60 / starts)
+    for _ in range(12):
+        await world.pass_time(15)  # in steps of a second, in which the outbox checks again
+    assert strict.refused == []
+    assert len(world.job_api.created) == starts
+    kinds = [message.kind for message in world.chat.messages]
+    assert (kinds.count("card_changed"), kinds.count("job_started")) == (starts, starts)

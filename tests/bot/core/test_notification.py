@@ -121,7 +121,7 @@ async def test_in_an_existing_thread_card_and_notices_are_replies(world: CoreWor
 
 
 async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_reposting(world: CoreWorld) -> None:
-    """So that there is only one."""
+    """So that there is only one; since it was posted, the job may have been muted, stopped or withdrawn."""
     doubts = iter([ChatUncertain("timeout")])
 
     def after(call: str, thread: Thread | None) -> None:
@@ -133,6 +133,7 @@ async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_reposting(worl
     await world.service.start(IN_THREAD)
     await world.pass_time(30)
     assert world.chat.calls.count("find") == 1
+    assert world.chat.calls.index("update_card") == world.chat.calls.index("find") + 1
     cards = [message for message in world.chat.messages if message.kind == "card_changed"]
     assert [card.thread_ts for card in cards] == ["1.1"]
     assert (await world.thread(cards[0].ts)).ts == "1.1"
@@ -170,21 +171,6 @@ async def test_the_card_counts_sent_and_waiting_follow_ups(world: CoreWorld) -> 
     world.job_api.faults = []
     await world.pass_time(300)
     assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=2)
-
-
-async def test_a_card_found_again_is_updated(world: CoreWorld) -> None:
-    """Since it was posted, the job may have been muted, stopped or withdrawn."""
-    doubts = iter([ChatUncertain("timeout")])
-
-    def after(call: str, thread: Thread | None) -> None:
-        error = next(doubts, None) if call == "post_card" else None
-        if error is not None:
-            raise error
-
-    world.chat.after = after
-    await world.service.start(IN_THREAD)
-    await world.pass_time(30)
-    assert world.chat.calls.index("update_card") == world.chat.calls.index("find") + 1
 
 
 async def test_a_job_that_ends_at_once_gets_one_post(world: CoreWorld) -> None:

@@ -1,18 +1,31 @@
 """Preparing a request before it is sent: permission, project and context."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
+from bot.domain.commands.commands import FollowUp, Start, parse_reply, parse_slash
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import FileContent, LinkPreview, SlackFile, ThreadMessage
+from bot.domain.context.message_text import PRIVATE_CHANNEL, with_names
+from bot.domain.context.slack_files import FileContent, ForwardedMessage, LinkPreview, SlackFile, ThreadMessage
 from bot.domain.people.members import ChannelInfo, Member, Preference
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Action, Attachments, Reply, RequestContext, RequestKind, WayIn
+from bot.domain.requests.request import (
+    Action,
+    Attachments,
+    Reply,
+    Request,
+    RequestContext,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import (
     ChatMissingScope,
@@ -23,9 +36,10 @@ from bot.errors import (
     JobApiUncertain,
     JobApiUnreachable,
 )
-from bot.notices.questions import ProjectAsked, RequestRefused
-from bot.notices.requests import ContextCut, RequestUncertain
+from bot.notices.questions import ProjectAsked, ReplyEdited, RequestRefused
+from bot.notices.requests import ContextCut, RequestRejected, RequestUncertain
 from bot.runtime.secrets.masking import SecretMasker
+from bot.service.start import request_id
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 OUTSIDER = Member("UANA", "Ana", "T9", is_guest=False)
@@ -47,9 +61,6 @@ async def audited(world: CoreWorld) -> list[tuple[str, str, str]]:
 def projects(world: CoreWorld, *all_: Project) -> None:
     world.projects = Projects(all_ or (Project("guides", words=("guide",)), Project("manual", words=("manual",))))
     world.assemble()
-
-
-# -- permission ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -165,9 +176,6 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
     assert (await world.thread(ts)).state.people.muted_by == ""
 
 
-# -- Slack outages ----------------------------------------------------------------------------------------------------
-
-
 async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
     """It is sent once Slack answers."""
     world.reading.faults = [ChatUnreachable("down")] * 4
@@ -227,17 +235,6 @@ async def test_a_crash_while_preparing_loses_nothing(world: CoreWorld, moment: s
     await world.pass_time(60)
     assert world.job_api.created == ["Do it"]
     assert [each[0] for each in await audited(world)] == ["asked"]
-
-
-# -- projects ---------------------------------------------------------------------------------------------------------
-
-
-async def test_keywords_route_to_a_project(world: CoreWorld) -> None:
-    projects(world)
-    ts = await world.started("Mend the manual")
-    thread = await world.thread(ts)
-    assert (thread.project, thread.options.project_reason) == ("manual", ProjectReason.WORDS)
-    assert world.job_api.projects == ["manual"]
 
 
 async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorld) -> None:
@@ -351,9 +348,6 @@ async def test_an_unknown_project_is_asked_about_and_a_preferred_one_is_not(worl
     assert thread.options.quiet
 
 
-# -- context ----------------------------------------------------------------------------------------------------------
-
-
 async def test_text_files_are_quoted_and_others_uploaded_where_accepted(world: CoreWorld) -> None:
     """Secrets in it are masked, and people are told."""
     world.job_api.files_taken = True
@@ -431,26 +425,6 @@ async def test_context_by_others_is_sent_without_secrets_and_pagehands_messages(
     assert told.masked == ("Pagehand's own credential", "GitHub token", "password or key")
 
 
-@pytest.mark.parametrize("takes_files", [True, False])
-async def test_files_the_project_does_not_accept_are_linked(world: CoreWorld, *, takes_files: bool) -> None:
-    world.job_api.files_taken = takes_files
-    world.job_api.faults = [JobApiRejected("413")] if takes_files else []
-    world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
-    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((IMAGE,))))
-    await world.pass_time(5)
-    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("a.png",))]
-    assert "You get the link only" in world.job_api.created[0]
-
-
-async def test_a_file_waits_while_the_job_api_is_away(world: CoreWorld) -> None:
-    world.job_api.files_taken = True
-    world.job_api.faults = [JobApiUnreachable("down")]
-    world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
-    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((IMAGE,))))
-    await world.pass_time(10)
-    assert [file.name for file in world.job_api.files[world.job_api.created[0]]] == ["a.png"]
-
-
 async def test_context_chosen_by_the_person_is_sent_unchanged(world: CoreWorld) -> None:
     """A person who uses the message shortcut has seen and edited it."""
     asked = NewJob(ANA, "C1", "Fix it", "k", WayIn.SHORTCUT, thread_ts=AT[0], context=RequestContext("> edited"))
@@ -458,9 +432,6 @@ async def test_context_chosen_by_the_person_is_sent_unchanged(world: CoreWorld) 
     await world.pass_time(5)
     assert "> edited" in world.job_api.created[0]
     assert not [call for call in world.reading.asked if call.startswith("thread")]
-
-
-# -- stop and retry ---------------------------------------------------------------------------------------------------
 
 
 async def test_a_stop_before_sending_sends_nothing(world: CoreWorld) -> None:
@@ -505,16 +476,6 @@ async def test_a_retry_of_a_request_in_doubt_sends_it_again(world: CoreWorld) ->
     assert world.chat.answers() == ["sent_again"]
 
 
-async def test_home_is_updated_with_the_card(world: CoreWorld) -> None:
-    await world.service.open_home("UANA")
-    await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
-    await world.store.transact(lambda tx: tx.homes.published("UANA", "x"))
-    await world.started()
-    world.clock.advance(3)
-    claimed = await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
-    assert [home.person_id for home in claimed] == ["UANA"]
-
-
 async def test_home_is_updated_even_if_slack_refuses_the_card(world: CoreWorld) -> None:
     """It shows what the card cannot."""
     await world.started()
@@ -555,3 +516,153 @@ async def test_the_audit_trail_shows_each_way_in_and_refusal(world: CoreWorld) -
         ("steered", "UANA", "reply"),
         ("stopped", "UANA", "word"),
     ]
+
+
+NAMED_AT = "1700000005.000100"
+
+
+def asked(text: str) -> str:
+    prompt = parse_slash(text)
+    assert isinstance(prompt, Start)
+    return prompt.prompt
+
+
+def written(text: str) -> str:
+    reply = parse_reply(text, bot_user_id="UBOT")
+    assert isinstance(reply, FollowUp)
+    return reply.prompt
+
+
+async def follow_up(world: CoreWorld, at: str) -> Request:
+    request = await world.store.transact(lambda tx: tx.requests.get(request_id(f"message/C1/{at}")))
+    assert request is not None
+    return request
+
+
+async def test_starts_and_follow_ups_give_the_agent_names(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva", "U2": "Ben Okafor"}
+    ts = await world.started(asked("Ask <@U1> and <@U2|ben>, not @U2"))
+    await world.reply(ts, written("<@UBOT> and <@U2>, and <@U1> again"), "1700000002.000100")
+    await world.pass_time(5)
+    assert world.job_api.created == ["Ask @Ana Silva and @ben, not @U2"]
+    assert world.job_api.messages["job-1"] == ["and @Ben Okafor, and @Ana Silva again"]
+    assert world.people.asked == ["U1", "U2", "U1"]
+
+
+async def test_the_agent_gets_names_of_channels_and_groups(world: CoreWorld) -> None:
+    """Also in forwarded messages."""
+    world.people.state = {"C1": "guides", "C2": PRIVATE_CHANNEL, "S1": "writers"}
+    shared = ForwardedMessage("Ben", written("as in <#C1>"))
+    prompt = asked("As <!subteam^S1> say in <#C1> and <#C2>")
+    await world.service.start(
+        NewJob(ANA, "C1", prompt, "k1", WayIn.MENTION, attachments=Attachments(forwarded=(shared,)))
+    )
+    await world.settle()
+    (created,) = world.job_api.created
+    assert created.startswith("As @writers say in #guides and a private channel\n")
+    assert "> as in #guides" in created
+
+
+async def test_without_a_name_the_id_is_sent_without_delay(world: CoreWorld) -> None:
+    ts = await world.started(asked("Ask <@U1>"))
+    await world.reply(ts, written("and &lt;@U2&gt;"), "1700000002.000100")
+    await world.pass_time(5)
+    assert world.job_api.created == ["Ask @U1"]
+    assert world.job_api.messages["job-1"] == ["and <@U2>"]
+    assert world.people.asked == ["U1"]
+
+
+async def test_text_recorded_by_an_earlier_version_is_sent_unchanged(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    await world.started("Ask @U1")
+    assert world.job_api.created == ["Ask @U1"]
+    assert world.people.asked == []
+
+
+async def test_a_repeated_request_has_the_same_words(world: CoreWorld) -> None:
+    """A server that honours keys rejects it with other names."""
+    world.idempotent = True
+    world.assemble()
+    world.people.state = {"U1": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("Ask <@U1> and <@U2>"), "1700000002.000100")
+    world.job_api.after = [JobApiUncertain("cut off")]
+    world.clock.advance(2)
+    await world.settle()
+    world.people.state = {"U1": "Somebody else", "U2": "Ben Okafor"}
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["Ask @Ana Silva and @U2"] * 2
+    assert world.people.asked == ["U1", "U2"]
+
+
+async def test_names_are_looked_up_once_during_a_long_outage(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    world.job_api.faults = [JobApiUnreachable("no connection") for _ in range(3)]
+    await world.started(asked("Ask <@U1>"))
+    await world.pass_time(60)
+    assert world.job_api.created == ["Ask @Ana Silva"]
+    assert world.people.asked == ["U1"]
+
+
+async def test_a_request_taken_over_by_another_process_is_left_unchanged(world: CoreWorld) -> None:
+    ts = await world.started("Do it")
+    at = "1700000002.000100"
+    await world.reply(ts, written("Ask <@U1>"), at)
+    world.clock.advance(2)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    world.clock.advance(31)
+    other = CoreWorld("two")
+    other.store, other.clock, other.job_api, other.chat = world.store, world.clock, world.job_api, world.chat
+    other.assemble()
+    (again,) = await other.request_sender.claim(10)
+    world.people.state = {"U1": "Ana Silva"}
+    await world.request_sender.process(item, claimed_at)
+    assert (await follow_up(world, at)).text == written("Ask <@U1>")
+    assert world.job_api.messages["job-1"] == []
+    await other.request_sender.process(again, world.clock.monotonic())
+    assert (await follow_up(world, at)).state is RequestState.UNCERTAIN
+
+
+async def revised(world: CoreWorld, ts: str, text: str, at: str, **changes: Any) -> None:
+    words = parse_reply(text, bot_user_id="UBOT")
+    assert isinstance(words, FollowUp)
+    await world.service.revise(Reply(ANA, "C1", ts, NAMED_AT, words.prompt, edited_at=at, **changes))
+    await world.pass_time(5)
+
+
+def offers(world: CoreWorld) -> list[str]:
+    return [offer.text for offer in world.chat.private_as(ReplyEdited)]
+
+
+async def test_naming_people_does_not_make_the_words_new(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT)
+    await world.pass_time(5)
+    await revised(world, ts, "Ask <@U1> first", "1700000006.000100", attachments=holding("a.png"))
+    await revised(world, ts, "Ask her first", "1700000007.000100")
+    await revised(world, ts, "Ask <@U1> first", "1700000008.000100")
+    assert offers(world) == ["Ask her first"]
+    assert (await follow_up(world, NAMED_AT)).latest_text is None
+
+
+async def test_mentioning_another_person_makes_the_words_new(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva", "U2": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT)
+    await world.pass_time(5)
+    await revised(world, ts, "Ask <@U2> first", "1700000006.000100")
+    assert offers(world) == [written("Ask <@U2> first")]
+
+
+async def test_a_named_request_is_quoted_without_cutting_names(world: CoreWorld) -> None:
+    world.people.state = {"U1": "Ana Silva"}
+    ts = await world.started("Do it")
+    await world.reply(ts, written("x" * 190 + " <@U1> first"), NAMED_AT)
+    world.clock.advance(1.5)
+    world.job_api.faults = [JobApiRejected("400", words="no")]
+    await world.step(world.request_sender)
+    await world.pass_time(5)
+    (rejected,) = world.chat.posted_as(RequestRejected)
+    assert with_names(rejected.request.text, {}).strip() == "x" * 190

@@ -13,9 +13,9 @@ from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.errors import JobApiRejected, JobApiUnreachable
-from bot.notices.answers import HelpRequested, StatusRequested
+from bot.notices.answers import HelpRequested
 from bot.notices.notice import Reaction
-from bot.notices.questions import ReplyEdited, ReplyHeld, RequestRefused, StopAsked
+from bot.notices.questions import ReplyHeld, RequestRefused, StopAsked
 
 CLEO = Person("UCLEO", "T1")
 ROOT = "1700000000.000100"
@@ -37,17 +37,6 @@ async def conversation(world: CoreWorld) -> str:
     assert await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.settle()
     return "job-1"
-
-
-async def test_a_mention_in_an_existing_thread_starts_a_job_with_its_context(world: CoreWorld) -> None:
-    """The card is a reply there; the conversation is separated from the prompt."""
-    await conversation(world)
-    (created,) = world.job_api.created
-    assert created.startswith("Fix it\n\nWhat follows")
-    assert "> The guide is wrong" in created
-    (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
-    thread = await world.thread(card.ts)
-    assert (thread.ts, thread.prompt, thread.number) == (ROOT, "Fix it", 0)
 
 
 async def test_in_an_existing_thread_only_mentions_reach_the_job(world: CoreWorld) -> None:
@@ -139,15 +128,6 @@ async def test_a_retry_includes_the_same_context(world: CoreWorld) -> None:
     assert again == first
 
 
-async def test_a_redelivered_mention_starts_one_job(world: CoreWorld) -> None:
-    mention = said(ANA, "Fix it", AT[0])
-    for _ in range(3):
-        assert await world.service.receive(mention)
-        await world.settle()
-    assert len(world.job_api.created) == 1
-    assert world.job_api.messages == {}
-
-
 async def test_two_concurrent_mentions_become_a_job_and_a_follow_up(world: CoreWorld) -> None:
     await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.service.receive(said(BEN, "and the manual", AT[1]))
@@ -197,32 +177,6 @@ async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> 
     assert (thread.state.people.participants, thread.state.people.let_through) == ((), ("UBEN",))
 
 
-async def test_sending_all_of_mine_makes_a_person_a_participant(world: CoreWorld) -> None:
-    in_mode(world, ReplyMode.PARTICIPANTS)
-    ts = await world.started()
-    for text, at in (("one", AT[0]), ("two", AT[1])):
-        await world.reply(ts, text, at, BEN)
-    await world.settle()
-    await world.press(RequestKind.SEND_ALL_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
-    await world.reply(ts, "three", AT[2], BEN)
-    await world.pass_time(5)
-    assert world.job_api.messages["job-1"] == ["one", "two", "three"]
-    assert (await world.thread(ts)).state.people.participants == ("UBEN",)
-
-
-async def test_a_held_reply_can_be_discarded(world: CoreWorld) -> None:
-    in_mode(world, ReplyMode.PARTICIPANTS)
-    ts = await world.started()
-    await world.reply(ts, "hm", AT[0], BEN)
-    await world.settle()
-    (held,) = world.chat.private_as(ReplyHeld)
-    await world.press(RequestKind.DISCARD_HELD, BEN, held.request_id, key="p1")
-    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p2")
-    await world.pass_time(5)
-    assert world.job_api.messages == {}
-    assert world.chat.answers() == ["held_discarded", "nothing_new"]
-
-
 async def test_a_muted_job_receives_no_replies_and_says_so_for_each(world: CoreWorld) -> None:
     ts = await world.started()
     await word(world, ts, ThreadWord.MUTE, AT[0])
@@ -241,15 +195,6 @@ async def word(world: CoreWorld, ts: str, said: ThreadWord, at: str, *by: Person
     """Writes a control word in a thread."""
     await world.service.receive(Reply(by[0] if by else ANA, "C1", ts, at, text, word=said))
     await world.prepare()
-
-
-async def test_control_words_are_not_follow_ups(world: CoreWorld) -> None:
-    ts = await world.started()
-    await word(world, ts, ThreadWord.STATUS, AT[0], BEN)
-    await word(world, ts, ThreadWord.HELP, AT[1], BEN)
-    await world.pass_time(5)
-    assert world.job_api.messages == {}
-    assert world.chat.private == [StatusRequested("UBEN"), HelpRequested("UBEN")]
 
 
 async def test_a_probable_control_word_is_asked_about_and_not_sent(world: CoreWorld) -> None:
@@ -293,32 +238,6 @@ async def test_new_starts_another_job_in_the_thread_that_gets_the_replies(world:
     assert world.job_api.messages == {"job-1": ["for the first"], "job-2": ["for the second"]}
     cards = [posted for posted in world.chat.messages if posted.kind == "card_changed"]
     assert [(await world.thread(card.ts)).number for card in cards] == [0, 1]
-
-
-async def test_a_mention_can_be_edited_until_it_is_sent(world: CoreWorld) -> None:
-    """Afterwards its new text is offered as a follow-up."""
-    await world.service.receive(said(ANA, "Fix it", AT[0]))
-    await world.service.revise(replace(said(ANA, "Fix all", AT[0]), edited_at=AT[1]))
-    await world.settle()
-    assert world.job_api.created == ["Fix all"]
-    card = next(posted for posted in world.chat.messages if posted.kind == "card_changed")
-    assert (await world.thread(card.ts)).prompt == "Fix all"
-    await world.service.revise(replace(said(ANA, "Fix most", AT[0]), edited_at=AT[2]))
-    await world.settle()
-    assert world.chat.private_kinds() == [("UANA", "reply_edited")]
-    offer = world.chat.private[0]
-    assert isinstance(offer, ReplyEdited)
-    await world.press_send_new_words(ANA, offer.request_id, key="p1")
-    await world.pass_time(5)
-    assert world.job_api.messages["job-1"] == ["Fix most"]
-
-
-async def test_a_mention_deleted_before_sending_starts_nothing(world: CoreWorld) -> None:
-    await world.service.receive(said(ANA, "Fix it", AT[0]))
-    await world.prepare()
-    await world.service.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True))
-    await world.pass_time(5)
-    assert world.job_api.created == []
 
 
 async def test_after_a_withdrawn_job_a_mention_starts_another(world: CoreWorld) -> None:

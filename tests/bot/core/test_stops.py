@@ -210,16 +210,6 @@ async def test_a_stop_that_did_not_arrive_does_not_claim_the_end(world: CoreWorl
     assert private_answers(world) == [ActionAnswer.NOTHING_TO_STOP]
 
 
-async def test_an_ended_job_has_nothing_to_stop(world: CoreWorld, ts: str) -> None:
-    """Its person is told privately; the job API is not called."""
-    world.job_api.show(JOB, "completed")
-    await world.pass_time(30)
-    await stop(world, ts)
-    await world.pass_time(30)
-    assert private_answers(world) == [ActionAnswer.NOTHING_TO_STOP]
-    assert (world.job_api.cancelled, posts(world)) == ([], ["job_started", "job_finished"])
-
-
 async def test_two_stops_count_as_one(world: CoreWorld, ts: str) -> None:
     """The second finds the job stopped."""
     await stop(world, ts, key="one")

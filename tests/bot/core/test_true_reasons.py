@@ -12,7 +12,6 @@ from bot.errors import (
     JobApiFailed,
     JobApiRejected,
     JobApiUncertain,
-    JobApiUnreachable,
     JobApiUnreadable,
     JobGone,
 )
@@ -25,7 +24,6 @@ from bot.slack.rendering.notices import messages
 
 pytestmark = pytest.mark.promise("done or explained")
 
-LINK = "https://example.org/pull/1"
 NO_LONGER = "no longer has this job"
 
 
@@ -234,26 +232,6 @@ async def test_a_busy_service_is_not_called_out_of_quota(world: CoreWorld) -> No
         assert "can't reach" not in shown
 
 
-async def test_a_job_that_cannot_be_polled_for_long_says_so(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.faults = [JobApiBusy("429", words="slow down", retry_after=600.0) for _ in range(9)]
-    await world.pass_time(1_000)
-    for shown in ((await words_of(world, ts))[-1], await card_of(world, ts)):
-        assert "limit is used up, at least until <!date^" in shown
-        assert "slow down" in shown
-        assert "can't reach" not in shown
-
-
-async def test_the_card_follows_a_changing_reason(world: CoreWorld) -> None:
-    world.job_api.faults = [JobApiBusy("429", words="100 an hour", retry_after=300.0), JobApiUnreachable("down")]
-    ts = await world.started()
-    await world.settle()
-    assert "limit" in await card_of(world, ts)
-    await world.pass_time(302)
-    assert "can't reach" in await card_of(world, ts)
-    assert "100 an hour" not in await card_of(world, ts)
-
-
 async def test_a_press_delivered_twice_has_one_answer_and_one_effect(world: CoreWorld) -> None:
     world.job_api.after = [JobApiUncertain("timeout"), JobApiUncertain("timeout")]
     ts = await world.started()
@@ -279,17 +257,3 @@ async def test_a_press_delivered_twice_shows_the_whole_request_once(world: CoreW
         await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="click/1", thread_id=thread.id)
         await world.settle()
     assert [message.kind for message in world.chat.private] == ["prompt_requested"]
-
-
-async def test_a_follow_up_without_changes_claims_no_pull_request(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(5)
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(3)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(10)
-    first, again = [words for words in await words_of(world, ts) if "Done" in words]
-    assert "Done. Here's the pull request:" in first
-    assert "Done. Check the pull request" in again
-    assert (await card_of(world, ts)).startswith("Finished with a pull request.")

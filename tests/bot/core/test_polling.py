@@ -1,0 +1,384 @@
+"""Polls: what they show of a job, how often they are done, through outages, and when finished jobs are deleted."""
+
+import asyncio
+import logging
+import random
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from support.fakes.ports import FakeRequesters
+from support.scratch import IN_MEMORY
+from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.finished_jobs import fill_activity
+from support.worlds.store_world import watched
+
+from bot.domain.jobs.details import digest
+from bot.domain.requests.request import RequestKind
+from bot.errors import JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, StoreUnavailable
+from bot.jobapi.models import Changes, FileChange, JobDetails, PlanStep, StepStatus
+from bot.notices.answers import AnswerMissing, AnswerRequested
+from bot.notices.job import QuestionAsked
+from bot.scheduler.job_poller import MOST_READ
+from bot.scheduler.poll_memory import PollMemory
+from bot.scheduler.retention import DAY, RetentionSweeper
+from bot.store.store import open_store
+from bot.store.threads import ClaimedPoll, KnownPoll
+
+LINK = "https://git.example/1"
+LONG = "All of it. " * 500
+
+
+async def finished(world: CoreWorld, details: JobDetails) -> str:
+    """A job that ended with these details; returns its thread's ts."""
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK, details)
+    await world.pass_time(30)
+    return ts
+
+
+async def press(world: CoreWorld, ts: str, answer: str, key: str = "click") -> AnswerRequested:
+    thread = await world.thread(ts)
+    await world.press(RequestKind.SHOW_ANSWER, BEN, digest(answer), key=key, thread_id=thread.id)
+    await world.settle()
+    return world.chat.private_as(AnswerRequested)[-1]
+
+
+async def test_a_whole_answer_is_fetched_on_request(world: CoreWorld) -> None:
+    ts = await finished(world, JobDetails(summary=LONG))
+    told = await press(world, ts, LONG)
+    assert (told.person_id, told.text, told.missing) == ("UBEN", LONG, None)
+
+
+async def test_a_whole_answer_is_never_stored(world: CoreWorld) -> None:
+    ts = await finished(world, JobDetails(summary=LONG))
+    await press(world, ts, LONG)
+    await press(world, ts, LONG)
+    assert len(world.chat.private_as(AnswerRequested)) == 1, "the same click, delivered again"
+    assert LONG not in repr((await world.thread(ts)).state)
+
+
+async def test_a_deleted_answer_is_explained(world: CoreWorld) -> None:
+    ts = await finished(world, JobDetails(summary=LONG))
+    world.job_api.show("job-1", "completed", LINK, JobDetails(summary="Another one."))
+    assert (await press(world, ts, LONG, "a")).missing is AnswerMissing.NEWER
+    world.job_api.show("job-1", "completed", LINK)
+    assert (await press(world, ts, LONG, "b")).missing is AnswerMissing.GONE
+    world.job_api.faults = [JobApiUnreachable("down")]
+    assert (await press(world, ts, LONG, "c")).missing is AnswerMissing.NOT_NOW
+    del world.job_api.jobs["job-1"]
+    assert (await press(world, ts, LONG, "d")).missing is AnswerMissing.GONE
+
+
+async def test_a_question_mentions_its_author_and_the_next_reply_answers_it(
+    world: CoreWorld,
+) -> None:
+    ts = await finished(world, JobDetails(summary="Done."))
+    await world.reply(ts, "shorter", "5.1", BEN)
+    await world.pass_time(5)
+    world.job_api.show("job-1", "active", None, JobDetails(question="Which?"))
+    await world.pass_time(60)
+    assert world.chat.posted_as(QuestionAsked) == [QuestionAsked("Which?", person_id="UBEN")]
+    assert (await world.thread(ts)).state.work.question
+    await world.reply(ts, "the first", "6.1", ANA)
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["shorter", "the first"]
+    assert not (await world.thread(ts)).state.work.question
+    assert len(world.chat.posted_as(QuestionAsked)) == 1
+
+
+async def test_a_fast_changing_plan_edits_the_card_rarely(
+    world: CoreWorld,
+) -> None:
+    await world.started()
+    before = world.chat.calls.count("update_card")
+    for number in range(30):
+        plan = (PlanStep(title=f"Step {number}", status=StepStatus.IN_PROGRESS),)
+        world.job_api.show("job-1", "active", None, JobDetails(plan=plan, activity=f"At {number}"))
+        await world.pass_time(1)
+    edits = world.chat.calls.count("update_card") - before
+    assert 2 <= edits <= 30 / 4 + 1
+    await world.pass_time(60)
+    settled = world.chat.calls.count("update_card")
+    await world.pass_time(300)
+    assert world.chat.calls.count("update_card") == settled
+
+
+@pytest.fixture
+def with_requesters(world: CoreWorld) -> CoreWorld:
+    """A world whose job API accepts requesters."""
+    world.idempotent, world.requesters = True, FakeRequesters()
+    return world.assemble()
+
+
+async def test_the_requester_is_sent_with_each_request(with_requesters: CoreWorld) -> None:
+    ts = await with_requesters.started()
+    await with_requesters.reply(ts, "shorter", "5.1", BEN)
+    await with_requesters.pass_time(5)
+    assert [each.id for each in with_requesters.job_api.requesters if each] == ["UANA", "UBEN"]
+
+
+async def test_a_retried_request_sends_the_same_requester(with_requesters: CoreWorld) -> None:
+    with_requesters.job_api.after = [JobApiUncertain("cut"), JobApiUncertain("cut")]
+    await with_requesters.started()
+    await with_requesters.pass_time(60)
+    assert len(with_requesters.job_api.requesters) == 3
+    assert len(set(with_requesters.job_api.requesters)) == 1
+    assert with_requesters.requesters is not None
+    assert with_requesters.requesters.asked == ["UANA"]
+
+
+async def test_the_requester_is_sent_only_to_job_apis_that_accept_it(world: CoreWorld) -> None:
+    await world.started()
+    assert world.job_api.requesters == [None]
+
+
+async def test_a_question_of_a_muted_job_is_posted_after_unmute_however_late(world: CoreWorld) -> None:
+    """The job has ended and is not polled any more, and the first poll fails."""
+    ts = await world.started()
+    thread = await world.thread(ts)
+    await world.press(RequestKind.MUTE, ANA, "", key="mute", thread_id=thread.id)
+    await world.settle()
+    world.job_api.show("job-1", "completed", details=JobDetails(question="Which guide?"))
+    await world.pass_time(9_999)
+    assert world.chat.posted_as(QuestionAsked) == []
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.press(RequestKind.UNMUTE, BEN, "", key="unmute", thread_id=thread.id)
+    await world.pass_time(60)
+    assert [asked.question for asked in world.chat.posted_as(QuestionAsked)] == ["Which guide?"]
+    polls = world.job_api.polls
+    await world.pass_time(999)
+    assert world.job_api.polls == polls
+
+
+DETAILS = (
+    None,
+    JobDetails(activity="Reading"),
+    JobDetails(plan=(PlanStep(title="Write", status=StepStatus.PENDING),)),
+    JobDetails(question="Which?"),
+    JobDetails(summary="Done.", revision="a1", changes=Changes(files=(FileChange(path="a.md"),), file_count=1)),
+)
+
+
+async def kinds(world: CoreWorld) -> list[type]:
+    """Returns the kinds of the current claims; the polls are carried out."""
+    claimed_at = world.clock.monotonic()
+    items = await world.job_poller.claim(10)
+    for item in items:
+        await world.job_poller.process(item, claimed_at)
+    return [type(item.poll) for item in items]
+
+
+async def test_a_watch_with_a_remembered_poll_is_polled_without_its_thread(world: CoreWorld) -> None:
+    """The first such poll leads to a decision, the next ones do not."""
+    await world.started()
+    seen = []
+    for _ in range(4):
+        world.clock.advance(3.0)
+        seen += await kinds(world)
+    assert seen == [ClaimedPoll, KnownPoll, KnownPoll, KnownPoll]
+    assert world.job_api.polls == 4
+
+
+async def test_first_polls_are_claimed_a_few_threads_per_transaction(world: CoreWorld) -> None:
+    """So that other work can run in between; everything due is still claimed."""
+    count, read, transact = 2 * MOST_READ + 3, list[int](), world.store.transact
+    for number in range(count):
+        await watched(world.store, f"t{number}")
+
+    async def counted(work: Any, *, urgent: bool = False) -> Any:
+        claimed = await transact(work, urgent=urgent)
+        read.append(len(claimed))
+        return claimed
+
+    world.store.transact = counted  # type: ignore[method-assign]
+    assert len(await world.job_poller.claim(100)) == count
+    assert read == [MOST_READ, MOST_READ, 3]
+
+
+async def test_a_follow_up_invalidates_the_remembered_poll(world: CoreWorld) -> None:
+    """After it, the same result means something else."""
+    ts = await world.started()
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(10)
+    await world.reply(ts, "Once more", "5.1")
+    await world.pass_time(1)
+    world.clock.advance(3.0)
+    assert await kinds(world) == [ClaimedPoll]
+
+
+async def test_insignificant_fields_that_always_differ_are_not_remembered(world: CoreWorld) -> None:
+    """Remembering it would cost a separate read of the thread each time."""
+    await world.started()
+    seen = []
+    for number in range(6):
+        world.job_api.show("job-1", "active", details=JobDetails(summary=f"{number}"))
+        world.clock.advance(40.0)
+        seen += await kinds(world)
+    assert seen == [ClaimedPoll, KnownPoll, *[ClaimedPoll] * 4]
+
+
+@asynccontextmanager
+async def another_world(template: Path, memory: PollMemory) -> AsyncIterator[CoreWorld]:
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        path = shutil.copy(template, directory)
+        world = CoreWorld()
+        world.store = await open_store(f"sqlite:///{path}", clock=world.clock)
+        yield world.assemble(memory=memory)
+        await world.store.close()
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))])
+async def test_remembered_polls_do_not_change_behaviour(sqlite_template: Path, seed: int) -> None:
+    """For random histories: jobs that change or not, follow-ups, faults of the job API, passing time."""
+    played = []
+    for memory in (PollMemory(), PollMemory(limit=0)):
+        async with another_world(sqlite_template, memory) as world:
+            random.seed(seed)  # the random numbers that spread the polls
+            played.append(await play(world, random.Random(seed)))  # noqa: S311 - a history, the same twice
+    assert played[0] == played[1]
+
+
+async def play(world: CoreWorld, chance: random.Random) -> Any:
+    """Returns the state and notices after each step of a random history, and the number of polls so far."""
+    ts, history = await world.started(), list[Any]()
+    for number in range(30):
+        match chance.randrange(5):
+            case 0:
+                status = chance.choice(["active", "active", "completed", "failed"])
+                link = chance.choice([None, LINK]) if status == "completed" else None
+                world.job_api.show("job-1", status, link, chance.choice(DETAILS))
+            case 1 if chance.random() < 0.5:
+                await world.reply(ts, f"more {number}", f"{float(ts) + number:.6f}")
+            case 2 if chance.random() < 0.5:
+                fault: JobApiError = chance.choice([JobApiUnreachable("down"), JobApiUncertain("slow")])
+                world.job_api.faults += [fault] * chance.choice([1, 2, 12])
+        for _ in range(chance.choice([1, 3, 20])):
+            world.clock.advance(2.0)
+            await world.settle()
+        history.append(((await world.thread(ts)).state, world.chat.said(ts), world.job_api.polls))
+    return history
+
+
+async def ended(world: CoreWorld) -> str:
+    ts = await world.started()
+    world.job_api.show("job-1", "failed")
+    await world.pass_time(400)
+    return ts
+
+
+async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_retried(world: CoreWorld) -> None:
+    ts = await ended(world)
+    world.job_api.faults = [JobApiUnreachable("down"), JobApiNotAllowed("401", status=401)]
+    await world.reply(ts, "more", "5.1")
+    world.clock.advance(2.0)
+    await world.step(world.request_sender)
+    world.clock.advance(3.0)
+    await world.step(world.job_poller)
+    await world.pass_time(45)
+    thread = await world.thread(ts)
+    assert world.chat.said(ts)[:4] == ["job_started", "job_failed", "access_denied", "outage_ended"]
+    assert world.chat.cards[thread.id].state.failure.problem is None
+
+
+async def test_a_failure_of_the_reply_alone_is_reported_and_is_no_outage(world: CoreWorld) -> None:
+    ts = await ended(world)
+    world.job_api.faults = [JobApiNotAllowed("401", status=401)]
+    await world.reply(ts, "more", "5.1")
+    await world.pass_time(45)
+    thread = await world.thread(ts)
+    assert world.job_api.messages == {}
+    assert world.chat.said(ts) == ["job_started", "job_failed", "access_denied"]
+    assert world.chat.cards[thread.id].state.failure.problem is None
+
+
+async def test_a_follow_up_handed_back_for_its_age_leaves_no_outage_on_the_card(world: CoreWorld) -> None:
+    ts = await ended(world)
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(1_000)]
+    await world.reply(ts, "more", "5.1")
+    await world.pass_time(200)
+    world.clock.advance(3 * DAY)
+    await world.pass_time(100)
+    assert world.chat.said(ts) == ["job_started", "job_failed", "outage_started", "request_rejected"]
+    world.job_api.faults = []
+    await world.pass_time(100)
+    thread = await world.thread(ts)
+    assert world.chat.said(ts)[-1] == "outage_ended"
+    assert world.chat.cards[thread.id].state.failure.problem is None
+
+
+@pytest.fixture
+async def old(world: CoreWorld) -> CoreWorld:
+    """Three finished jobs that are over 90 days old, and a running one."""
+    for number in range(1, 4):
+        ts = await world.started(f"planted prompt {number}", key=f"k{number}")
+        await world.reply(ts, f"planted reply {number}", f"{number}.5")
+    await world.pass_time(20)
+    for job in tuple(world.job_api.jobs):
+        world.job_api.show(job, "completed", f"https://git.example/planted/{job}")
+    await world.pass_time(3600)
+    await world.started("running", key="k4")
+    world.clock.advance(91 * DAY)
+    return world
+
+
+async def prompts(world: CoreWorld) -> list[str]:
+    found = [await world.store.transact(lambda tx, id_=id_: tx.threads.get(id_)) for id_ in world.chat.cards]  # type: ignore[misc]  # one thread at a time
+    return [thread.prompt for thread in found if thread is not None]
+
+
+async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
+    """Waits until this text has been logged."""
+    async with asyncio.timeout(10):
+        while words not in caplog.text:  # noqa: ASYNC110 - a log tells nobody of its lines
+            await asyncio.sleep(0.01)
+
+
+async def test_old_rows_are_deleted_and_logged_as_a_count(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    before = old.clock.now() - 90 * 24 * 3600.0
+    assert await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
+    running = asyncio.create_task(RetentionSweeper(old.store, days=90).run())
+    await logged(caplog, "3 finished jobs older than 90 days were deleted")
+    running.cancel()
+    assert not await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
+    assert await prompts(old) == ["running"]
+    assert "planted" not in caplog.text
+
+
+@pytest.mark.parametrize(("tick", "batches"), [(0.001, (16, 24)), (0.02, (16, 16, 8))])
+async def test_batches_grow_while_deleting_is_quick(world: CoreWorld, tick: float, batches: tuple[int, ...]) -> None:
+    await world.store.transact(lambda tx: fill_activity(tx.session.connection, 40))
+    ticks, left = count(), []
+    transact = world.store.transact
+
+    async def counted(work: Any) -> Any:
+        result = await transact(work)
+        left.append(len(await transact(lambda tx: tx.audit.read(since=0.0, until=2e9, after=0, limit=100))))
+        return result
+
+    world.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
+    await RetentionSweeper(world.store, days=90, monotonic=lambda: next(ticks) * tick).sweep()
+    assert tuple(before - after for before, after in pairwise([40, *left]) if before != after) == batches
+
+
+async def test_retention_survives_a_database_outage(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    faults, transact = [StoreUnavailable("locked")], old.store.transact
+
+    async def away_once(work: object) -> object:
+        if faults:
+            raise faults.pop()
+        return await transact(work)  # type: ignore[arg-type]  # passed on as it came
+
+    old.store.transact = away_once  # type: ignore[method-assign, assignment]  # the fault is put in for the test
+    running = asyncio.create_task(RetentionSweeper(old.store, days=90, sweep_every=0.01).run())
+    await logged(caplog, "3 finished jobs")
+    running.cancel()
+    assert "old jobs cannot be deleted now, the next try is in an hour: locked" in caplog.text
+    assert await prompts(old) == ["running"]
