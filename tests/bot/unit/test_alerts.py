@@ -1,4 +1,4 @@
-"""The alert rules fire only when they should, and the guide says what to do for each."""
+"""The metrics, and the alert rules on them: each fires only when it should, and the guide says what to do."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from prometheus_client import CollectorRegistry
 from support.oracles.promtool import run_promtool
 from support.worlds.documented_commands import ROOT, blocks
+
+from bot.app.metrics.counts import Readings
+from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
+from bot.domain.slack_limits import SLACK_LIMITS
+from bot.errors import StoreUnavailable
+from bot.store.condition import Backlog, QueueLength
 
 RULES = ROOT / ".deploy" / "alerts.yml"
 GUIDE = ROOT / "bot" / "docs" / "operate.md"
@@ -66,8 +73,6 @@ FAULTS: Mapping[str, Series] = {
     "PagehandEgressRefused": {"pagehand_jobserver_egress_refusals_total": "0+5x60"},
 }
 """The data that differ when each alert should fire."""
-
-
 NO_FAULTS = {
     "pagehand_requests_total",
     "pagehand_job_api_call_seconds",  # a job API that fails is a part that fails
@@ -131,3 +136,53 @@ def test_each_alert_fires_only_at_its_fault(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}))
     done = run_promtool("test", "rules", str(file))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+HEALTHY = Readings(ready=True, parts=(), socket=None, free_bytes=None)
+SOME = Backlog([QueueLength("send", 3, 12.5)], {"active": 2, "asked nobody knows what": 4}, {"chat.update": 60})
+
+
+class Database:
+    """Returns queue lengths, or fails; `asked` counts the queries."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.away = False
+        self.now = 0.0
+
+    async def read(self) -> Backlog:
+        self.asked += 1
+        if self.away:
+            raise StoreUnavailable("away")
+        return SOME
+
+    def page(self, registry: CollectorRegistry) -> PrometheusPage:
+        return PrometheusPage(registry, lambda: HEALTHY, self.read, SLACK_LIMITS, monotonic=lambda: self.now)
+
+
+async def test_queues_are_measured_periodically_by_their_known_names() -> None:
+    database, registry = Database(), CollectorRegistry()
+    page = database.page(registry)
+    await page.render()
+    database.now = BACKLOG_SECONDS - 1.0
+    await page.render()
+    assert database.asked == 1
+    database.now = BACKLOG_SECONDS
+    shown = (await page.render()).decode()
+    assert database.asked == 2
+    assert 'pagehand_queue_rows{queue="send"} 3.0' in shown
+    assert 'pagehand_queue_overdue_seconds{queue="send"} 12.5' in shown
+    assert 'pagehand_jobs{state="active"} 2.0' in shown
+    assert 'pagehand_jobs{state="other"} 4.0' in shown
+    assert 'pagehand_slack_budget_calls{method="chat.update"} 0.0' in shown
+    assert "nobody knows" not in shown
+
+
+async def test_a_database_outage_is_shown_and_hides_no_other_metric() -> None:
+    database, counts = Database(), PrometheusCounts(SLACK_LIMITS)
+    database.away = True
+    counts.polled("changed")
+    shown = (await database.page(counts.registry).render()).decode()
+    assert "pagehand_database_readable 0.0" in shown
+    assert 'pagehand_polls_total{outcome="changed"} 1.0' in shown
+    assert "pagehand_queue_rows{" not in shown

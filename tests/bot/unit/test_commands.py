@@ -1,11 +1,13 @@
 """What people type, parsed: options and prompts, control words, replies, and talk between people."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds.store_world import a_follow_up, a_thread
 
 from bot.domain.commands.commands import (
     Aside,
@@ -24,10 +26,41 @@ from bot.domain.commands.commands import (
     says_new,
 )
 from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
-from bot.domain.commands.thanks import is_only_emoji
+from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.domain.context.message_text import BLANKS, unescape, with_names
+from bot.domain.jobs.job import Problem
+from bot.domain.projects import (
+    MOST_PROJECTS,
+    Ambiguous,
+    ChannelSettings,
+    JobApiAbilities,
+    Project,
+    ProjectReason,
+    Projects,
+    ReplyMode,
+    Route,
+    Routed,
+    UnknownProject,
+    normal_words,
+    route,
+)
+from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.direct_messages import (
+    IN_ONE_GO,
+    job_in_hand,
+    lines_with,
+    may_be_job,
+    to_ask_about,
+)
+from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
+from bot.jobapi.models import Job
+from bot.notices.notice import Notice
+from bot.notices.questions import ProjectAsked
 from bot.runtime.text import without_misleading
+from bot.slack.rendering.blocks import ChatMessage
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
 
 
 @pytest.mark.parametrize("text", ["help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\ufeffhelp"])
@@ -52,17 +85,12 @@ def test_a_quoted_command_word_is_a_prompt(word: str, quotes: str) -> None:
     assert parse_slash(f"{quotes[0]}{word}{quotes[1]}") == Start(word)
 
 
-@pytest.mark.parametrize("text", ["status page", "stop!", "list of pages", '"colour"', '"', '""', "cancelled"])
+@pytest.mark.parametrize(
+    "text",
+    ["status page", "stop!", "list of pages", "help me", ' Fix "colour" ', '"colour"', '"', '""', "cancelled"],
+)
 def test_other_words_are_unchanged_prompts(text: str) -> None:
-    assert parse_slash(text) == Start(text)
-
-
-def test_everything_else_is_a_prompt() -> None:
-    assert parse_slash(' Replace "colour" with "color" ') == Start('Replace "colour" with "color"')
-    assert parse_slash("help me with the guides") == Start("help me with the guides")
-
-
-# -- options ----------------------------------------------------------------------------------------------------------
+    assert parse_slash(text) == Start(text.strip())
 
 
 @pytest.mark.parametrize(
@@ -143,9 +171,6 @@ def test_any_name_and_prompt_round_trip(name: str, prompt: str, *, quiet: bool, 
 def test_parsing_options_never_fails_and_only_strips_the_front(text: str) -> None:
     said = split_options(text)
     assert isinstance(said, WrongOption) or text.strip(BLANKS).endswith(said[1])
-
-
-# -- replies ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_reply_is_a_follow_up_an_aside_or_empty() -> None:
@@ -308,9 +333,6 @@ def test_text_besides_emoji_counts_as_words(text: str) -> None:
     assert not is_only_emoji(text)
 
 
-# -- messages that ask for a job --------------------------------------------------------------------------------------
-
-
 def test_a_message_is_parsed_like_the_command() -> None:
     assert parse_request("<@UBOT> quiet project:guides Fix it", bot_user_id="UBOT") == Start(
         "Fix it", Options("guides", quiet=True)
@@ -467,3 +489,259 @@ def test_words_for_pagehand_are_read_in_signs_of_other_keyboards(spelled: Callab
     assert reply(spelled("!new") + f"\u3000{TASK}") == Word(ThreadWord.NEW, TASK)
     assert reply(spelled("!stpo")) == UnclearWord(ThreadWord.STOP)
     assert reply(TASK) == FollowUp(TASK)
+
+
+THANKS = [
+    "thanks!", "Thank you", "THX", "great, thanks", "Thanks again :tada: 🎉", "ty <3",
+    "thanks a lot for your great work", "Perfect \u2014 thank you all! :)", "That\u2019s great, thanks",
+    "Nice job, thx", "merci beaucoup", "Vielen Dank!", "danke schön", "muchas gracias", "Obrigada!", "grazie mille",
+    "tusen takk", "Спасибо большое", "ありがとうございます\uff01", "谢谢", "감사합니다", "धन्यवाद", "شكرا",
+    "teşekkür ederim",
+]  # fmt: skip
+ANSWERS = [
+    "", "ok", "OK!", "yes", "no", "go ahead", "sure", "great", "perfect", ":tada:", "thanks?", "ok thanks",
+    "yes, thanks", "no thanks", "thanks, go ahead", "thanks, but shorter", "Thanks! Also fix the index", "thanks 2",
+    "thanks https://a.example", "great job", "please thank the writers", "thanks.md", "add a thank-you page",
+    "nein danke", "tak", "thank the team", "thanks, work on it",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", THANKS)
+def test_thanks_are_recognized_in_several_languages(text: str) -> None:
+    """With praise, emoji and other usual additions."""
+    assert is_only_thanks(text)
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_possible_answers_are_not_thanks(text: str) -> None:
+    """Neither is praise alone, nor anything that asks for something."""
+    assert not is_only_thanks(text)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_checked_for_thanks(text: str) -> None:
+    """Thanks with one more word are not."""
+    assert not is_only_thanks(f"thanks {text} headings")
+    is_only_thanks(text)
+
+
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize("piece", ["thanks ", "so much ", "\ufdfa", "a'", ":", "thank "])
+def test_a_megabyte_is_not_thanks(piece: str) -> None:
+    assert not is_only_thanks(piece * (1_000_000 // len(piece)))
+
+
+NOW = 1_700_000_100.0
+AT_WORK, DONE, GONE = (
+    Job("j1", "active"),
+    Job("j1", "completed", pr_link="https://git.example/1"),
+    Job("j1", "archived"),
+)
+
+
+def a_line(at: float, state: RequestState = RequestState.AWAITING_PERSON) -> Request:
+    return a_follow_up(f"{at:.6f}", way_in=WayIn.DIRECT_MESSAGE, state=state, person_id="UANA")
+
+
+def lines(*times: float) -> list[Request]:
+    return [a_line(NOW + time) for time in times]
+
+
+@pytest.mark.parametrize(
+    ("state", "in_hand"),
+    [
+        (ThreadState(), True),
+        (ThreadState(AT_WORK), True),
+        (ThreadState(DONE), False),
+        (ThreadState(DONE, work=Work(question="Which?")), True),
+        (ThreadState(GONE), False),
+        (ThreadState(GONE, work=Work(question="Which?")), False),
+        (ThreadState(AT_WORK, people=Participation(muted_by="UBEN")), False),
+        (ThreadState(AT_WORK, replaced_by="t2"), False),
+        (ThreadState(AT_WORK, people=Participation(stopped_by="UANA")), True),
+        (ThreadState(DONE, round=1, work=Work(unseen=True)), True),
+        *((ThreadState(failure=Failure(problem=problem)), False) for problem in Problem),
+    ],
+)
+def test_a_live_job_is_starting_active_or_waiting_for_an_answer(state: ThreadState, *, in_hand: bool) -> None:
+    thread = a_thread("t1", ts="1.1", state=state)
+    assert (job_in_hand([thread], NOW) is thread) is in_hand
+
+
+def test_the_newest_live_job_is_the_one_above() -> None:
+    threads = [a_thread(name, ts="1.1", state=ThreadState(job)) for name, job in _NEWEST_FIRST]
+    found = job_in_hand(threads, NOW)
+    assert found is not None
+    assert found.id == "t2"
+    assert job_in_hand([], NOW) is None
+
+
+_NEWEST_FIRST = (("t3", DONE), ("t2", AT_WORK), ("t1", AT_WORK))
+
+
+@pytest.mark.parametrize("state", RequestState)
+def test_a_line_may_be_a_job_until_its_author_decides(state: RequestState) -> None:
+    waits = state in {RequestState.AWAITING_PERSON, RequestState.WITHDRAWN}
+    assert may_be_job(a_line(NOW, state)) is waits
+    for other in (WayIn.REPLY, WayIn.MENTION, WayIn.BUTTON):
+        assert not may_be_job(replace(a_line(NOW, state), way_in=other))
+    assert not may_be_job(replace(a_line(NOW, state), kind=RequestKind.START))
+
+
+def test_lines_sent_in_quick_succession_belong_together() -> None:
+    """In written order, however they were recorded."""
+    first, second, third, later = waiting = lines(0, 4, 8, 20)
+    assert lines_with(second, [later, third, second, first]) == [first, second, third]
+    assert lines_with(later, waiting) == [later]
+    assert lines_with(second, []) == [second]
+    assert lines_with(first, [second, later]) == [first, second]
+
+
+def test_a_deleted_line_leaves_the_rest_of_its_group() -> None:
+    first, second = lines(0, 4)
+    gone = replace(first, state=RequestState.WITHDRAWN)
+    assert lines_with(gone, [second]) == [second]
+    assert lines_with(gone, []) == []
+
+
+def test_a_waiting_thread_reply_is_not_a_line() -> None:
+    """It has its own question."""
+    line = a_line(NOW)
+    reply = replace(a_line(NOW + 1), way_in=WayIn.REPLY)
+    assert lines_with(line, [reply, line]) == [line]
+    assert to_ask_about([line, reply]) == [line, reply]
+
+
+def test_the_first_line_of_a_group_is_asked_about() -> None:
+    waiting = lines(0, 4, 8, 20, 21)
+    assert to_ask_about(waiting) == [waiting[0], waiting[3]]
+    assert to_ask_about([]) == []
+
+
+@given(st.lists(st.floats(0, 60), max_size=8, unique_by=lambda time: f"{NOW + time:.6f}"))
+def test_each_line_belongs_to_one_question(times: list[float]) -> None:
+    waiting = lines(*times)
+    asked = to_ask_about(waiting)
+    answered = [line for question in asked for line in lines_with(question, waiting)]
+    assert sorted(line.id for line in answered) == sorted(line.id for line in waiting)
+    for line in waiting:
+        assert lines_with(line, waiting)[0] in asked
+
+
+def test_lines_more_than_a_few_seconds_apart_are_separate() -> None:
+    first, near, far = lines(0, IN_ONE_GO, 2 * IN_ONE_GO + 0.001)
+    assert lines_with(first, [near, far]) == [first, near]
+
+
+GUIDES = Project("guides", channels=frozenset({"CGUIDES"}), words=("install guide", "tutorial"))
+API = Project("api", channels=frozenset({"CAPI"}), words=("endpoint",), abilities=JobApiAbilities(cancel=True))
+BLOG = Project("blog", id="prj_blog")
+THREE = Projects((GUIDES, API, BLOG), {"CAPI": ChannelSettings(ReplyMode.MENTIONS, broadcast=True)})
+
+
+def test_a_single_project_needs_no_question() -> None:
+    """No rule is consulted."""
+    assert route(Projects((BLOG,)), prompt="Fix it") == Routed("blog", ProjectReason.ONLY_ONE)
+    assert route(Projects((BLOG,)), said="Blog", prompt="Fix it") == Routed("blog", ProjectReason.SAID)
+
+
+def test_an_unknown_project_is_answered_with_the_known_ones() -> None:
+    """A given name is never guessed at."""
+    assert route(THREE, said="gudies", prompt="Fix it") == UnknownProject("gudies", ("guides", "api", "blog"))
+    assert route(Projects((BLOG,)), said="gudies", prompt="Fix it") == UnknownProject("gudies", ("blog",))
+
+
+def test_each_rule_yields_to_the_previous_one() -> None:
+    """The named project, the thread's, the channel's, the keyword's, the person's own: in this order."""
+    everything = {
+        "said": "BLOG",
+        "of_thread": "api",
+        "channel_id": "CGUIDES",
+        "prompt": "The endpoint is gone",
+        "of_person": "blog",
+    }
+    in_order = (
+        ("said", Routed("blog", ProjectReason.SAID)),
+        ("of_thread", Routed("api", ProjectReason.THREAD)),
+        ("channel_id", Routed("guides", ProjectReason.CHANNEL)),
+        ("prompt", Routed("api", ProjectReason.WORDS)),
+        ("of_person", Routed("blog", ProjectReason.DEFAULT)),
+    )
+    for name, expected in in_order:
+        assert route(THREE, **everything) == expected
+        everything[name] = ""
+    assert route(THREE, **everything) == Ambiguous(("guides", "api", "blog"))
+
+
+def test_a_remembered_project_that_is_gone_is_ignored() -> None:
+    """A thread's or a person's project may have left the settings."""
+    assert route(THREE, of_thread="old", of_person="old", prompt="Fix it") == Ambiguous(("guides", "api", "blog"))
+
+
+def test_a_job_from_a_single_project_time_keeps_its_project() -> None:
+    """Then a project's name was its id."""
+    assert route(THREE, of_thread="prj_blog", prompt="Fix it") == Routed("blog", ProjectReason.THREAD)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Shorten the TUTORIAL.", Routed("guides", ProjectReason.WORDS)),
+        ("the install\n guide's first page", Routed("guides", ProjectReason.WORDS)),
+        ("Two tutorials", Ambiguous(("guides", "api", "blog"))),
+        ("Guide me to install it", Ambiguous(("guides", "api", "blog"))),
+        ("The tutorial on the endpoint", Ambiguous(("guides", "api"))),
+        ("", Ambiguous(("guides", "api", "blog"))),
+    ],
+)
+def test_keywords_match_whole_words_and_two_matches_are_asked_about(prompt: str, expected: Route) -> None:
+    """Case, line breaks and punctuation do not matter; parts of words do not match."""
+    assert route(THREE, prompt=prompt) == expected
+
+
+def test_two_matches_are_asked_about_despite_a_personal_default() -> None:
+    """The words are more specific than the default, but ambiguous."""
+    assert route(THREE, prompt="tutorial, endpoint", of_person="blog") == Ambiguous(("guides", "api"))
+
+
+def test_keywords_beyond_the_limit_are_not_searched_for() -> None:
+    """Any prompt is searched in bounded time."""
+    assert route(THREE, prompt="a " * 20_000 + "tutorial") == Ambiguous(("guides", "api", "blog"))
+
+
+@pytest.mark.timeout(10)
+def test_many_accents_are_read_in_linear_time() -> None:
+    many = "\u0345\u0301\u0323\u0321\u05b0" * 20_000
+    first, *_, last = normal_words(f"e\u0301 {many} Tutorial").split()
+    assert (first, last) == ("\u00e9", "tutorial")
+
+
+def test_a_channel_without_its_own_settings_uses_the_general_ones() -> None:
+    """Settings of a channel apply to it alone."""
+    assert THREE.channel("CAPI").replies is ReplyMode.MENTIONS
+    assert THREE.channel("CGUIDES") == ChannelSettings()
+
+
+def test_job_api_abilities_are_known_by_project() -> None:
+    """A project that no longer exists has no special abilities."""
+    assert THREE.abilities("api").cancel
+    assert not THREE.abilities("guides").cancel
+    assert not THREE.abilities("old").cancel
+
+
+def test_projects_left_out_of_the_question_are_mentioned() -> None:
+    """It says how to choose them; names of usual lengths all fit."""
+
+    def asked(*names: str) -> ChatMessage:
+        thread = Thread("t" * 32, "T1", "C1", "U0ANA", "Do it", "", 0.0)
+        notice = Notice(1, "k", thread.id, ProjectAsked("U0ANA", thread.id, names, "", "Do it"), 0.0)
+        return messages(thread, notice, MessageContext("U0BOT"))[0]
+
+    usual = asked(*(f"project-{number:02}" for number in range(MOST_PROJECTS)))
+    assert len(usual.blocks[1]["elements"][0]["options"]) == MOST_PROJECTS
+    assert "don't fit" not in usual.text
+    long = asked(*(f"{'a' * 56}{number}" for number in range(MOST_PROJECTS)))
+    left_out = MOST_PROJECTS - len(long.blocks[1]["elements"][0]["options"])
+    assert f"{left_out} more don't fit here. To choose one of them, ask again with `project:NAME`" in long.text
+    assert 0 < left_out < MOST_PROJECTS // 2
+    assert len(str(long.blocks)) < 20_000

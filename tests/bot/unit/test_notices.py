@@ -1,8 +1,8 @@
-"""Properties of every kind of notice: its recipient, its texts by people, and its key."""
+"""Every kind of notice: its recipient, its texts by people, its key, and how it is delivered."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
@@ -11,22 +11,59 @@ from hypothesis import strategies as st
 from support.hypothesis_settings import examples
 from support.worlds.any_notices import KINDS, messages_of
 
-from bot.domain.requests.request import RejectionReason, Request, RequestKind
-from bot.notices.answers import ActionAnswered, CardNotPosted, PostNotDelivered, PromptRequested
+from bot.domain.deliver import (
+    MAX_ATTEMPTS,
+    MOST_IN_DOUBT,
+    NOT_ALLOWED_DELAY,
+    DeliveryFailure,
+    DeliveryFault,
+    DeliveryRejected,
+    DeliveryUncertain,
+    GiveUp,
+    NotAllowed,
+    RetryLater,
+    Unreachable,
+    after_failure,
+)
+from bot.domain.notification import (
+    Directly,
+    InConversation,
+    NotificationSettings,
+    announced_though_muted,
+    person_mentioned,
+    private_place,
+    shown_in_channel,
+)
+from bot.domain.requests.request import RejectionReason, Request, RequestKind, Surface
+from bot.domain.threads.thread import Participation, Thread, ThreadOptions, ThreadState
+from bot.notices.answers import (
+    ActionAnswer,
+    ActionAnswered,
+    CardNotPosted,
+    JobIdRequested,
+    PostNotDelivered,
+    PromptRequested,
+)
 from bot.notices.job import (
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
     JobFailed,
     JobFinished,
+    JobSilent,
     JobStarted,
+    JobStatusChanged,
+    JobStopped,
     PullRequestFound,
+    QuestionAsked,
     RecordDamaged,
     tells_of_a_finish,
 )
 from bot.notices.notice import (
+    CARD_CHANGED,
     CardChanged,
     Delivery,
+    Notice,
     NoticeContent,
     NoticeKey,
     ReactionChanged,
@@ -159,3 +196,191 @@ def test_notice_keys_match_stored_ones() -> None:
     assert NoticeKey("click/1") == "click/1"
     stored = in_database("t1", PostNotDelivered.key(JobStarted.KEY))
     assert (stored, within_thread("t1", stored)) == ("t1/started/told", "started/told")
+
+
+NOTICE = Notice(1, "t1/failed", "t1", JobFailed(), created_at=1_000.0, attempts=1)
+TELL = replace(NOTICE, message=ActionAnswered("UANA", ActionAnswer.SENT_AGAIN))
+waits = st.none() | st.floats(0.0, 100_000.0)
+reasons = st.sampled_from(["timeout", "ratelimited", "invalid_blocks"])
+failures: st.SearchStrategy[DeliveryFailure] = st.one_of(
+    st.builds(Unreachable, reasons, waits),
+    st.builds(DeliveryUncertain, reasons),
+    st.builds(NotAllowed, reasons),
+    st.builds(DeliveryRejected, reasons, st.booleans(), st.sampled_from([(), ("chat:write",)])),
+    st.builds(DeliveryFault, reasons),
+)
+notices = st.builds(
+    replace,
+    st.just(NOTICE),
+    message=st.sampled_from([NOTICE.message, TELL.message, CARD_CHANGED.message]),
+    attempts=st.integers(1, 2 * MAX_ATTEMPTS),
+    uncertain=st.booleans(),
+    without_blocks=st.booleans(),
+)
+jitters = st.floats(0.0, 1.0)
+
+
+@given(notices, failures, jitters)
+def test_every_failure_is_kept_and_retried_after_its_delay(
+    notice: Notice, failure: DeliveryFailure, jitter: float
+) -> None:
+    decision = after_failure(notice, failure, jitter=jitter)
+    assert decision.reason == failure.reason
+    if isinstance(decision, RetryLater):
+        asked = failure.retry_after if isinstance(failure, Unreachable) else None
+        assert decision.due_in >= (asked or 0.0)
+        assert decision.due_in > 0.0 or decision.without_blocks
+
+
+@given(notices, failures)
+def test_no_failure_is_retried_forever(notice: Notice, failure: DeliveryFailure) -> None:
+    decision = after_failure(replace(notice, attempts=MAX_ATTEMPTS, without_blocks=True), failure)
+    assert isinstance(decision, GiveUp)
+
+
+@given(notices, failures)
+def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailure) -> None:
+    """The store keeps a doubt; an abandoned notice mentions it."""
+    decision = after_failure(notice, failure)
+    doubtful = isinstance(failure, DeliveryUncertain | DeliveryFault)
+    if isinstance(decision, RetryLater):
+        assert decision.uncertain == doubtful
+    else:
+        assert decision.in_doubt == (notice.uncertain or isinstance(failure, DeliveryUncertain))
+
+
+@given(notices, st.builds(DeliveryRejected, reasons, st.booleans()))
+def test_a_refused_message_is_retried_only_without_its_blocks(notice: Notice, refused: DeliveryRejected) -> None:
+    decision = after_failure(notice, refused)
+    if refused.blocks_refused and not notice.without_blocks:
+        assert decision == RetryLater(0.0, refused.reason, without_blocks=True)
+    else:
+        assert decision == GiveUp(refused.reason, in_doubt=notice.uncertain)
+
+
+@pytest.mark.parametrize(
+    ("failure", "due_in"),
+    [
+        (Unreachable("down"), 1.0),
+        (Unreachable("down", 40.0), 40.0),
+        (NotAllowed("token_revoked", "It was revoked."), NOT_ALLOWED_DELAY),
+    ],
+)
+def test_a_first_attempt_that_certainly_did_not_arrive_is_repeated(failure: DeliveryFailure, due_in: float) -> None:
+    assert after_failure(NOTICE, failure) == RetryLater(due_in, failure.reason)
+
+
+def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:
+    """Only a doubt that follows a doubt counts: the first one may be about the only attempt that got through."""
+    uncertain = DeliveryUncertain("timeout")
+    in_doubt = replace(TELL, uncertain=True, attempts=MOST_IN_DOUBT)
+    assert isinstance(after_failure(replace(in_doubt, uncertain=False), uncertain), RetryLater)
+    assert isinstance(after_failure(replace(in_doubt, attempts=MOST_IN_DOUBT - 1), uncertain), RetryLater)
+    assert after_failure(in_doubt, uncertain) == GiveUp("timeout", in_doubt=True)
+    assert isinstance(after_failure(in_doubt, Unreachable("down")), RetryLater)
+    assert isinstance(after_failure(replace(in_doubt, message=JobFailed()), uncertain), RetryLater)
+
+
+def test_an_abandoned_notice_names_the_missing_scopes() -> None:
+    rejected = DeliveryRejected("missing_scope", missing_scopes=("chat:write",))
+    assert after_failure(NOTICE, rejected) == GiveUp("missing_scope", missing_scopes=("chat:write",))
+
+
+def test_the_number_of_attempts_is_an_argument() -> None:
+    third = replace(NOTICE, attempts=3)
+    assert after_failure(third, Unreachable("down"), max_attempts=3) == GiveUp("down")
+
+
+LINK = "https://git.example/pull/7"
+END = JobFinished(LINK, new=True)
+THREAD = Thread(
+    "th1",
+    "T1",
+    "C1",
+    "U0ANA",
+    "Do it",
+    "docs",
+    0.0,
+    state=ThreadState(people=Participation(participants=("U0BEN", "U0CAI"))),
+)
+LOUD = NotificationSettings(broadcast=True)
+QUIET = replace(THREAD, options=ThreadOptions(quiet=True))
+MUTED = replace(THREAD, state=replace(THREAD.state, people=replace(THREAD.state.people, muted_by="U0BEN")))
+
+
+@pytest.mark.parametrize(
+    ("thread", "place"),
+    [
+        (replace(THREAD, ts="1.1", card_ts="1.1"), InConversation()),
+        (replace(THREAD, ts="1.1", card_ts="1.1", has_replies=True), InConversation("1.1")),
+        (replace(THREAD, ts="1.1", card_ts="2.1"), InConversation("1.1")),
+        (replace(THREAD, root_ts="1.1"), InConversation()),
+        (replace(THREAD, root_ts="1.1", has_replies=True), InConversation("1.1")),
+        (replace(THREAD, has_replies=True), InConversation()),
+    ],
+)
+def test_private_notices_go_to_threads_that_slack_shows(thread: Thread, place: InConversation) -> None:
+    """If a reply or the card is below its root message; answers to Home go to the direct message."""
+    assert private_place(thread, JobIdRequested("U0ANA")) == place
+    assert private_place(thread, JobIdRequested("U0ANA", asked_on=Surface.HOME)) == Directly()
+
+
+def test_an_end_mentions_the_waiting_person() -> None:
+    """One person: the others have written in the thread, so Slack notifies them."""
+    assert person_mentioned(THREAD, END, NotificationSettings()) == "U0ANA"
+    assert person_mentioned(THREAD, replace(END, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
+    assert person_mentioned(THREAD, JobFailed(link=LINK, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
+    assert person_mentioned(THREAD, JobStopped("U0BEN"), NotificationSettings()) == "U0ANA"
+
+
+def test_a_link_beside_an_end_mentions_nobody() -> None:
+    """The end does. A job archived without an end has not mentioned anybody yet."""
+    assert person_mentioned(THREAD, PullRequestFound(LINK), NotificationSettings()) == ""
+    assert person_mentioned(THREAD, PullRequestFound(LINK, alone=True), NotificationSettings()) == "U0ANA"
+
+
+@pytest.mark.parametrize("thread", [QUIET, MUTED])
+def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
+    """Its end is not broadcast either."""
+    assert person_mentioned(thread, END, LOUD) == ""
+    assert not shown_in_channel(thread, END, LOUD)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (END, True),
+        (JobFinished(LINK), True),
+        (JobFinished(LINK, new=True, again=True), True),
+        (JobFinished(LINK, again=True), False),
+        (JobFinished(), False),
+        (JobFailed(), False),
+        (PullRequestFound(LINK), False),
+    ],
+)
+def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeContent, *, shown: bool) -> None:
+    """Only if the channel is configured so."""
+    assert shown_in_channel(THREAD, message, LOUD) is shown
+    assert not shown_in_channel(THREAD, message, NotificationSettings())
+    assert not shown_in_channel(replace(THREAD, channel_id="D1"), message, LOUD)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (END, True),
+        (JobFinished(), False),
+        (JobStopped("U0BEN"), True),
+        (JobFailed(), True),
+        (PullRequestFound(LINK), True),
+        (JobStarted("j1"), False),
+        (JobActiveAgain(), False),
+        (JobSilent(), False),
+        (JobStatusChanged("paused"), False),
+        (QuestionAsked("Which?"), False),
+        (OutageEnded(), False),
+    ],
+)
+def test_a_muted_thread_still_gets_failures_and_pull_requests(message: NoticeContent, *, told: bool) -> None:
+    """And a stop, which somebody has just requested."""
+    assert announced_though_muted(message) is told

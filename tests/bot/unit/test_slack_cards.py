@@ -16,17 +16,20 @@ from bot.domain.jobs.job import Problem
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import RejectionReason, RequestKind, WayIn
-from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
 from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import (
     ActionAnswer,
     ActionAnswered,
+    AnswerMissing,
+    AnswerRequested,
     CardNotPosted,
     PostNotDelivered,
     PromptRequested,
     StatusRequested,
 )
-from bot.notices.job import JobFailed, JobFinished, PullRequestFound
+from bot.notices.card import duration
+from bot.notices.job import JobFailed, JobFinished, JobStopped, PullRequestFound, QuestionAsked
 from bot.notices.notice import CardChanged, Notice, NoticeContent, ReactionChanged, UnknownNotice
 from bot.notices.questions import RequestRefused
 from bot.notices.requests import (
@@ -39,9 +42,9 @@ from bot.notices.requests import (
     RequestSummary,
     RequestUncertain,
 )
-from bot.slack.rendering.blocks import ChatMessage
+from bot.slack.rendering.blocks import ChatMessage, MenuItem, menu_value, read_menu_value
 from bot.slack.rendering.cards import card, state_line
-from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.message_context import MessageContext, SlackRenderer
 from bot.slack.rendering.notices import messages
 from bot.slack.rendering.text import escape, opening, pieces, quote, safe_url, shorten, width
 from bot.workspace.wire.blocks import checked_blocks
@@ -530,3 +533,343 @@ def test_parts_of_a_reply_besides_words_are_named(reply: ReplyNotFullySent, word
     (message,) = say(reply)
     assert message.text.startswith("<@U0ANA> ")
     assert words in message.text
+
+
+CARD_CONTEXT = MessageContext(bot_user_id="U0BOT")
+SEVERAL = replace(CARD_CONTEXT, several_projects=True)
+NOON = 1_700_049_600.0
+"""2023-11-15, 12:00 UTC."""
+MOMENT = "<!date^1700049600^{time}|12:00 UTC>"
+THREAD = Thread("th1", "T1", "C1", "U0ANA", "Fix the guides", "guides", NOON, ts="1.1", card_ts="1.1")
+NONE = FollowUpCounts()
+
+
+def with_state(job: Job | None = None, **known: Any) -> Thread:
+    return replace(THREAD, state=thread_state(job=job, **known))
+
+
+def facts_of(thread: Thread, context: MessageContext = CARD_CONTEXT, follow_ups: FollowUpCounts = NONE) -> list[str]:
+    """The small print."""
+    (block,) = (block for block in card(thread, context, follow_ups).blocks if block["type"] == "context")
+    return [element["text"] for element in block["elements"]]
+
+
+def labels_of(thread: Thread) -> list[str]:
+    """The buttons of a card, without the menu."""
+    *buttons, _ = card(thread, CARD_CONTEXT).blocks[-1]["elements"]
+    return [button["text"]["text"] for button in buttons]
+
+
+def menu_of(thread: Thread) -> list[str]:
+    """The labels of its menu."""
+    return [option["text"]["text"] for option in card(thread, CARD_CONTEXT).blocks[-1]["elements"][-1]["options"]]
+
+
+@pytest.mark.parametrize("way_in", WayIn)
+def test_the_card_names_the_way_in_after_the_state(way_in: WayIn) -> None:
+    """The requester and the way in follow the most important facts."""
+    message = card(replace(THREAD, options=ThreadOptions(way_in)), CARD_CONTEXT)
+    assert message.text.startswith("Waiting to be sent to the agent.\n<@U0ANA> ")
+    assert "asked: Fix the guides\n" in message.text
+    assert message.blocks[1]["text"]["text"].endswith(":\n>Fix the guides")
+
+
+@pytest.mark.parametrize("reason", ProjectReason)
+def test_with_several_projects_the_card_names_the_project_and_why(reason: ProjectReason) -> None:
+    """With a single project there is nothing to show."""
+    thread = replace(THREAD, options=ThreadOptions(project_reason=reason))
+    assert facts_of(thread, SEVERAL)[0].startswith("Project: guides (")
+    assert not any(fact.startswith("Project") for fact in facts_of(thread))
+
+
+def test_a_job_waits_for_the_choice_of_its_project() -> None:
+    """Nothing else delays it."""
+    undecided = card(replace(THREAD, project=""), SEVERAL)
+    assert undecided.text.startswith("Waiting for <@U0ANA> to choose the project.")
+    decided = replace(THREAD, options=ThreadOptions(project_reason=ProjectReason.CHOSEN))
+    assert card(decided, SEVERAL).text.startswith("Waiting to be sent")
+
+
+def test_times_are_in_each_readers_zone_with_a_fallback() -> None:
+    """Slack fills in the reader's own; clients that cannot do that show UTC."""
+    thread = with_state(Job("j1", "active"), work_began_at=NOON + 60)
+    asked, began = facts_of(thread)
+    assert asked == "Asked: <!date^1700049600^{date_short_pretty} {time} ({ago})|2023-11-15 12:00 UTC>"
+    assert began.startswith("At work since: <!date^1700049660^")
+
+
+def test_the_duration_is_shown_once_the_job_ended() -> None:
+    """If its start was never seen, only the end is shown."""
+    ended = with_state(Job("j1", "completed"), work_began_at=NOON, work_ended_at=NOON + 754)
+    assert facts_of(ended)[-1].endswith("2023-11-15 12:12 UTC> after 12 minutes")
+    unseen = replace(ended, state=replace(ended.state, work=replace(ended.state.work, work_began_at=0.0)))
+    assert facts_of(unseen)[-1].endswith("2023-11-15 12:12 UTC>")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "less than a minute"),
+        (59.9, "less than a minute"),
+        (60, "1 minute"),
+        (3_599, "59 minutes"),
+        (3_600, "1 hour"),
+        (7_380, "2 hours and 3 minutes"),
+        (90_061, "1 day and 1 hour"),
+        (172_860, "2 days and 1 minute"),
+    ],
+)
+def test_durations_are_written_in_words(seconds: float, words: str) -> None:
+    """In its two largest units."""
+    assert duration(SlackRenderer(MessageContext()), seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (ThreadState(Job("j1", "active")), "Follow-ups: 2 sent, 1 waiting"),
+        (ThreadState(), "Follow-ups: 2 sent, 1 waiting for the job to begin"),
+        (
+            ThreadState(Job("j1", "active"), failure=Failure(problem=Problem.RATE_LIMITED, problem_until=int(NOON))),
+            f"Follow-ups: 2 sent, 1 waiting for the agent's hourly limit, at least until {MOMENT}",
+        ),
+        (
+            ThreadState(Job("j1", "active"), failure=Failure(problem=Problem.OUT_OF_REACH)),
+            "Follow-ups: 2 sent, 1 waiting for the agent to be back",
+        ),
+        (
+            ThreadState(failure=Failure(problem=Problem.UNCERTAIN)),
+            "Follow-ups: 2 sent, 1 waiting until it's clear that this started",
+        ),
+    ],
+)
+def test_the_card_counts_waiting_follow_ups_and_explains_why(state: ThreadState, words: str) -> None:
+    """In one sentence."""
+    assert facts_of(replace(THREAD, state=state), CARD_CONTEXT, FollowUpCounts(2, 1))[-1] == words
+
+
+def test_the_card_names_who_muted_it_and_what_that_means() -> None:
+    """It can be undone in the menu."""
+    muted = with_state(Job("j1", "active"), muted_by="U0BEN")
+    assert facts_of(muted)[-1].startswith("Muted: by <@U0BEN>; replies aren't sent")
+    assert "Unmute" in menu_of(muted)
+    assert "Mute" not in menu_of(muted)
+    assert "Follow up…" not in labels_of(muted)
+
+
+def test_only_the_first_of_many_changed_pages_are_named() -> None:
+    """The others are counted."""
+    files = tuple(
+        FileChange(path=f"p{number}.md", kind=ChangeKind.ADDED, title=f"Page {number}") for number in range(8)
+    )
+    known = Progress(changes=Changes(files=files, file_count=11))
+    message = card(with_state(Job("j1", "completed", pr_link=LINK), progress=known), CARD_CONTEXT)
+    assert "• Page 7, new\n• and 3 more" in message.blocks[2]["text"]["text"]
+    assert "changes 11 files: Page 0, new, Page 1" in message.text
+    assert "•" not in message.text
+
+
+KEPT = Progress(partial_files=3)
+PENDING = Progress(pull_request=PullRequestState.PENDING)
+
+
+@pytest.mark.parametrize(
+    ("thread", "labels"),
+    [
+        (THREAD, ["Stop"]),
+        (with_state(problem=Problem.RATE_LIMITED), ["Stop"]),
+        (with_state(Job("j1", "active")), ["Stop", "Follow up…"]),
+        (with_state(Job("j1", "pondering")), ["Stop", "Follow up…"]),
+        (with_state(Job("j1", "active", pr_link=LINK)), ["Open the pull request", "Stop", "Follow up…"]),
+        (with_state(Job("j1", "completed", pr_link=LINK)), ["Open the pull request", "Follow up…"]),
+        (with_state(Job("j1", "completed", pr_link=LINK), progress=PENDING), ["Follow up…"]),
+        (with_state(Job("j1", "completed")), ["Follow up…", "Retry"]),
+        (with_state(Job("j1", "failed")), ["Follow up…", "Retry"]),
+        (with_state(Job("j1", "failed"), progress=KEPT), ["Follow up…", "Retry", "Discard"]),
+        (
+            with_state(Job("j1", "failed", pr_link=LINK), progress=KEPT),
+            ["Open the pull request", "Follow up…", "Retry", "Discard"],
+        ),
+        (with_state(Job("j1", "active"), progress=KEPT), ["Stop", "Follow up…"]),
+        (with_state(Job("j1", "failed"), progress=KEPT, problem=Problem.GONE), ["Retry"]),
+        (with_state(Job("j1", "archived")), ["Retry"]),
+        (with_state(problem=Problem.REJECTED), ["Retry"]),
+        (with_state(problem=Problem.UNCERTAIN), ["Retry"]),
+        (with_state(problem=Problem.STOPPED), ["Retry"]),
+        (with_state(problem=Problem.WITHDRAWN), []),
+        (with_state(Job("j1", "active"), problem=Problem.GONE), []),
+        (with_state(Job("j1", "active"), stopped_by="U0BEN"), ["Follow up…"]),
+    ],
+)
+def test_available_actions_depend_on_the_state(thread: Thread, labels: list[str]) -> None:
+    """Their labels are verbs; there are never more than five with the menu."""
+    assert labels_of(thread) == labels
+
+
+def test_discarding_requires_confirmation() -> None:
+    """It cannot be undone."""
+    kept = card(with_state(Job("j1", "failed"), progress=KEPT), CARD_CONTEXT).blocks[-1]["elements"][2]
+    assert (kept["action_id"], kept["value"]) == ("discard_work", "th1")
+    assert "thrown away" in kept["confirm"]["text"]["text"]
+
+
+def test_stopping_and_repeatable_actions_require_confirmation() -> None:
+    """A certain failure can be retried at once."""
+    stop = card(with_state(Job("j1", "active")), CARD_CONTEXT).blocks[-1]["elements"][0]
+    assert (stop["action_id"], stop["value"]) == ("stop_job", "th1")
+    assert "What it has changed so far stays" in stop["confirm"]["text"]["text"]
+    retry = card(with_state(problem=Problem.UNCERTAIN), CARD_CONTEXT).blocks[-1]["elements"][0]
+    assert "done twice" in retry["confirm"]["text"]["text"]
+    assert "confirm" not in card(with_state(Job("j1", "failed")), CARD_CONTEXT).blocks[-1]["elements"][1]
+
+
+@pytest.mark.parametrize("item", MenuItem)
+def test_menu_choices_are_parsed_back(item: MenuItem) -> None:
+    """Values round-trip."""
+    assert read_menu_value(menu_value(item, "th1")) == (item, "th1")
+    assert len(menu_value(item, "f" * 32)) <= 150
+
+
+def test_screen_readers_get_plain_sentences() -> None:
+    """The plan as a count with the current step, without emoji or asterisks."""
+    plan = (
+        PlanStep(title="Read it", status=StepStatus.COMPLETED),
+        PlanStep(title="Write", status=StepStatus.IN_PROGRESS),
+        PlanStep(title="Check"),
+    )
+    state = ThreadState(
+        Job("j1", "active", ref="main"), work=Work(progress=Progress(plan, "Editing a.md"), work_began_at=NOON)
+    )
+    text = card(replace(THREAD, state=state), CARD_CONTEXT).text
+    first, asked, facts = text.split("\n")
+    assert first == (
+        "Active: the agent is at work. 1 of 3 steps are done. At work on: Write. Next: Check. Now: Editing a.md."
+    )
+    assert asked == "<@U0ANA> asked: Fix the guides"
+    assert facts.startswith("Branch: main. Asked: <!date^")
+    assert not any(mark in text for mark in ("*", "_ ", ":white", "•"))
+
+
+REPORT_LINK = "https://git.example/1"
+REPORT_KEPT = "What it changed in {} is kept. Reply here to go on from there, or write `!discard`."
+REPORT_THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1")
+
+
+def words(message: NoticeContent) -> str:
+    made = messages(REPORT_THREAD, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
+    return "\n".join(each.text for each in made)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            JobFinished(REPORT_LINK, again=True, report=JobReport(unchanged=True, reason="It is short already.")),
+            f"Done. Nothing was changed:\n>It is short already.\nThe pull request is as it was: <{REPORT_LINK}>",
+        ),
+        (JobFinished(report=JobReport(unchanged=True)), "Done. Nothing was changed."),
+        (JobFinished(report=JobReport(unchanged=True, reason="Nothing was changed.")), "Done. Nothing was changed."),
+        (
+            JobFinished(report=JobReport(unchanged=True, reason="Nothing was changed: it is short already.")),
+            "Done. Nothing was changed:\n>it is short already.",
+        ),
+        (
+            JobFinished(report=JobReport(unchanged=True, reason="Done. Nothing was changed. Try `Fix typos`.")),
+            "Done. Nothing was changed:\n>Try `Fix typos`.",
+        ),
+        (
+            JobFinished(report=JobReport(unchanged=True, reason="Nothing was changed that matters.")),
+            "Done. Nothing was changed:\n>Nothing was changed that matters.",
+        ),
+        (
+            JobFailed(report=JobReport(reason="The job failed: no credit")),
+            "The job failed:\n>no credit\nReply here to try again, or start over with `/docs`.",
+        ),
+        (
+            JobFinished(report=JobReport(reason="stopped by Ben")),
+            "Done, without a pull request:\n>stopped by Ben",
+        ),
+        (
+            JobFinished(REPORT_LINK, again=True, report=JobReport(unchanged=False)),
+            f"Done. The pull request was updated: <{REPORT_LINK}>",
+        ),
+        (
+            JobFinished(REPORT_LINK, new=True, report=JobReport(unchanged=False, reason="stopped by Ben")),
+            f"Done. Here's the pull request: <{REPORT_LINK}>\n>stopped by Ben",
+        ),
+        (
+            JobFinished(REPORT_LINK, again=True, report=JobReport(answer=Answer("It *is*.", "0a"))),
+            f"Done. Check the pull request: <{REPORT_LINK}>\nIt *is*.",
+        ),
+        (
+            JobFailed(report=JobReport(reason="No such key.")),
+            "The job failed:\n>No such key.\nReply here to try again, or start over with `/docs`.",
+        ),
+        (
+            JobFailed(report=JobReport(reason="Out of credit.", partial_files=3)),
+            f"The job failed:\n>Out of credit.\n{REPORT_KEPT.format('3 files')}",
+        ),
+        (
+            JobFailed(report=JobReport(reason="The budget is used up.", question="May it go on?", partial_files=3)),
+            "The job failed:\n>The budget is used up.\n"
+            + REPORT_KEPT.format("3 files")
+            + "\nThe agent asks:\n>May it go on?\nReply here to answer.",
+        ),
+        (
+            JobFailed(REPORT_LINK, report=JobReport(partial_files=1)),
+            "The job failed without giving a reason.\n"
+            + REPORT_KEPT.format("1 file")
+            + f"\nWhat was done so far: <{REPORT_LINK}>",
+        ),
+        (
+            JobFinished(
+                REPORT_LINK,
+                new=True,
+                report=JobReport(
+                    changes=Changes(files=(FileChange(path="a.md", added=1),), file_count=1, added=1, removed=0)
+                ),
+            ),
+            f"Done. Here's the pull request: <{REPORT_LINK}>\n1 file changed (+1).",
+        ),
+        (QuestionAsked("Which?"), "The agent asks:\n>Which?\nReply here to answer."),
+    ],
+)
+def test_the_details_of_an_end_are_shown(message: NoticeContent, said: str) -> None:
+    assert words(message) == f"<@U0ANA> {said}"
+
+
+def test_an_unavailable_whole_answer_is_explained() -> None:
+    told = {words(AnswerRequested("U0BEN", "0a", missing=why)) for why in AnswerMissing}
+    assert len(told) == len(AnswerMissing)
+
+
+def card_text(state: ThreadState) -> str:
+    return card(Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1", state=state), MessageContext()).text
+
+
+@pytest.mark.parametrize("became", [PullRequestState.MERGED, PullRequestState.CLOSED])
+def test_a_card_shows_the_pull_requests_state(became: PullRequestState) -> None:
+    state = ThreadState(
+        job=Job("j1", "completed", pr_link=REPORT_LINK), work=Work(progress=Progress(pull_request=became))
+    )
+    assert f"Finished: the pull request is {became}" in card_text(state)
+    assert f"<{REPORT_LINK}> ({became})" in card_text(state)
+
+
+def test_a_card_shows_the_next_steps_of_a_long_plan() -> None:
+    plan = tuple(
+        PlanStep(title=f"Step {n}", status=StepStatus.COMPLETED if n < 15 else StepStatus.PENDING) for n in range(20)
+    )
+    text = state_line(ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan))), MessageContext())
+    assert "Step 15" in text
+    assert "Step 5" not in text
+    assert "_15 of 20 steps done_" in text
+
+
+def test_the_person_who_stopped_a_job_is_named_once_apart_from_the_reason() -> None:
+    """The one mention is that of the requester."""
+    report = JobReport(reason="Stopped in the middle.")
+    made = words(JobStopped("U0BEN", report=report))
+    stopped = "<@U0ANA> Your job was stopped; the card says by whom:\n>Stopped in the middle.\n"
+    assert made.startswith(f"{stopped}There's no pull request.")
+    assert words(JobStopped("U0ANA")).startswith("Stopped by <@U0ANA>.\nThere's no pull request.")

@@ -1,30 +1,48 @@
 """The listeners behind a real Bolt app: what each payload records, and that each is answered."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.fakes.attachments import holding
-from support.fakes.slack_payloads import CHANGED_AT, command, deletion, edit, event
-from support.worlds.listening_world import BOT, ListeningWorld, listening
+from support.fakes.slack_payloads import CHANGED_AT, click, command, deletion, edit, event
+from support.fakes.slack_reading import FakeSlackReading
+from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
-from bot.domain.commands.options import NO_OPTIONS, OptionFault, OptionName, Options, WrongOption
+from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.message_text import mention
 from bot.domain.context.slack_files import ForwardedMessage, SlackFile
-from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Attachments, Person, Reply, WayIn
-from bot.errors import NotRecorded, StoreUnavailable
-from bot.slack.rendering.ephemeral_texts import wrong_option
+from bot.domain.deliver import AddReaction, ReactionProgress, RemoveReaction, after_call, next_call
+from bot.domain.people.members import ChannelInfo, Member
+from bot.domain.people.permissions import is_outsider
+from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.requests.request import Action, Arrival, Attachments, MessageVersion, Person, Reply, RequestKind, WayIn
+from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.errors import ChatError, ChatMissingScope, ChatUnreachable, NotRecorded, StoreUnavailable
+from bot.notices.notice import Notice, Reaction, ReactionChanged
+from bot.notices.said import ButtonId
+from bot.slack.receiving import history
+from bot.slack.receiving.payloads.actors import author_of, sender_of, user_of
+from bot.slack.receiving.payloads.events import EventPayload
+from bot.slack.receiving.payloads.interactions import InteractionPayload
+from bot.slack.receiving.payloads.payload import CommandPayload
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.rendering import blocks
+from bot.slack.rendering.blocks import MenuItem, menu_value
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.slack.sending.ephemeral import KnownResponseUrls
+from bot.slack.sending.identity import Identity
 
 ANA = Person("U0ANA", "T1")
 THEIRS = {"text": "theirs", "author_id": "U0BEN"}
-FORWARDED = ForwardedMessage(mention("U0BEN"), "theirs")
+FORWARDED = ForwardedMessage("\x02@U0BEN\x03", "theirs")
 
 
 @pytest.fixture
@@ -38,24 +56,6 @@ async def test_a_command_is_recorded_in_readable_text(world: ListeningWorld) -> 
     assert (answer.status, answer.body) == (200, RECORDED)
     asked = NewJob(ANA, "C1", 'Replace <b> with x.example "now"', "command/T1/1.2.abc", WayIn.COMMAND)
     assert world.service.calls == [("start", asked)]
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("quiet quiet Fix it", WrongOption(OptionName.QUIET, OptionFault.TWICE)),
-        ("project: Fix it", WrongOption(OptionName.PROJECT, OptionFault.EMPTY)),
-        ('project:"a Fix it', WrongOption(OptionName.PROJECT, OptionFault.UNCLOSED)),
-    ],
-)
-async def test_an_invalid_option_is_answered_with_an_explanation(
-    world: ListeningWorld, text: str, wrong: WrongOption
-) -> None:
-    answer = (await world.take(command(text))).body
-    assert answer == wrong_option(wrong)
-    assert answer.startswith("Nothing was started: ")
-    assert f"`{wrong.name}" in answer
-    assert world.service.calls == []
 
 
 @pytest.mark.parametrize("text", ["", "  ", "help", "HELP", "?", "-h", "--help"])
@@ -168,9 +168,6 @@ async def test_a_replys_files_and_attachments_are_recorded(
     words = changes.get("text", "Also fix <this>")
     (reply,) = world.service.received
     assert (reply.text, reply.attachments) == (words, attachments)
-
-
-# -- edits and deletions ----------------------------------------------------------------------------------------------
 
 
 def reply_of(text: str = "New words", **changes: Any) -> Reply:
@@ -358,3 +355,703 @@ def test_response_urls_must_belong_to_slack(url: str, *, kept: bool) -> None:
     KnownResponseUrls.__init__(urls, None, api_url="https://slack.example:8443/api")  # type: ignore[arg-type]  # the same
     urls.remember("U", "C", url)
     assert bool(urls._addresses) is kept
+
+
+KEY = "click/T1/1.2.abc"
+CARD = "1700000001.000100"
+
+
+def chosen(action_id: str, value: str, **changes: Any) -> dict[str, Any]:
+    """A choice from a menu or a list, as Slack reports it (docs.slack.dev, "Overflow menu element")."""
+    option = {"text": {"type": "plain_text", "text": "A label"}, "value": value}
+    action = {
+        "type": "overflow",
+        "action_id": action_id,
+        "block_id": "b",
+        "selected_option": option,
+        "action_ts": "1.1",
+    }
+    return click(action_id) | {"actions": [action]} | changes
+
+
+@pytest.mark.parametrize(
+    ("action_id", "kind"),
+    [
+        (ButtonId.SEND_AGAIN, RequestKind.SEND_AGAIN),
+        (ButtonId.SEND_NEW_WORDS, RequestKind.SEND_NEW_WORDS),
+        (ButtonId.SEND_HELD, RequestKind.SEND_HELD),
+        (ButtonId.SEND_ALL_HELD, RequestKind.SEND_ALL_HELD),
+        (ButtonId.DISCARD_HELD, RequestKind.DISCARD_HELD),
+    ],
+)
+async def test_buttons_about_a_request_are_recorded(world: ListeningWorld, action_id: str, kind: RequestKind) -> None:
+    assert (await world.take(click(action_id, "r1"))).status == 200
+    assert world.service.calls == [("act", Action(ANA, kind, KEY, argument="r1"))]
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "argument"),
+    [
+        (click(ButtonId.STOP_JOB, "th1"), RequestKind.STOP, ""),
+        (click(blocks.RETRY_JOB, "th1"), RequestKind.RETRY, ""),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.MUTE, "th1")), RequestKind.MUTE, ""),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.UNMUTE, "th1")), RequestKind.UNMUTE, ""),
+        (chosen(blocks.CHOOSE_PROJECT, "th1/the/guides"), RequestKind.CHOOSE_PROJECT, "the/guides"),
+        (click(blocks.CHOOSE_PROJECT_BUTTONS[-1], "th1/guides"), RequestKind.CHOOSE_PROJECT, "guides"),
+        (click(blocks.SHOW_PROMPT, "th1"), RequestKind.SHOW_PROMPT, ""),
+        (click(blocks.SHOW_ANSWER, "th1/0a1b"), RequestKind.SHOW_ANSWER, "0a1b"),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.WHOLE_REQUEST, "th1")), RequestKind.SHOW_PROMPT, ""),
+        (chosen(blocks.CARD_MENU, menu_value(MenuItem.JOB_ID, "th1")), RequestKind.SHOW_JOB_ID, ""),
+    ],
+    ids=str,
+)
+async def test_buttons_about_a_job_are_recorded(
+    world: ListeningWorld, payload: dict[str, Any], kind: RequestKind, argument: str
+) -> None:
+    assert (await world.take(payload)).status == 200
+    expected = Action(ANA, kind, KEY, channel_id="C1", thread_id="th1", argument=argument)
+    assert world.service.calls == [("act", expected)]
+
+
+async def test_a_click_about_something_unknown_is_explained(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.service.knows = False
+    await world.take(click(ButtonId.SEND_HELD, "r1", channel=None, view={"id": "V1", "type": "home"}))
+    await world.app.drain(5)
+    assert "could not be told something" not in caplog.text, "a Home has no channel in which to tell it"
+    await world.take(click(ButtonId.SEND_HELD, "r1"))
+    await world.app.drain(5)
+    assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
+
+
+async def test_a_click_that_could_not_be_recorded_is_explained(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.service.fault = StoreUnavailable("locked")
+    assert (await world.take(click(ButtonId.STOP_JOB, "th1"))).status == 200
+    await world.app.drain(5)
+    assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
+
+
+def reaction(**changes: Any) -> dict[str, Any]:
+    """As documented (docs.slack.dev/reference/events/reaction_added)."""
+    fields = {
+        "type": "reaction_added",
+        "user": "U0ANA",
+        "reaction": "x",
+        "item_user": BOT,
+        "item": {"type": "message", "channel": "C1", "ts": CARD, "channel_type": "channel"},
+        "event_ts": "1700000004.000200",
+    } | changes
+    return {
+        "token": "t",
+        "team_id": "T1",
+        "api_app_id": "A1",
+        "event": {name: value for name, value in fields.items() if value is not None},
+        "type": "event_callback",
+        "authorizations": [{"team_id": "T1", "user_id": BOT, "is_bot": True, "is_enterprise_install": False}],
+        "event_id": "Ev1",
+        "event_time": 1700000004,
+    }
+
+
+@pytest.mark.parametrize("item_user", [BOT, None])
+async def test_a_cross_on_the_bots_message_asks_to_stop(world: ListeningWorld, item_user: str | None) -> None:
+    assert (await world.take(reaction(item_user=item_user))).status == 200
+    key = f"reaction/C1/{CARD}/U0ANA/1700000004.000200"
+    stop = Action(ANA, RequestKind.STOP, key, channel_id="C1", card_ts=CARD, way_in=WayIn.REACTION)
+    stop = replace(stop, at="1700000004.000200")
+    assert world.service.calls == [("act", stop)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"reaction": "thumbsup"},
+        {"reaction": "negative_squared_cross_mark"},
+        {"reaction": None},
+        {"user": BOT},
+        {"user": None},
+        {"item_user": "U0BEN"},
+        {"item": None},
+        {"item": {"type": "file", "file": "F1"}},
+        {"item": {"type": "message", "channel": "C1", "ts": "now"}},
+        {"item": ["C1"]},
+        {"event_ts": None},
+        {"type": "reaction_removed"},
+    ],
+    ids=str,
+)
+async def test_any_other_reaction_is_acknowledged_and_ignored(world: ListeningWorld, changes: dict[str, Any]) -> None:
+    assert (await world.take(reaction(**changes))).status == 200
+    assert world.service.calls == []
+
+
+async def test_in_shared_channels_nobody_is_assumed_to_be_ours(world: ListeningWorld) -> None:
+    await world.take(reaction() | {"is_ext_shared_channel": True})
+    assert [action.person for action in world.service.actions] == [Person("U0ANA", "")]
+
+
+async def test_a_reaction_that_could_not_be_recorded_is_redelivered(world: ListeningWorld) -> None:
+    world.service.fault = StoreUnavailable("locked")
+    assert (await world.take(reaction())).status != 200
+
+
+def pressed(action_id: str, value: str) -> dict[str, Any]:
+    """As Slack reports a press of a message's button."""
+    return click(action_id, value) | {"container": {"type": "message", "message_ts": CARD, "channel_id": "C1"}}
+
+
+async def test_a_prompt_button_is_recorded_once_per_person(world: ListeningWorld) -> None:
+    """The key consists of the message, the button and the person; any prompt is allowed."""
+    prompt = 'Replace "a/b" with "c"'
+    assert (await world.take(pressed(blocks.SEND_EXAMPLES[1], f"th1/{prompt}"))).status == 200
+    ((name, written),) = world.service.calls
+    key = f"/{CARD}/send_example_2/U0ANA"
+    assert isinstance(written, Written)
+    assert (name, written.thread_id, written.text, written.way_in) == ("follow_up", "th1", prompt, WayIn.BUTTON)
+    assert (written.person, written.source_key.startswith("said/T1/"), written.source_key.endswith(key)) == (
+        ANA, True, True,
+    )  # fmt: skip
+
+
+async def test_a_chosen_answer_is_recorded_once_per_choice(world: ListeningWorld) -> None:
+    """The list remains, so that somebody can choose again; the same choice counts once."""
+    for label in ("Install", "Set up", "Install"):
+        chosen = pressed(blocks.CHOOSE_ANSWER, "")
+        chosen["actions"][0] |= {"type": "static_select", "selected_option": {"value": f"th1/{label}"}}
+        assert (await world.take(chosen)).status == 200
+    written = [call[1] for call in world.service.calls]
+    assert [each.text for each in written if isinstance(each, Written)] == ["Install", "Set up", "Install"]
+    keys = [each.source_key for each in written if isinstance(each, Written)]
+    assert (keys[0], keys[0] == keys[1]) == (keys[2], False)
+
+
+@pytest.mark.parametrize("value", ["th1", "th1/", "/x", ""])
+async def test_a_prompt_button_without_its_prompt_is_ignored(world: ListeningWorld, value: str) -> None:
+    assert (await world.take(pressed(blocks.SEND_EXAMPLES[0], value))).status == 200
+    assert world.service.calls == []
+
+
+TS = "1700000002.000100"
+SOURCE_KEY = f"message/C1/{TS}"
+
+
+@pytest.fixture
+async def home_channel() -> AsyncIterator[ListeningWorld]:
+    async with listening() as made:
+        yield made
+
+
+def rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
+    section = {"type": "rich_text_section", "elements": list(elements)}
+    return [{"type": "rich_text", "block_id": "b1", "elements": [section]}]
+
+
+def mention(text: str = f"<@{BOT}> Fix the guides", **changes: Any) -> dict[str, Any]:
+    """An `app_mention` at the top level of a channel (docs.slack.dev/reference/events/app_mention)."""
+    return event(
+        **{"type": "app_mention", "text": text, "thread_ts": None, "channel_type": None, "event_ts": TS} | changes
+    )
+
+
+def message(text: str = f"<@{BOT}> Fix the guides", **changes: Any) -> dict[str, Any]:
+    """The same as a message event."""
+    return event(**{"text": text, "thread_ts": None, "event_ts": TS} | changes)
+
+
+def direct(text: str = "Fix the guides", **changes: Any) -> dict[str, Any]:
+    return event(**{"text": text, "thread_ts": None, "channel": "D0ANA", "channel_type": "im"} | changes)
+
+
+def asked(**changes: Any) -> NewJob:
+    job = NewJob(
+        ANA,
+        "C1",
+        "Fix the guides",
+        SOURCE_KEY,
+        WayIn.MENTION,
+        thread_ts=TS,
+        message_ts=TS,
+        origin=ThreadOrigin.REQUEST,
+    )
+    return replace(job, **changes)
+
+
+def private_attempts(caplog: pytest.LogCaptureFixture) -> int:
+    """Returns how many private messages were attempted: there is no Slack here."""
+    return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
+
+
+async def test_the_text_is_that_of_the_blocks(home_channel: ListeningWorld) -> None:
+    blocks = rich(
+        {"type": "user", "user_id": BOT},
+        {"type": "text", "text": " Fix "},
+        {"type": "text", "text": "this", "style": {"code": True}},
+    )
+    await home_channel.take(mention(f"<@{BOT}> Fix `this` flat", blocks=blocks))
+    assert home_channel.service.started == [asked(prompt="Fix `this`")]
+
+
+async def test_a_table_that_an_edit_adds_or_takes_away_is_noticed(home_channel: ListeningWorld) -> None:
+    cell = {"type": "raw_text", "text": "8080"}
+    table = [{"id": 1, "blocks": [{"type": "table", "rows": [[cell]]}], "fallback": "[no preview available]"}]
+    added, removed = edit("Ports", before="Ports", attachments=table), edit("Ports", before="Ports")
+    del added["event"]["previous_message"]["attachments"]
+    removed["event"]["previous_message"]["attachments"] = table
+    for change in (added, removed):
+        await home_channel.take(change)
+    assert [reply.text for _, reply in home_channel.service.calls] == ["Ports\n\n| 8080 |\n| --- |", "Ports"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "help", "?", "list", "status", "stop", "!mute", "project:", "quiet", "quiet quiet Fix it"],
+)
+async def test_a_message_without_a_task_is_answered_privately_once(
+    home_channel: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    await home_channel.take(mention(f"<@{BOT}> {text}"))
+    await home_channel.take(message(f"<@{BOT}> {text}"))
+    await home_channel.app.drain(5)
+    assert home_channel.service.calls == []
+    assert private_attempts(caplog) == 1
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        message("Just between us"),
+        message(f"&lt;@{BOT}&gt; in words"),
+        message(f"<@{BOT}2> somebody else"),
+        message(f"<@{BOT}> // not for you"),
+        message(f":tada: <@{BOT}>"),
+        message(user=BOT),
+        message(bot_id="B0OTHER"),
+        message(edited={"user": "U0ANA", "ts": "1.000001"}),
+        message(ts=None),
+        message(channel=None),
+        direct("// a note"),
+        direct(":wave:"),
+        direct(user=BOT),
+        direct(subtype="bot_message"),
+    ],
+    ids=lambda payload: str(payload["event"])[:120],
+)
+async def test_messages_not_for_pagehand_are_acknowledged_and_ignored(
+    home_channel: ListeningWorld, caplog: pytest.LogCaptureFixture, payload: dict[str, Any]
+) -> None:
+    assert (await home_channel.take(payload)).status == 200
+    await home_channel.app.drain(5)
+    assert home_channel.service.calls == []
+    assert private_attempts(caplog) == 0
+
+
+async def test_a_mention_that_could_not_be_recorded_is_redelivered(home_channel: ListeningWorld) -> None:
+    """A copy that was not recorded must not mark the message as seen."""
+    home_channel.service.fault = StoreUnavailable("locked")
+    assert (await home_channel.take(mention())).status != 200
+    home_channel.service.fault = None
+    assert (await home_channel.take(message())).status == 200
+    assert home_channel.service.starts == {SOURCE_KEY}
+
+
+async def test_a_person_slack_does_not_identify_is_passed_on_as_unknown(home_channel: ListeningWorld) -> None:
+    shared = {"is_ext_shared_channel": True}
+    assert (await home_channel.take(mention(team=None) | shared)).status == 200
+    assert home_channel.service.calls == [], "it comes as a message, too, which may tell more"
+    assert (await home_channel.take(message(team=None) | shared)).status == 200
+    assert home_channel.service.started == [asked(person=Person("U0ANA", ""))]
+
+
+async def test_without_direct_message_events_only_mentions_count() -> None:
+    identity = replace(IDENTITY, granted_scopes=frozenset({"app_mentions:read", "chat:write"}))
+    async with listening(identity) as home_channel:
+        await home_channel.take(mention(team=None) | {"is_ext_shared_channel": True})
+        assert home_channel.service.started == [asked(person=Person("U0ANA", ""))]
+
+
+async def test_replies_in_a_direct_message_steer_whomever_they_mention(home_channel: ListeningWorld) -> None:
+    await home_channel.take(direct("<@U0BEN> wants it shorter", thread_ts="1700000001.000100"))
+    (reply,) = home_channel.service.received
+    assert reply.in_direct_message
+    assert (reply.text, reply.mentions_us) == ("\x02@U0BEN\x03 wants it shorter", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "answers"),
+    [
+        (f"<@{BOT}> stop", {}, 1),
+        ("!status", {"channel": "D0ANA", "channel_type": "im"}, 1),
+        ("!retry", {"parent_user_id": BOT}, 1),
+        ("!mute", {}, 0),
+    ],
+    ids=["to us", "in a direct message", "below a card of ours", "among people"],
+)
+async def test_a_control_word_to_the_bot_without_a_job_is_answered(
+    home_channel: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str, place: dict[str, str], answers: int
+) -> None:
+    """Once, although a mention comes as two events."""
+    home_channel.service.knows = False
+    for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
+        await home_channel.take(event(text=text, type=kind, **place))
+    await home_channel.app.drain(5)
+    assert private_attempts(caplog) == answers
+
+
+@pytest.mark.parametrize(
+    ("text", "knows", "words"),
+    [
+        ("!help", True, 0),
+        ("!help", False, 0),
+        (f"<@{BOT}> help", True, 0),
+        (f"<@{BOT}> help", False, 1),
+        (f"<@{BOT}> !help", False, 1),
+    ],
+)
+async def test_help_is_given_by_the_threads_job_or_on_a_mention(
+    home_channel: ListeningWorld, caplog: pytest.LogCaptureFixture, *, text: str, knows: bool, words: int
+) -> None:
+    home_channel.service.knows = knows
+    for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
+        await home_channel.take(event(text=text, type=kind))
+    await home_channel.app.drain(5)
+    assert {reply.word for reply in home_channel.service.received} == {ThreadWord.HELP}
+    assert private_attempts(caplog) == words
+
+
+async def test_a_reply_below_an_unknown_card_is_answered_once(
+    home_channel: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    home_channel.service.knows = False
+    for kind in ("message", "app_mention"):
+        await home_channel.take(event(text=f"<@{BOT}> shorter", type=kind, parent_user_id=BOT))
+    await home_channel.app.drain(5)
+    assert private_attempts(caplog) == 1
+
+
+async def test_texts_of_people_are_not_logged_by_the_listeners(
+    home_channel: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for payload in (message(f"<@{BOT}> the secret"), direct("the secret"), message("<@x> the secret", ts=None)):
+        await home_channel.take(payload)
+    assert "secret" not in "".join(record.getMessage() for record in caplog.records if record.name.startswith("bot"))
+
+
+async def test_an_app_without_modals_still_answers(home_channel: ListeningWorld) -> None:
+    assert isinstance(home_channel.app, SlackApp)
+    shortcut = {"type": "message_action", "callback_id": "hand_to_pagehand", "team": {"id": "T1"}, "user": {"id": "U1"}}
+    assert (await home_channel.take(shortcut)).status == 200
+
+
+async def test_a_message_answered_by_another_process_is_not_answered_again(
+    home_channel: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While the database is away, twice is better than never."""
+    event = message(f"<@{BOT}> help")["event"]
+    home_channel.service.answered.add(MessageVersion("C1", event["ts"], event["user"], ""))
+    await home_channel.take(message(f"<@{BOT}> help"))
+    await home_channel.app.drain(5)
+    assert private_attempts(caplog) == 0
+    home_channel.service.fault = StoreUnavailable("locked")
+    await home_channel.take(message(f"<@{BOT}> help", ts="1700000077.000100"))
+    await home_channel.app.drain(5)
+    assert private_attempts(caplog) == 1
+
+
+ALONE = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT")
+GRID = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT", enterprise_id="E1")
+THREAD = Thread("th1", "T1", "C1", "U1", "Do it", "docs", 0.0)
+
+
+def event_from(*, shared: object = False, kind: str = "message", top: str = "T1", **fields: str) -> dict[str, Any]:
+    installation = {"enterprise_id": None, "team_id": "T1", "is_enterprise_install": False}
+    body = {
+        "type": "event_callback",
+        "team_id": top,
+        "authorizations": [installation],
+        "event": {"type": kind, "user": "U1"} | fields,
+    }
+    return body if shared is None else body | {"is_ext_shared_channel": shared}
+
+
+def allowed(person: Person) -> bool:
+    return not is_outsider(person, THREAD)
+
+
+@pytest.mark.parametrize(
+    ("body", "alone", "grid"),
+    [
+        # an internal channel
+        (event_from(team="T1"), True, True),
+        (event_from(), True, True),
+        (event_from(kind="app_mention"), True, True),
+        (event_from(shared=None), True, True),
+        (event_from(team="T3"), False, True),
+        (event_from(user_team="T3", team="T3"), False, True),
+        (event_from(user_team="E1", team="T3"), False, True),
+        # one shared with other organizations
+        (event_from(shared=True), False, False),
+        (event_from(shared=True, kind="app_mention"), False, False),
+        (event_from(shared="true"), False, False),
+        (event_from(shared=True, team="T1"), True, True),
+        (event_from(shared=True, team="T1", top="T2"), True, True),
+        (event_from(shared=True, user_team="T1", team="T2"), True, True),
+        (event_from(shared=True, user_team="E1", team="T3"), False, True),
+        (event_from(shared=True, kind="app_mention", user_team="E1"), False, True),
+        (event_from(shared=True, user_team="T2", team="T1"), False, False),
+        (event_from(shared=True, user_team="E2", team="T1"), False, False),
+        (event_from(shared=True, kind="app_mention", user_team="E2", team="T1"), False, False),
+        (event_from(shared=True, source_team="T2"), False, False),
+        (event_from(shared=True, team="T3"), False, False),
+        # one of unknown kind
+        (event_from(shared=None, user_team="T2"), False, False),
+        (event_from(shared=None, team="T3"), False, False),
+        ({"type": "event_callback", "event": {"type": "message", "user": "U1"}}, False, False),
+        ({"type": "event_callback", "event": None}, False, False),
+    ],
+)
+def test_the_author_of_a_reply_is_read(body: dict[str, Any], *, alone: bool, grid: bool) -> None:
+    assert allowed(author_of(EventPayload.read(body), ALONE)) is alone
+    assert allowed(author_of(EventPayload.read(body), GRID)) is grid
+
+
+@pytest.mark.parametrize(
+    ("team_id", "alone", "grid"), [("T1", True, True), ("E1", False, True), ("T2", False, False), (None, False, False)]
+)
+def test_the_person_who_pressed_a_button_is_read(team_id: str | None, *, alone: bool, grid: bool) -> None:
+    body = {"type": "block_actions", "team": {"id": "T1"}, "user": {"id": "U1", "team_id": team_id}}
+    assert allowed(user_of(InteractionPayload.read(body), ALONE)) is alone
+    assert allowed(user_of(InteractionPayload.read(body), GRID)) is grid
+
+
+@pytest.mark.parametrize(
+    ("fields", "alone", "grid"),
+    [
+        ({"team_id": "T1"}, True, True),
+        ({"team_id": "T1", "enterprise_id": "E1"}, True, True),
+        ({"team_id": "T3", "enterprise_id": "E1"}, False, True),
+        ({"team_id": "T2", "enterprise_id": "E2"}, False, False),
+        ({}, False, False),
+    ],
+)
+def test_the_person_who_ran_a_command_is_read(fields: dict[str, str], *, alone: bool, grid: bool) -> None:
+    body = {"command": "/docs", "user_id": "U1"} | fields
+    assert allowed(sender_of(CommandPayload.read(body), ALONE)) is alone
+    assert allowed(sender_of(CommandPayload.read(body), GRID)) is grid
+
+
+OF_T1 = {"id": "T1", "domain": "team"}
+OF_E1 = {"enterprise_id": "E1", "enterprise_name": "Organization"}
+E1 = {"enterprise": {"id": "E1", "name": "Organization"}}
+
+
+@pytest.mark.parametrize("kind", ["view_submission", "view_closed", "message_action", "shortcut"])
+@pytest.mark.parametrize(
+    ("where", "team_id", "alone", "grid"),
+    [
+        # in our workspace, and in another one of our organization
+        ({"team": OF_T1}, "T1", True, True),
+        ({"team": OF_T1 | OF_E1} | E1, "T1", True, True),
+        ({"team": OF_T1 | OF_E1} | E1, "T2", False, True),
+        ({"team": {"id": "T2"} | OF_E1} | E1, "T2", False, True),
+        ({"team": None, "is_enterprise_install": True} | E1, "T2", False, True),
+        ({"team": OF_T1 | OF_E1} | E1, "E1", False, True),
+        # in another organization, whose people can see a modal in a channel shared with it
+        ({"team": {"id": "T9"}}, "T9", False, False),
+        ({"team": {"id": "T9"}} | E1, "T9", False, False),
+        ({"team": {"id": "T9", "enterprise_id": "E9"}, "enterprise": {"id": "E9"}}, "T9", False, False),
+        ({"team": OF_T1 | OF_E1} | E1, "E9", False, False),
+        ({"team": OF_T1}, None, False, False),
+        ({"team": "T1", "user": None}, "T1", False, False),
+    ],
+)
+def test_the_person_who_used_a_modal_or_shortcut_is_read(
+    where: dict[str, Any], kind: str, team_id: str | None, *, alone: bool, grid: bool
+) -> None:
+    """Slack names the place, so a colleague of the organization can be distinguished from a guest of the channel."""
+    body = {"type": kind, "user": {"id": "U1", "team_id": team_id}, "view": {"app_installed_team_id": "T1"}} | where
+    assert allowed(user_of(InteractionPayload.read(body), ALONE)) is alone
+    assert allowed(user_of(InteractionPayload.read(body), GRID)) is grid
+
+
+def test_a_button_press_does_not_show_a_persons_organization() -> None:
+    """Its payload names the app's workspace, whoever pressed it: the person is looked up."""
+    body = {"type": "block_actions", "team": OF_T1 | OF_E1, "user": {"id": "U1", "team_id": "T2"}} | E1
+    assert user_of(InteractionPayload.read(body), GRID) == Person("U1", "T2")
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], {}, {"event": []}, {"user": []}, {"type": "shortcut", "team": ["T1"], "enterprise": 7}]
+)
+def test_a_payload_without_a_person_belongs_to_nobody(body: Any) -> None:
+    for identity in (ALONE, GRID):
+        people = (
+            author_of(EventPayload.read(body), identity),
+            user_of(InteractionPayload.read(body), identity),
+            sender_of(CommandPayload.read(body), identity),
+        )
+        assert [person.id for person in people] == ["", "", ""]
+        assert not any(allowed(person) for person in people)
+
+
+ECHO, FLOW, GONE = "U0ECHO", "U0FLOW", "U0GONE"
+CHANNEL = ChannelInfo("C1", "docs", is_shared_outside=False, is_private=False)
+TOOL = {
+    "bot_id": "B0TOOL",
+    "app_id": "A0TOOL",
+    "bot_profile": {"id": "B0TOOL", "app_id": "A0TOOL", "name": "Tool", "deleted": False, "team_id": "T1"},
+}
+"""What Slack adds to a post that an app makes, also with a person's token (chat.postMessage)."""
+
+
+@pytest.fixture
+def reading() -> FakeSlackReading:
+    echo = Member(ECHO, "echo", "T1", is_guest=False, is_bot=True)
+    flow = Member(FLOW, "flow", "T1", is_guest=False, is_bot=True, is_workflow=True)
+    return FakeSlackReading(members={ECHO: echo, FLOW: flow, GONE: None})
+
+
+@pytest.fixture
+async def app_world(reading: FakeSlackReading) -> AsyncIterator[ListeningWorld]:
+    async with listening(members=reading) as made:
+        yield made
+
+
+def app_mention(**changes: Any) -> dict[str, Any]:
+    return event(**{"text": f"<@{BOT}> Fix the guides", "thread_ts": None} | TOOL | changes)
+
+
+def tool_deletion(**changes: Any) -> dict[str, Any]:
+    previous = edit(**TOOL | changes)["event"]["previous_message"]
+    deleted = {"subtype": "message_deleted", "deleted_ts": previous["ts"], "ts": CHANGED_AT}
+    return event(**deleted, user=None, text=None, thread_ts=None, hidden=True, previous_message=previous)
+
+
+@pytest.mark.promise("posts by tools")
+@pytest.mark.parametrize(
+    ("payload", "call"),
+    [
+        (app_mention(), "start"),
+        (app_mention(type="app_mention"), "start"),
+        (event(**TOOL), "receive"),
+        (event(**TOOL, subtype="thread_broadcast"), "receive"),
+        (event(**TOOL | {"bot_profile": None}), "receive"),
+        (event(**TOOL, thread_ts=None, channel="D0ANA", channel_type="im"), "start"),
+        (edit(**TOOL), "revise"),
+        (tool_deletion(), "revise"),
+    ],
+    ids=str,
+)
+async def test_a_persons_post_by_a_tool_counts_as_theirs(
+    app_world: ListeningWorld, reading: FakeSlackReading, payload: dict[str, Any], call: str
+) -> None:
+    """The first is handled once its author was looked up, and sent again; the next ones are acknowledged at once."""
+    assert (await app_world.take(payload)).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert reading.asked == []
+    await app_world.app.drain(5)
+    assert (await app_world.take(payload)).status == HTTPStatus.OK
+    assert [name for name, *_ in app_world.service.calls] == [call, call]
+    assert app_world.service.calls[0] == app_world.service.calls[1]
+    assert reading.asked == ["member U0ANA"]
+
+
+@pytest.mark.promise("posts by tools")
+@pytest.mark.parametrize("author", [ECHO, FLOW, GONE])
+@pytest.mark.parametrize("made", [event, app_mention, edit, tool_deletion])
+async def test_nothing_is_recorded_for_a_bot(app_world: ListeningWorld, author: str, made: Any) -> None:
+    """Each account is looked up once, also an unknown one. Only a workflow's app_mention, a new one, has an effect."""
+    payload = made(**TOOL, user=author)
+    for _ in range(3):
+        await app_world.take(payload)
+        await app_world.app.drain(5)
+    told = [("introduce", "T1", "C1", FLOW)] * 3 if (author, made) == (FLOW, app_mention) else []
+    assert app_world.service.calls == told
+    assert (await app_world.take(payload)).status == HTTPStatus.OK
+
+
+@pytest.mark.promise("posts by tools")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        event(**TOOL, thread_ts=None),
+        app_mention(user=BOT),
+        app_mention(bot_id=IDENTITY.bot_id),
+        app_mention(subtype="bot_message", user=None),
+    ],
+    ids=["to others", "ours", "by our app", "no author"],
+)
+async def test_nobody_is_looked_up_for_what_cannot_concern_us(
+    app_world: ListeningWorld, reading: FakeSlackReading, payload: dict[str, Any]
+) -> None:
+    assert (await app_world.take(payload)).status == HTTPStatus.OK
+    await app_world.app.drain(5)
+    assert (reading.asked, app_world.service.calls) == ([], [])
+
+
+@pytest.mark.promise("posts by tools")
+async def test_catching_up_counts_a_persons_posts_by_a_tool(app_world: ListeningWorld) -> None:
+    missed = history.written(event(**TOOL)["event"], CHANNEL, IDENTITY)
+    with pytest.raises(NotRecorded):
+        await app_world.app.handle_past(missed, Arrival.LATE)
+    await app_world.app.drain(5)
+    await app_world.app.handle_past(missed, Arrival.LATE)
+    assert [reply.arrival for reply in app_world.service.received] == [Arrival.LATE] * 2
+
+
+@pytest.mark.promise("posts by tools")
+@pytest.mark.parametrize("fault", [ChatUnreachable("no connection"), ChatMissingScope(("users:read",))])
+async def test_a_post_whose_author_cannot_be_looked_up_is_sent_again(
+    app_world: ListeningWorld, reading: FakeSlackReading, fault: ChatError
+) -> None:
+    reading.faults.append(fault)
+    statuses = []
+    for _ in range(3):
+        statuses.append((await app_world.take(event(**TOOL))).status)
+        await app_world.app.drain(5)
+    assert statuses == [HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.OK]
+    assert reading.asked == ["member U0ANA"] * 2
+
+
+REACTIONS = st.sampled_from(Reaction)
+
+
+def a_notice(wanted: Reaction | None, shown: tuple[Reaction, ...] | None, *, added: bool = False) -> Notice:
+    message = ReactionChanged("5.1", wanted)
+    return Notice(1, "t1/m", "t1", message, 0.0, reactions_shown=shown, reaction_added=added)
+
+
+@given(wanted=st.none() | REACTIONS, there=st.lists(REACTIONS, unique=True), is_known=st.sampled_from([False, True]))
+def test_each_call_is_made_once_until_only_the_right_mark_is_left(
+    wanted: Reaction | None, there: list[Reaction], *, is_known: bool
+) -> None:
+    shown, notice = set(there), a_notice(wanted, tuple(there) if is_known else None, added=wanted is None)
+    message, calls, progress = ReactionChanged("5.1", wanted), [], ReactionProgress((), done=False)
+    while not progress.done:
+        call = next_call(notice, message)
+        match call:
+            case AddReaction(reaction):
+                shown.add(reaction)
+            case RemoveReaction(reaction):
+                shown.discard(reaction)
+        calls.append(call)
+        progress = after_call(notice, message, call)
+        notice = a_notice(wanted, progress.shown, added=True)
+    assert shown == ({wanted} if wanted else set())
+    assert set(progress.shown) == shown
+    assert len(calls) == len(set(calls))
+    removed = [call for call in calls if isinstance(call, RemoveReaction)]
+    assert not is_known or len(removed) == len(set(there) - {wanted})
+
+
+def test_a_mark_never_added_needs_no_call() -> None:
+    assert next_call(a_notice(None, (), added=True), ReactionChanged("5.1", None)) is None
+
+
+def test_a_mark_replaced_before_it_was_added_is_not_removed() -> None:
+    message = ReactionChanged("5.1", Reaction.ACCEPTED)
+    notice = a_notice(Reaction.ACCEPTED, ())
+    assert next_call(notice, message) == AddReaction(Reaction.ACCEPTED)
+    assert after_call(notice, message, AddReaction(Reaction.ACCEPTED)).done

@@ -1,15 +1,26 @@
 """Models of Slack's payloads: a bad field reads as absent, and affects no other field."""
 
+import asyncio
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.fakes.slack_payloads import click, command, edit, event
+from support.fakes.slack_payloads import click, command, deletion, edit, event
+from support.hypothesis_settings import examples
+from support.worlds.listening_world import FORM, JSON, listening
 
+from bot.domain.commands.options import NO_OPTIONS, split_options
+from bot.domain.context.message_text import BLANKS
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Action, Person, Reply
+from bot.notices.said import ButtonId
 from bot.runtime.lenient_model import LenientModel
+from bot.runtime.text import without_misleading
 from bot.slack.message_parts.slack_message import MAX_PARTS, SlackMessage
 from bot.slack.receiving.payloads.events import (
     ChannelIdPayload,
@@ -26,6 +37,7 @@ from bot.slack.receiving.payloads.interactions import (
     ViewPayload,
 )
 from bot.slack.receiving.payloads.payload import CommandPayload, SlackPayload
+from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT
 
 TS = "1700000002.000100"
 FILE = {"id": "F1", "name": "a.md", "mimetype": "text/markdown", "size": 5, "url_private": "https://files.slack.com/a"}
@@ -158,3 +170,243 @@ def test_an_oversized_message_is_read_without_its_blocks(key: str, caplog: pytes
         assert (read.text, read.ts) == ("flat", TS)
         assert [block.parts for block in read.blocks] == [()]
     assert caplog.text == ""
+
+
+HELP = {"", "help", "?", "-h", "--help", "status", "list", "cancel", "stop"}
+AS_USUAL = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _pairs(
+    written: st.SearchStrategy[str], make: Callable[[str], tuple[str, str]]
+) -> st.SearchStrategy[tuple[str, str]]:
+    return st.builds(make, written)
+
+
+printable = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=30)
+names = st.text("abcdefghij klmnopæøå-&", min_size=1, max_size=12).map(str.strip).filter(bool)
+MARKUP = [
+    "*bold _and `nested`_* ~x~",
+    "```\na & <b>\n```",
+    "&amp;",
+    "&lt;!channel&gt;",
+    ":tada:",
+    "> quoted",
+    "1 < 2 > 0",
+]
+BIDI = ["\u202eevil\u202c", "\u200b\u200d\u2060", "שלום", "\u2066a\u2069", "e\u0301", "👩‍👩‍👧", "\ufeff", "\u2028"]
+SEGMENTS: list[st.SearchStrategy[tuple[str, str]]] = [
+    _pairs(printable, lambda text: (escaped(text), text)),
+    _pairs(st.sampled_from([*MARKUP, *BIDI, "\n", "\t"]), lambda text: (escaped(text), text)),
+    _pairs(st.sampled_from("\x00\x07\x0b\x1b\x7f\x80\x9f"), lambda text: (text, "")),
+    _pairs(names, lambda name: (f"<@U1|{escaped(name)}>", f"@{name}")),
+    _pairs(names, lambda name: (f"<#C1|{escaped(name)}>", f"#{name}")),
+    _pairs(
+        names, lambda name: (f"<https://x.example/?a&amp;b|é {escaped(name)}>", f"é {name} (https://x.example/?a&b)")
+    ),
+    st.sampled_from(
+        [
+            ("<@U1>", "@U1"),
+            ("<!here>", "@here"),
+            ("<!channel>", "@channel"),
+            ("<!everyone>", "@everyone"),
+            ("<#C1>", "#C1"),
+            ("<!subteam^S1|@writers>", "@writers"),
+            ("<!date^1392734382^{date}^https://x.example|18 Feb>", "18 Feb"),
+            ("<mailto:a@x.example|a@x.example>", "a@x.example"),
+            ("<https://x.example/a>", "https://x.example/a"),
+        ]
+    ),
+]
+messages = st.lists(st.one_of(SEGMENTS), min_size=1, max_size=12).map(
+    lambda parts: (
+        "".join(part[0] for part in parts),
+        without_misleading("".join(part[1] for part in parts)).strip(BLANKS),
+    )
+)
+
+
+def is_a_prompt(read: str) -> bool:
+    """Whether a command with this text, without options, starts a job."""
+    return read.lower() not in HELP and split_options(read) == (NO_OPTIONS, read)
+
+
+def is_aside(sent: str, read: str) -> bool:
+    """Whether a reply is between people: it begins with `//` or a mention. Emoji alone can be an answer."""
+    to_somebody = (
+        without_misleading(sent)
+        .lstrip(BLANKS + "\x00\x07\x1b\x7f\x80\x9f")
+        .startswith(("<@", "<!subteam", "<!here", "<!channel", "<!every"))
+    )
+    return not read or read.startswith("//") or to_somebody
+
+
+@pytest.mark.promise("any payload")
+@AS_USUAL
+@given(messages)
+@example((escaped("a<&>" * 10_000), "a<&>" * 10_000))
+@example(("x" + "<@U1>" * 8_000, "x" + "@U1" * 8_000))
+@example(("\x07<@U1> for you", "@U1 for you"))
+async def test_messages_are_recorded_as_people_read_them(message: tuple[str, str]) -> None:
+    sent, read = message
+    async with listening() as world:
+        for payload in (command(text=sent), event(text=sent)):
+            assert (await world.take(payload)).status == 200
+        expected = [read] if is_a_prompt(read) else []
+        expected += [] if is_aside(sent, read) else [read]
+        assert world.service.words == expected
+
+
+UNCLOSED = [
+    "<" * 40_000,
+    "<@U1|" * 8_000,
+    "&" * 40_000,
+    "&amp;" * 8_000,
+    "<!date^" * 5_700,
+    "|" * 40_000,
+    "<>" * 20_000,
+]
+
+
+@pytest.mark.promise("any payload")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", UNCLOSED, ids=lambda text: text[:6])
+async def test_a_meaningless_text_of_40_000_characters_is_read_in_time(text: str) -> None:
+    async with listening() as world:
+        async with asyncio.timeout(5):
+            for payload in (command(text=text), event(text=f"x{text}"), event(text=f"<@U0BOT> {text}", thread_ts=None)):
+                assert (await world.take(payload)).status == 200
+        assert len(world.service.words) == 3
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = ["type", "event", "command", "payload", "actions", "user", "channel", "view", "token", "team", "authorizations"]
+OURS = st.sampled_from([{"team_id": "T1"}, {"team_id": "T1"}, {}])
+"""Most name our workspace: others are refused at once."""
+payloads = st.builds(
+    dict.__or__, st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=8), json_values, max_size=6), OURS
+)
+forms = st.builds(
+    dict.__or__,
+    st.dictionaries(st.sampled_from(KEYS), st.text(max_size=30) | json_values.map(json.dumps), max_size=4),
+    OURS,
+)
+bodies = st.one_of(
+    st.text(max_size=200),
+    json_values.map(json.dumps),
+    payloads.map(json.dumps),
+    payloads.map(lambda payload: urlencode({"payload": json.dumps(payload)})),
+    forms.map(urlencode),
+    st.just("payload=" + "%7B" * 5_000),
+)
+kinds = st.sampled_from([FORM, JSON, "", "text/plain", "multipart/form-data", "application/json; charset=utf-8"])
+
+
+def nothing_went_wrong(caplog: pytest.LogCaptureFixture) -> None:
+    assert "Traceback" not in caplog.text
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["C1", "U0ANA", "1.000001"])
+SHAPES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=5,
+)
+RICH_TEXT = [
+    {
+        "type": "rich_text",
+        "elements": [
+            {"type": "rich_text_section", "elements": [{"type": "text", "text": "Fix it", "style": {"bold": True}}]},
+            {
+                "type": "rich_text_list",
+                "style": "ordered",
+                "indent": 1,
+                "elements": [{"type": "rich_text_section", "elements": [{"type": "user", "user_id": "U0BEN"}]}],
+            },
+        ],
+    }
+]
+BASES: list[Callable[[], dict[str, Any]]] = [
+    command,
+    event,
+    lambda: event(type="app_mention"),
+    lambda: event(text="<@U0BOT> Fix it", thread_ts=None, blocks=RICH_TEXT),
+    lambda: event(channel="D0ANA", channel_type="im", thread_ts=None),
+    lambda: event(text="!stop"),
+    lambda: event(type="reaction_added", reaction="x", item={"channel": "C1", "ts": "1.000001"}, event_ts="1.000002"),
+    lambda: event(subtype="file_share", files=[{"name": "a.png"}], attachments=[{"is_share": True}]),
+    edit,
+    deletion,
+    lambda: click("send_again"),
+    lambda: click("show_prompt"),
+    lambda: click("show_answer"),
+    lambda: click(ButtonId.STOP_JOB),
+    lambda: click(CHOOSE_PROJECT, "th1/guides"),
+    lambda: click(CARD_MENU, "mute/th1"),
+    lambda: {"type": "view_submission", "view": {"callback_id": "x"}, "user": {"id": "U"}, "team": {"id": "T1"}},
+]
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> dict[str, Any]:
+    """A documented payload with a few fields removed or replaced by anything."""
+    payload = json.loads(json.dumps(draw(st.sampled_from(BASES))()))
+    for _ in range(draw(st.integers(1, 4))):
+        place = payload
+        while True:
+            key = draw(st.sampled_from(sorted(place)))
+            inner = place[key]
+            if isinstance(inner, dict) and inner and draw(st.booleans()):
+                place = inner
+                continue
+            break
+        if draw(st.booleans()):
+            place[key] = draw(SHAPES)
+        elif len(place) > 1:
+            del place[key]
+    return payload  # type: ignore[no-any-return]  # it went through JSON
+
+
+@pytest.mark.promise("any payload")
+@settings(AS_USUAL, max_examples=examples(600))
+@given(payload=payloads | broken())
+@example(payload={})
+async def test_any_payload_is_acknowledged(caplog: pytest.LogCaptureFixture, payload: dict[str, Any]) -> None:
+    caplog.clear()
+    caplog.set_level(logging.DEBUG)
+    async with listening() as world:
+        assert (await world.take(payload)).status == 200
+        parts = [part for call in world.service.calls for part in call]
+    assert all(isinstance(part, str | Person | Reply | NewJob | Action) for part in parts)
+    nothing_went_wrong(caplog)
+
+
+@pytest.mark.promise("any payload")
+@AS_USUAL
+@given(body=bodies, kind=kinds)
+@example(body="[" * 100_000, kind=JSON)
+@example(body="payload=" + "[" * 100_000, kind=FORM)
+async def test_any_request_is_answered(caplog: pytest.LogCaptureFixture, body: str, kind: str) -> None:
+    caplog.clear()
+    caplog.set_level(logging.DEBUG)
+    async with listening() as world:
+        assert (await world.app.handle_http_body(body, kind)).status in {200, 400, 404}
+    nothing_went_wrong(caplog)
+
+
+@pytest.mark.promise("any payload")
+@AS_USUAL
+@given(text=json_values.filter(lambda value: not isinstance(value, str)))
+async def test_a_text_that_is_not_a_string_is_not_a_request(text: object) -> None:
+    async with listening() as world:
+        for payload in (command(text=text), event(text=text)):
+            assert (await world.take(payload)).status == 200
+        assert world.service.words == []

@@ -1,6 +1,5 @@
 """Requests as Slack documents them, over both transports: each known kind is answered in Slack's format, and an
-unknown one is logged by kind.
-"""
+unknown one is logged by kind."""
 
 import json
 import logging
@@ -9,11 +8,33 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from support.worlds.listening_world import FORM, JSON, ListeningWorld, listening
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from support.fakes.ports import FakeClock
+from support.fakes.slack_payloads import deletion, edit, event
+from support.worlds.listening_world import BOT, FORM, IDENTITY, JSON, ListeningWorld, listening
 
-from bot.domain.requests.request import Person, RequestKind
+from bot.domain.people.members import ChannelInfo
+from bot.domain.requests.request import Arrival, Person, Reply, RequestKind
+from bot.errors import (
+    ChatError,
+    ChatMissingScope,
+    ChatNotAllowed,
+    ChatNotInChannel,
+    ChatRateLimited,
+    ChatRejected,
+    ChatUncertain,
+    NotRecorded,
+    StoreUnavailable,
+    UnreadableRow,
+)
+from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, WARNING_SECONDS, RecordingHealth
+from bot.slack.receiving import history
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.slack.sending.identity import Identity
+from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, NOT_ALLOWED, refusal
+from bot.slack.sending.web_api import chat_error_from
 
 OURS = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT", app_id="A1")
 GRID = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT", app_id="A1", enterprise_id="E1")
@@ -50,7 +71,7 @@ def command(**changes: str) -> dict[str, Any]:
     } | changes
 
 
-def event(inner: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+def event_callback(inner: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     message = {
         "type": "message",
         "channel": "C2147483705",
@@ -123,9 +144,6 @@ VIEW = {
 STEP = {"workflow_id": "1", "step_id": "2", "inputs": {}, "outputs": []}
 
 
-# -- forms ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "content_type",
     [
@@ -144,7 +162,7 @@ async def test_form_content_types_are_recognized(world: ListeningWorld, content_
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON", "text/plain"])
 @pytest.mark.parametrize("before", ["", " ", "\n"])
 async def test_json_content_types_are_recognized(world: ListeningWorld, content_type: str, before: str) -> None:
-    text = json.dumps(event()).replace("Hello world", "The payload= of it")
+    text = json.dumps(event_callback()).replace("Hello world", "The payload= of it")
     assert (await world.app.handle_http_body(before + text, content_type)).status == 200
     assert world.service.words == ["The payload= of it"]
 
@@ -166,8 +184,6 @@ async def test_unreadable_requests_are_not_acknowledged(
     assert (await world.app.handle_http_body(body, content_type)).status == 400
     assert "cannot be read" in caplog.text
 
-
-# -- every documented kind --------------------------------------------------------------------------------------------
 
 MESSAGE = {"type": "message", "channel": "C1", "user": "U1", "ts": "1.000002", "team": "T1"}
 KNOWN = {
@@ -224,9 +240,11 @@ SUBTYPES: dict[str, dict[str, Any]] = {
     "bot_message": {"bot_id": "B1", "text": None, "user": None},
     "ekm_access_denied": {"user": "UREVOKEDU", "text": "..."},
 }
-KNOWN |= {name: event({"type": name, "event_ts": "1.1"} | fields) for name, fields in EVENTS.items()}
-KNOWN |= {f"message of {name}": event(MESSAGE | {"subtype": name} | fields) for name, fields in SUBTYPES.items()}
-KNOWN |= {"message without words": event(MESSAGE | {"text": None, "thread_ts": "1.000001"})}
+KNOWN |= {name: event_callback({"type": name, "event_ts": "1.1"} | fields) for name, fields in EVENTS.items()}
+KNOWN |= {
+    f"message of {name}": event_callback(MESSAGE | {"subtype": name} | fields) for name, fields in SUBTYPES.items()
+}
+KNOWN |= {"message without words": event_callback(MESSAGE | {"text": None, "thread_ts": "1.000001"})}
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -262,11 +280,14 @@ async def test_a_meaningless_click_is_explained(
     ("payload", "kind"),
     [
         (interaction("nobody_knows_this", text="planted words"), "nobody_knows_this"),
-        (event({"type": "an_event\nof next year", "text": "planted words"}), "event_callback/an_event?of?next?year"),
+        (
+            event_callback({"type": "an_event\nof next year", "text": "planted words"}),
+            "event_callback/an_event?of?next?year",
+        ),
         (interaction("new_kind" * 40, text="planted words"), "new_kindnew_kind"),
         (interaction("block_actions", text="planted words"), "block_actions"),
         ({"team_id": "T1", "text": "planted words"}, "without a type"),
-        (event(type="event_callback", event=None), "event_callback"),
+        (event_callback(type="event_callback", event=None), "event_callback"),
     ],
     ids=["interaction", "event", "long", "incomplete", "none", "null event"],
 )
@@ -285,14 +306,14 @@ async def test_an_unknown_kind_is_logged_once(
     assert len(logged[0]) < 300
 
 
-# -- authenticated sources --------------------------------------------------------------------------------------------
-
 ELSEWHERE: dict[str, dict[str, Any]] = {
     "a command": command(team_id="T2"),
     "a command of another app": command(api_app_id="A2"),
     "a command from nowhere": command(team_id=""),
-    "an event": event(team_id="T2", context_team_id="T2", authorizations=[{"team_id": "T2", "enterprise_id": None}]),
-    "an event of another app": event(api_app_id="A2"),
+    "an event": event_callback(
+        team_id="T2", context_team_id="T2", authorizations=[{"team_id": "T2", "enterprise_id": None}]
+    ),
+    "an event of another app": event_callback(api_app_id="A2"),
     "a click": click(team={"id": "T2"}, user={"id": "U1", "team_id": "T2"}),
     "a click of another app": click(api_app_id="A2"),
     "a command of another organization": command(team_id="T2", enterprise_id="E2"),
@@ -319,8 +340,8 @@ async def test_a_request_of_another_workspace_or_app_starts_nothing(
     [
         command(team_id="T2", enterprise_id="E1"),
         command(team_id="E1", enterprise_id="E1", is_enterprise_install="true"),
-        event(authorizations=[{"enterprise_id": "E1", "team_id": None, "is_enterprise_install": True}]),
-        event(team_id="T9", authorizations=[{"enterprise_id": "E1", "team_id": "T1"}]),
+        event_callback(authorizations=[{"enterprise_id": "E1", "team_id": None, "is_enterprise_install": True}]),
+        event_callback(team_id="T9", authorizations=[{"enterprise_id": "E1", "team_id": "T1"}]),
         click(team=None, enterprise={"id": "E1", "name": "Org"}, is_enterprise_install=True),
         click(team={"id": "T1", "enterprise_id": "E1"}, user={"id": "U2147483697", "team_id": "E1"}),
     ],
@@ -335,3 +356,250 @@ async def test_without_a_known_app_id_signature_or_socket_authenticates() -> Non
     async with listening() as there:
         assert (await there.over_http(command())).body == RECORDED
         assert (await there.over_http(command(api_app_id="A2"))).body == RECORDED
+
+
+CHANNEL = ChannelInfo("C1", "docs", is_shared_outside=False, is_private=False)
+EDITED_AT = "1700000009.000000"
+IN_EVENTS_ONLY = ("channel", "channel_type", "event_ts")
+
+
+@pytest.fixture
+async def past_world() -> AsyncIterator[ListeningWorld]:
+    async with listening() as made:
+        yield made
+
+
+def as_kept(message: dict[str, Any]) -> dict[str, Any]:
+    """A message as Slack's history has it."""
+    return {key: value for key, value in message.items() if key not in IN_EVENTS_ONLY}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"text": f"<@{BOT}> fix the guides", "thread_ts": None},
+        {"subtype": "thread_broadcast"},
+        {"subtype": "file_share", "files": [{"id": "F1", "name": "a.txt", "mimetype": "text/plain"}]},
+        {"text": "!stop"},
+        {"user": "U0EXT", "user_team": "T9", "source_team": "T9"},
+        {"subtype": "bot_message", "bot_id": "B9"},
+        {"subtype": "channel_join"},
+    ],
+)
+async def test_what_was_written_is_recorded_as_if_it_had_just_arrived(
+    past_world: ListeningWorld, changes: dict[str, Any]
+) -> None:
+    live = event(**changes)
+    await past_world.take(live)
+    recorded, past_world.service.calls = past_world.service.calls, []
+    await past_world.app.handle_past(history.written(as_kept(live["event"]), CHANNEL, IDENTITY), Arrival.LIVE)
+    assert past_world.service.calls == recorded
+
+
+async def test_an_edit_is_recorded_as_of_the_time_that_the_message_names(past_world: ListeningWorld) -> None:
+    live = edit("New words", before=None)
+    live["event"]["ts"] = EDITED_AT
+    await past_world.take(live)
+    recorded, past_world.service.calls = past_world.service.calls, []
+    await past_world.app.handle_past(history.changed(live["event"]["message"], CHANNEL, IDENTITY), Arrival.LIVE)
+    assert past_world.service.calls == recorded != []
+
+
+async def test_what_was_written_and_edited_is_also_a_message_with_the_new_words(past_world: ListeningWorld) -> None:
+    message = edit("New words")["event"]["message"]
+    await past_world.app.handle_past(history.written(message, CHANNEL, IDENTITY), Arrival.LIVE)
+    assert past_world.service.replies == {("1700000002.000100", "New words")}
+
+
+async def test_an_unedited_message_has_no_edit(past_world: ListeningWorld) -> None:
+    await past_world.app.handle_past(history.changed(as_kept(event()["event"]), CHANNEL, IDENTITY), Arrival.LIVE)
+    assert past_world.service.calls == []
+
+
+async def test_a_deletion_withdraws_whoever_wrote_it(past_world: ListeningWorld) -> None:
+    live = deletion()
+    await past_world.take(live)
+    (told,) = past_world.service.edits
+    gone = history.deleted(told.message_ts, CHANNEL, IDENTITY, at=live["event"]["ts"], thread_ts="1700000001.000100")
+    past_world.service.calls = []
+    await past_world.app.handle_past(gone, Arrival.LIVE)
+    (found,) = past_world.service.edits
+    assert found.withdrawn
+    assert (found.message_ts, found.thread_ts, found.edited_at) == (told.message_ts, told.thread_ts, told.edited_at)
+
+
+async def test_nobody_without_a_team_counts_as_ours_in_a_shared_channel(past_world: ListeningWorld) -> None:
+    shared = ChannelInfo("C1", "docs", is_shared_outside=True, is_private=False)
+    message = as_kept(event(team=None)["event"])
+    await past_world.app.handle_past(history.written(message, shared, IDENTITY), Arrival.LIVE)
+    assert [reply.person.team_id for reply in past_world.service.received] == [""]
+
+
+@pytest.mark.parametrize("arrival", Arrival)
+async def test_everything_that_is_written_says_how_it_arrived(past_world: ListeningWorld, arrival: Arrival) -> None:
+    reply = as_kept(event()["event"])
+    mention = as_kept(event(text=f"<@{BOT}> fix the guides", thread_ts=None)["event"])
+    edited = edit()["event"]["message"]
+    for payload in (
+        history.written(reply, CHANNEL, IDENTITY),
+        history.written(mention, CHANNEL, IDENTITY),
+        history.written({**reply, "text": "!stop"}, CHANNEL, IDENTITY),
+        history.changed(edited, CHANNEL, IDENTITY),
+    ):
+        await past_world.app.handle_past(payload, arrival)
+    assert [call[1].arrival for call in past_world.service.calls] == [arrival] * 4
+
+
+async def test_what_arrives_from_slack_itself_is_live(past_world: ListeningWorld) -> None:
+    await past_world.take(event())
+    await past_world.take(edit())
+    assert all(isinstance(call[1], Reply) and call[1].arrival is Arrival.LIVE for call in past_world.service.calls)
+
+
+async def test_what_could_not_be_recorded_is_not_counted_as_handled(past_world: ListeningWorld) -> None:
+    past_world.service.fault = StoreUnavailable("down")
+    with pytest.raises(NotRecorded):
+        await past_world.app.handle_past(history.written(as_kept(event()["event"]), CHANNEL, IDENTITY), Arrival.LIVE)
+
+
+EVERY_METHOD: dict[type[ChatError], str] = {
+    ChatNotAllowed: "accesslimited account_inactive ekm_access_denied invalid_auth not_allowed_token_type not_authed "
+    "org_login_required team_access_not_granted token_expired token_revoked two_factor_setup_required",
+    ChatMissingScope: "missing_scope",
+    ChatUncertain: "fatal_error internal_error request_timeout service_unavailable team_added_to_org",
+    ChatRateLimited: "ratelimited",
+    ChatRejected: "channel_not_found invalid_blocks is_archived restricted_action no_permission",
+}
+METHODS: dict[str, dict[type[ChatError], str]] = {
+    "chat.postMessage": {
+        ChatNotInChannel: "not_in_channel",
+        ChatRateLimited: "message_limit_exceeded rate_limited",
+    },
+    "chat.update": {
+        ChatRateLimited: "external_channel_migrating message_limit_exceeded",
+        ChatUncertain: "update_failed",
+    },
+    "chat.postEphemeral": {ChatRateLimited: "message_limit_exceeded", ChatNotInChannel: "not_in_channel"},
+    "reactions.add": {ChatNotInChannel: "not_in_channel"},
+    "conversations.history": {ChatNotInChannel: "not_in_channel"},
+}
+"""Without most of those that mean a rejection, as every other code does."""
+ANY_HISTORY = "channels:history,groups:history,mpim:history,im:history"
+CASES = [
+    pytest.param(method, code, kind, id=f"{method}-{code}")
+    for method, own in METHODS.items()
+    for table in (EVERY_METHOD, own)
+    for kind, codes in table.items()
+    for code in codes.split()
+]
+
+
+def answer(method: str, **body: object) -> ChatError:
+    response = AsyncSlackResponse(
+        client=AsyncWebClient(),
+        http_verb="POST",
+        api_url=f"https://slack.com/api/{method}",
+        req_args={},
+        data={"ok": False, **body},
+        headers={},
+        status_code=200,
+    )
+    return chat_error_from(SlackApiError("it said no", response))  # type: ignore[no-untyped-call]  # not typed by slack-sdk
+
+
+@pytest.mark.parametrize(("method", "code", "kind"), CASES)
+def test_each_error_code_has_its_remedy(method: str, code: str, kind: type[ChatError]) -> None:
+    error = answer(method, error=code)
+    assert type(error) is kind
+    assert error.reason == code
+
+
+@pytest.mark.parametrize("code", sorted(NOT_ALLOWED))
+def test_the_log_explains_a_code_about_the_token_and_names_its_setting(code: str) -> None:
+    assert str(answer("chat.postMessage", error=code)) == refusal(BOT_TOKEN, code)
+    assert str(answer("apps.connections.open", error=code)) == refusal(APP_TOKEN, code)
+    assert str(answer("apps.manifest.export", error=code)) == code, "its token is in no setting"
+    assert str(answer("chat.postMessage", error="is_archived")) == "is_archived"
+
+
+def test_an_unknown_error_code_concerns_the_message_only() -> None:
+    assert type(answer("chat.postMessage", error="a_code_of_next_year")) is ChatRejected
+
+
+@pytest.mark.parametrize(
+    ("needed", "provided", "scopes"),
+    [
+        ("reactions:write", "chat:write,commands", ("reactions:write",)),
+        (ANY_HISTORY, "chat:write", ("channels:history", "groups:history", "im:history")),
+        (ANY_HISTORY, "channels:history", ("groups:history", "im:history")),
+        ("im:write", "chat:write", ("im:write",)),
+        ("reactions:write", None, ("reactions:write",)),
+        ("", "", ()),
+        (None, None, ()),
+        (["reactions:write"], {}, ()),
+        ("<!channel>\nreactions:write, x y", "", ()),
+        ("reactions:write,<!here>", "", ("reactions:write",)),
+    ],
+)
+def test_a_missing_scope_has_slacks_name(needed: object, provided: object, scopes: tuple[str, ...]) -> None:
+    error = answer("reactions.add", error="missing_scope", needed=needed, provided=provided)
+    assert isinstance(error, ChatMissingScope)
+    assert error.scopes == scopes
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def recording_health(clock: FakeClock) -> RecordingHealth:
+    return RecordingHealth(clock.monotonic)
+
+
+def test_one_failure_makes_it_unready_and_one_write_ready_again(
+    recording_health: RecordingHealth, clock: FakeClock
+) -> None:
+    assert recording_health.status().ok()
+    recording_health.missed(StoreUnavailable("The database's disk is full."))
+    clock.advance(1)
+    part = recording_health.status()
+    assert (part.ok(), part.critical, part.failing_seconds, part.reason) == (
+        False,
+        True,
+        1,
+        "The database's disk is full.",
+    )
+    recording_health.record_success()
+    assert recording_health.status().ok()
+    clock.advance(RECORDING_RECOVERY_SECONDS - 1)
+    assert recording_health.failing(), "the database is probed more often for a while"
+    recording_health.missed(StoreUnavailable("The database's disk is full."))
+    assert not recording_health.status().ok()
+    recording_health.record_success()
+    clock.advance(RECORDING_RECOVERY_SECONDS)
+    assert not recording_health.failing()
+
+
+@pytest.mark.parametrize("fault", [UnreadableRow("a damaged row"), KeyError("ours")])
+def test_an_error_of_one_request_is_counted_and_is_no_outage(
+    recording_health: RecordingHealth, fault: Exception
+) -> None:
+    recording_health.missed(fault)
+    assert recording_health.status().ok()
+    assert recording_health.warning().startswith("1 of Slack's requests could not be recorded")
+
+
+def test_missed_deliveries_are_a_warning_for_an_hour(recording_health: RecordingHealth, clock: FakeClock) -> None:
+    assert recording_health.warning() == ""
+    for _ in range(3):
+        recording_health.missed(StoreUnavailable("locked"))
+        clock.advance(60)
+    assert recording_health.warning().startswith(
+        "3 of Slack's requests could not be recorded when they arrived, the last one 1 "
+    )
+    clock.advance(WARNING_SECONDS)
+    assert recording_health.warning() == ""
+    recording_health.missed(StoreUnavailable("locked"))
+    assert recording_health.warning().startswith("1 of")

@@ -1,0 +1,458 @@
+"""Secrets are masked wherever they are, and nothing harmless is taken for one: by the rules of repository scanners."""
+
+import base64
+import json
+import logging
+import random
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.oracles.leaks import SecretWatch, faults_in_logs
+from support.oracles.secret_corpus import samples
+from support.oracles.secret_formats import ASSIGNED, PREFIXED, fake
+
+from bot.runtime.logging import JsonFormatter
+from bot.runtime.secrets import SecretKind
+from bot.runtime.secrets.assignments import KEYWORDS
+from bot.runtime.secrets.masking import Masked, SecretMasker, find
+from bot.runtime.secrets.patterns import PATTERNS
+from bot.runtime.secrets.tokens import PREFIXES
+from bot.workspace import WorkspaceServer
+
+PLACES = (
+    "{}",
+    "it is {}, I think",
+    "`{}`",
+    "export KEY={}\nrun",
+    "https://x.example/?key={}&b=1",
+    '{{"config": "A={}\\nB=1"}}',
+)
+ASSIGNMENTS = (
+    'jira_token = "{}"',
+    "jira_TOKEN={}",
+    '{{"jira_token": "{}"}}',
+    "jira_token: {}",
+    "jiraToken := `{}`",
+    'var jiraToken string = "{}"',
+    "$jiraToken .= '{}'",
+    '"jiraToken" => "{}",',
+    'setProperty("jira_TOKEN", "{}")',
+    "<jiraToken>\n    {}\n</jiraToken>",
+    "<jiraToken>{}</jiraToken>",
+    "jira_TOKEN ?= '{}'",
+    "https://x.example/?jira_token={}&page=2",
+    "run --jira-token {} now",
+)
+
+
+@pytest.mark.promise("secrets")
+@pytest.mark.parametrize(("name", "template"), PREFIXED)
+def test_a_prefixed_token_is_found_anywhere(name: str, template: str) -> None:
+    """No part of it is left."""
+    chance = random.Random(name)  # noqa: S311 - fakes, the same each time
+    for place in PLACES:
+        secret = fake(template, chance)
+        masked = SecretMasker().mask(place.format(secret))
+        assert masked.kinds, place.format(secret)
+        assert secret[-8:] not in masked.text
+
+
+@pytest.mark.promise("secrets")
+@pytest.mark.parametrize("template", ASSIGNED)
+def test_a_token_without_prefix_is_found_where_it_is_assigned(template: str) -> None:
+    """Of random texts without letters, or with too much regularity, at most one in ten is missed."""
+    chance = random.Random(template)  # noqa: S311 - fakes, the same each time
+    texts = [place.format(fake(template, chance)) for place in ASSIGNMENTS for _ in range(3)]
+    missed = [text for text in texts if not find(text)]
+    assert len(missed) * 10 <= len(texts), missed
+
+
+PASSWORD = "Tr0ub4" + "dor&3"
+DRAWN = "f7Kq2" + "ZpX9w" + "Lm4Rt8" + "Vb1Ns6"
+UUID = "0b5c1f9e" + "-73ad-4e2b-" + "9c68-d41f" + "a07be325"
+BASIC = base64.b64encode(f"ci:{PASSWORD}".encode()).decode()
+KEY = base64.b64encode(("-----BEGIN RSA PRIVATE" + " KEY-----\n" + "MIIEow" * 60).encode()).decode()
+
+
+@pytest.mark.promise("secrets")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"curl -u elastic:{PASSWORD} https://es.internal:9200",
+        f'curl -u "{DRAWN}:" https://api.internal/v1',
+        f"curl -k -X POST https://x.internal \\\n  -d 1 \\\n  -u developer:{PASSWORD}",
+        f"curl -H 'Authorization: Basic {BASIC}' https://x.internal",
+        f"curl -H 'Authorization: {DRAWN}' https://x.internal",
+        f'curl -H "X-Octopus-ApiKey: {UUID}" https://x.internal',
+        f"mysql -u root -p{PASSWORD} shop",
+        f"sshpass -p '{PASSWORD}' ssh root@x.internal",
+        f"docker login -u ci -p {PASSWORD} registry.internal",
+        f"redis-cli -h cache -a {PASSWORD} ping",
+        f"PGPASSWORD={PASSWORD} psql -h db",
+        f"openssl rsa -in a.pem -passin pass:{PASSWORD}",
+        f"deploy --api-key {DRAWN} --region eu",
+        f"//registry.internal/:_authToken={UUID}",
+        f'{{"auths": {{"registry.internal": {{"auth": "{BASIC}"}}}}}}',
+        f"machine x.internal login ana password {PASSWORD}",
+        f"db.internal:5432:shop:app:{PASSWORD}",
+        f'<add key="ClearTextPassword" value="{PASSWORD}" />',
+        f"postgresql://app:{PASSWORD}@db.internal/shop",
+        f"redis://:{PASSWORD}@cache.internal:6379/0",
+        f"https://{DRAWN}:x-oauth-basic@git.internal/x.git",
+        f"Server=db;Database=shop;User Id=app;Password={PASSWORD};",
+        f'if (password == "{PASSWORD}") {{',
+        f"https://hooks.zapier.com/hooks/catch/123456/{DRAWN}/",
+        f"the password is {PASSWORD}",
+        f"API key: {DRAWN}",
+        f"apiVersion: v1\nkind: Secret\ndata:\n  password: {base64.b64encode(DRAWN.encode()).decode()}",
+        f"tls.key: {KEY}",
+        "LS0tLS1CRUdJTi" + KEY[14:],
+        f"db_password: >-\n  {PASSWORD}",
+        f"https://files.internal/a?sv=2024&sig={DRAWN}{DRAWN}%3D",
+    ],
+)
+def test_a_credential_is_recognized_by_its_position(text: str) -> None:
+    """In commands, headers, addresses, and the credential files of tools."""
+    masked = SecretMasker().mask(text).text
+    for secret in (PASSWORD, DRAWN, UUID, BASIC, KEY[-20:]):
+        assert secret not in masked
+    assert masked != text
+
+
+@pytest.mark.promise("secrets")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "FROM python@sha256:" + "a3ed95caeb02ffe68cdd9fd84406680ae93d633cb16422d00e8a7c22955b46d4",
+        "sha512-" + "v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg==",
+        "request 550e8400-e29b-41d4-a716-446655440000 took 12 ms",
+        "![](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==)",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPVDgWwFlPHCk2wkp9nHkzv7b3Xx0nQyyzj5kIvAhTQ ana@laptop",
+        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa\n-----END CERTIFICATE-----",
+        "Begin the file with `-----BEGIN PRIVATE" + " KEY-----` and end it with `-----END PRIVATE" + " KEY-----`.",
+        "-----BEGIN PRIVATE" + " KEY-----\n...\n-----END PRIVATE" + " KEY-----",
+        "api_key = YOUR_API_KEY",
+        "export OPENAI_API_KEY=sk-...",
+        "aws_access_key_id = AKIA" + "IOSFODNN7EXAMPLE",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY",
+        "GITHUB_TOKEN=ghp_" + "x" * 36,
+        "token: ghp_" + "1234567890abcdefghijklmnopqrstuvwxyz",
+        "password: ${DB_PASSWORD}",
+        "token: ${{ secrets.NPM_TOKEN_2024 }}",
+        "def login(user: str, password: str = 'password123') -> Token2:",
+        '"passwordPlaceholder": "Enter8Characters"',
+        "PasswordAuthentication no",
+        "primary_key=user_id_42x9",
+        'publicKey = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE9Cnzj4p4WGeKLs1Pt8Qu"',
+        "csrf_token=Mj2qykJO5rELyHgezQ69nzUX0i3OH67V7",
+        "credentialsId: 'ff083f76-7804-4ef1-80e4-fe975bb9141b'",
+        "  secret:\n    secretName: app1-decryption-secret2",
+        "max_tokens=4096, token_count=128",
+        "keyboard: qwerty104keys",
+        "keystore.file=env/cert1.p12",
+        "AUTH_URL=https://login.example.com/oauth2/v2.0/token",
+        "https://user:password@example.com/",
+        "postgres://postgres:postgres@localhost:5432/app1",
+        "git clone https://oauth2:$TOKEN@git.example.com/x.git",
+        "curl -u username:token https://x.example",
+        'curl -H "Authorization: Bearer $(gcloud auth print-access-token)" https://x.example',
+        "Use the Basic configuration12 of the plugin.",
+        "docker run -u 1000:1000 -p 8080:8080 image1",
+        "The key is base64 encoded, the token is oauth2.",
+        "Set the password: it is required, and has 12 characters or more.",
+        "--- PASS: TestRemoteWrite/grafana/Counter2 (10.02s)",
+        "sk-loading-spinner-container-inner2 { color: red }",
+        "| gl-2024 | xox-rules | AKIA |",
+        "data:\n  password: " + base64.b64encode(b"admin").decode(),
+        "eyJ is how JSON begins in base64, as in eyJhbGciOiJIUzI1NiJ9",
+        "discord: https://discord.gg/a1B2c3D4",
+        "SetSysctl = dick2sou9jtqu9njozcuyjso",
+        'password = getpass("Password: ")',
+        "https://example.com:8443/path/@scope/package",
+        "Secret: the soup has 3 onions",
+    ],
+)
+def test_harmless_text_is_unchanged(text: str) -> None:
+    """Digests, ids, placeholders, examples, public keys, and code that only mentions secrets."""
+    assert SecretMasker().mask(text).text == text
+
+
+@pytest.mark.promise("secrets")
+def test_a_configured_secret_is_masked_anywhere() -> None:
+    """A common word is not: that would garble texts, and reveal the password."""
+    masker = SecretMasker(("plain words", "postgres", "abc"))
+    assert "plain" not in repr(masker)
+    masked = masker.mask("some plain words, xplain wordsx, postgres and abc")
+    assert masked.text == f"some [masked: {SecretKind.OWN}], x[masked: {SecretKind.OWN}]x, postgres and abc"
+    assert masked.kinds == (SecretKind.OWN,)
+
+
+@pytest.mark.promise("secrets")
+def test_findings_have_a_position_and_a_rule() -> None:
+    """In order; a secret found by several rules is reported once, by the first one."""
+    secret = fake("ghp_<a-zA-Z0-9*36>", random.Random(1))  # noqa: S311 - a fake
+    (first, second) = find(f"token={secret} the password is {PASSWORD}")
+    assert (first.start, first.end, first.rule) == (6, 6 + len(secret), "github-token")
+    assert (second.kind, second.rule) == (SecretKind.ASSIGNMENT, "statement")
+
+
+@pytest.mark.promise("secrets")
+def test_texts_sent_together_are_masked_together() -> None:
+    """A secret spread over several texts leaves nothing in any of them."""
+    lines = ["-----BEGIN PRIVATE" + " KEY-----", "MIIEv" * 12, "QIBAD" * 12, "-----END PRIVATE" + " KEY-----"]
+    masked = SecretMasker().mask_together(("before", "\n".join(lines[:2]), "\n".join(lines[2:]) + " after"))
+    assert masked.texts == ("before", "[masked: private key]", "[masked: private key] after")
+    assert masked.kinds == (SecretKind.PRIVATE_KEY,)
+
+
+ROOT = Path(__file__).parents[3]
+_CHANCE = random.Random(10)  # noqa: S311 - fakes, the same each time
+LETTERS, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
+mask_secrets = SecretMasker().mask
+
+
+def drawn(length: int, alphabet: str = LETTERS) -> str:
+    """Returns random characters, with at least one letter and one digit."""
+    return "a1" + "".join(_CHANCE.choices(alphabet, k=length - 2))
+
+
+def jwt_part(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+JWT = ".".join((jwt_part({"alg": "HS256", "typ": "JWT"}), jwt_part({"sub": "12345"}), drawn(43)))
+FAKES: list[tuple[SecretKind, str]] = [
+    (SecretKind.AWS, "AKIA" + "IOSFODNN7EXAMPL2"),
+    (SecretKind.AWS, "ASIA" + "Y34FZKBOKMUTVV7A"),
+    (SecretKind.GITHUB, "ghp" + "_" + drawn(36)),
+    (SecretKind.GITHUB, "ghs" + "_" + drawn(36)),
+    (SecretKind.GITHUB, "github" + "_pat_" + drawn(22) + "_" + drawn(59)),
+    (SecretKind.GITLAB, "glpat" + "-" + drawn(20)),
+    (SecretKind.GITLAB, "gldt" + "-" + drawn(20, LETTERS + "_-")),
+    (SecretKind.SLACK, "xoxb" + "-1234567890-1234567890123-" + drawn(24)),
+    (SecretKind.SLACK, "xoxp" + "-1234567890-" + drawn(32, HEX)),
+    (SecretKind.SLACK, "xapp" + "-1-A0123456789-1234567890123-" + drawn(64, HEX)),
+    (SecretKind.SLACK_WEBHOOK, "hooks.slack" + ".com/services/T00000000/B00000000/" + drawn(24)),
+    (SecretKind.GOOGLE, "AIza" + drawn(35, LETTERS + "_-")),
+    (SecretKind.GOOGLE, "GOCSPX" + "-" + drawn(28)),
+    (SecretKind.GOOGLE, "ya29" + "." + drawn(120, LETTERS + "_-")),
+    (SecretKind.STRIPE, "sk" + "_live_" + drawn(24)),
+    (SecretKind.STRIPE, "rk" + "_test_" + drawn(99)),
+    (SecretKind.STRIPE, "whsec" + "_" + drawn(32)),
+    (SecretKind.MODEL_API, "sk" + "-" + drawn(48)),
+    (SecretKind.MODEL_API, "sk" + "-proj-" + drawn(120, LETTERS + "_-")),
+    (SecretKind.MODEL_API, "sk" + "-ant-api03-" + drawn(93, LETTERS + "_-") + "AA"),
+    (SecretKind.NPM, "npm" + "_" + drawn(36)),
+    (SecretKind.PYPI, "pypi" + "-AgEIcHlwaS5vcmc" + drawn(140, LETTERS + "_-")),
+    (SecretKind.JWT, JWT),
+    (SecretKind.SERVICE, "hf" + "_" + drawn(34)),
+    (SecretKind.SERVICE, "SG" + "." + drawn(22) + "." + drawn(43)),
+    (SecretKind.SERVICE, "dop" + "_v1_" + drawn(64, HEX)),
+]
+MASKED_PLACES = [
+    "{}",
+    "The key is {} and it works",
+    "({})",
+    "key:{}",
+    "export KEY={}\nrun",
+    '{{"key": "{}"}}',
+    "https://example.com/?a={}&b=1",
+    "`{}`",
+    "it is {}, I think",
+    "schlüssel_é{}",
+]
+
+
+@pytest.mark.parametrize(("kind", "fake"), FAKES, ids=[f"{kind}-{number}" for number, (kind, _) in enumerate(FAKES)])
+def test_a_secret_is_masked_in_any_context(kind: SecretKind, fake: str) -> None:
+    """No part of it is left, and its kind is named."""
+    for place in MASKED_PLACES if kind not in {SecretKind.JWT, SecretKind.SLACK_WEBHOOK} else MASKED_PLACES[:-1]:
+        masked = mask_secrets(place.format(fake))
+        assert masked.kinds == (kind,)
+        assert f"[masked: {kind}]" in masked.text
+        assert fake[-6:] not in masked.text
+        assert masked.text.startswith(place.partition("{}")[0].replace("{{", "{"))
+
+
+def private_key(kind: str = "RSA ", lines: int = 6, line: str = "\n") -> list[str]:
+    body = [drawn(64) for _ in range(lines)] + ["abc" + "D3=="]
+    return [f"-----BEGIN {kind}PRIVATE" + " KEY-----", *body, f"-----END {kind}PRIVATE" + " KEY-----"]
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\\n", " ", "\n> ", '",\n"'])
+def test_a_private_key_is_masked_as_a_whole(kind: str, between: str) -> None:
+    """However its lines are joined."""
+    masked = mask_secrets(f"before\n{between.join(private_key(kind))}\nafter")
+    assert masked == Masked(("before\n[masked: private key]\nafter",), (SecretKind.PRIVATE_KEY,))
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\\n", " ", "\n> ", '",\n"'])
+@pytest.mark.parametrize("kept", [2, 3, 7])
+def test_a_truncated_private_key_is_masked_to_its_end(between: str, kept: int) -> None:
+    """The text after it is kept."""
+    cut = between.join(private_key()[:kept])
+    assert mask_secrets(f"before {cut}").text == "before [masked: private key]"
+    after = mask_secrets(f"before {cut}\n\nWhat shall I do with it?").text
+    assert after == "before [masked: private key]\n\nWhat shall I do with it?"
+
+
+def test_headers_do_not_end_a_private_key() -> None:
+    """As in encrypted keys, and OpenPGP's."""
+    first, *body, _ = private_key()
+    text = "\n".join([first, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00AA", "", *body])
+    assert mask_secrets(f"{text}\nThat was it.").text == "[masked: private key]\nThat was it."
+
+
+def test_several_kinds_are_reported_once_each() -> None:
+    """In the order of SecretKind."""
+    github, aws = FAKES[2][1], FAKES[0][1]
+    masked = mask_secrets(f"{github} {aws} {github}")
+    assert masked.kinds == (SecretKind.AWS, SecretKind.GITHUB)
+    assert masked.text == "[masked: GitHub token] [masked: AWS key] [masked: GitHub token]"
+
+
+def test_this_repositorys_documents_are_unchanged() -> None:
+    """They are about keys and tokens, but contain none."""
+    for file in (ROOT / "README.md", *(ROOT / "bot").rglob("*.md"), *(ROOT / "bot").rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        assert mask_secrets(text) == Masked((text,)), file
+
+
+@given(
+    st.text(
+        alphabet=st.sampled_from(" \n\t.,:;!?'\"()-=/@<>[]{}|_*`~#$%&+\\é漢abcdefghijklmnopqrstuvwxyz"), max_size=300
+    )
+)
+def test_words_without_digits_are_not_taken_for_random_secrets(text: str) -> None:
+    """Text without digits and capital letters can only be a quoted password, or one in an address."""
+    assert set(mask_secrets(text).kinds) <= {SecretKind.ASSIGNMENT, SecretKind.URL_PASSWORD}
+
+
+@given(st.text(max_size=100), st.sampled_from(FAKES), st.text(max_size=100))
+def test_a_secret_is_masked_with_any_text_around_it(before: str, fake: tuple[SecretKind, str], after: str) -> None:
+    """Masking is idempotent."""
+    masked = mask_secrets(f"{before} {fake[1]} {after}")
+    assert fake[1] not in masked.text
+    assert mask_secrets(masked.text).text == masked.text
+
+
+@pytest.mark.first(piece=4)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "-----BEGIN PRIVATE" + " KEY-----",
+        "eyJa.eyJ",
+        "a://b:",
+        "token=",
+        "a" * 300 + "-",
+        "http://" + "u" * 100 + ":" + "@" * 100,
+        "key" * 300 + " ",
+        "-----END PRIVATE" + " KEY-----",
+        "-----BEGIN PRIVATE" + " KEY-----\nMIIEabcdefghijklmnop1\n",
+        "eyJ" + "a" * 3_000 + ".",
+        "password='",
+        "Bearer ",
+        "sk-",
+        "xoxb-",
+        "ya29.",
+        "token1=a",
+        "secret is a1b2c3d4 ",
+        "curl -u a1:b1 ",
+        "mysql -pA1b2c3 ",
+        "key: |\n  a1",
+        "LS0tLS1CRUdJTi",
+    ],
+)
+@pytest.mark.parametrize("length", [300_000, pytest.param(2_000_000, marks=pytest.mark.full)])
+def test_megabytes_of_the_worst_text_are_processed(piece: str, length: int) -> None:
+    """A quadratic search would exceed the test's time limit."""
+    text = piece * (length // len(piece))
+    assert len(mask_secrets(text).text) <= 3 * len(text)
+
+
+@pytest.mark.full
+def test_each_keyword_can_be_repeated() -> None:
+    """A rule is tried at each of them; each try is bounded."""
+    prefixes = {prefix for _, each in PREFIXES.values() for prefix in each.split()}
+    words = {word for each in PATTERNS for word in each.keywords}
+    for keyword in prefixes | words | set(KEYWORDS):
+        assert SecretMasker().mask(keyword * (20_000 // len(keyword))).text
+
+
+SEEDS = [1, pytest.param(2, marks=pytest.mark.full), pytest.param(3, marks=pytest.mark.full)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nineteen_of_twenty_pasted_secrets_leave_nothing(seed: int) -> None:
+    """Not even eight characters in a row."""
+    corpus = list(samples("secret", seed))
+    assert all(sample.secrets for sample in corpus)
+    missed = [sample.template for sample in corpus if sample.survives(SecretMasker().mask(sample.text).text)]
+    assert len(missed) * 20 <= len(corpus), missed
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forty_nine_of_fifty_harmless_texts_are_unchanged(seed: int) -> None:
+    """Hashes, ids, code, placeholders, and samples from documentation."""
+    corpus = list(samples("harmless", seed))
+    garbled = [sample.template for sample in corpus if SecretMasker().mask(sample.text).text != sample.text]
+    assert len(garbled) * 50 <= len(corpus), garbled
+
+
+def test_a_corpus_tells_what_is_left() -> None:
+    """Text that is not masked leaves all secrets; the samples are the same each time."""
+    assert all(sample.survives(sample.text) for sample in samples("secret", 1))
+    assert list(samples("secret", 1)) == list(samples("secret", 1)) != list(samples("secret", 2))
+
+
+def found(watch: SecretWatch) -> int:
+    """Returns the number of records found, which are not held against this test."""
+    records, watch.found = watch.found, []
+    return len(records)
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.ERROR])
+def test_a_secret_in_a_log_record_of_any_level_is_found(
+    log_watch: SecretWatch, caplog: pytest.LogCaptureFixture, level: int
+) -> None:
+    logging.getLogger("bot.anything").log(level, "see %s", "planted-secret-of-this-test")
+    assert found(log_watch) == 1
+    assert len(caplog.records) == (level >= logging.WARNING), "others hear more than the levels let through"
+
+
+def test_secrets_a_workspace_sends_out_are_found(log_watch: SecretWatch) -> None:
+    server = WorkspaceServer()
+    tokens = server.credentials
+    given = (tokens.bot_token, tokens.app_token, tokens.signing_secret, server.socket_mode.open_url())
+    for secret in given:
+        logging.getLogger("bot.anything").debug(secret)
+    assert found(log_watch) == len(given)
+
+
+@pytest.mark.parametrize("margin", ["", "    "])
+def test_secrets_in_process_output_are_found(tmp_path: Path, margin: str) -> None:
+    """Python prints a traceback without indentation, our log with one."""
+    log = tmp_path / "a.log"
+    assert faults_in_logs([], ["secret"]) == ["nothing was logged"]
+    log.write_text("all is well\n")
+    assert faults_in_logs([log], ["secret"]) == []
+    told = f"ERROR it failed\n{margin}Traceback (most recent call last):\n{margin}  File 1\n"
+    log.write_text(f"asked with c2VjcmV0LW9mLXRoaXM=\n{told}")
+    leak, traceback = faults_in_logs([log], ["secret-of-this"])
+    assert "a.log holds" in leak
+    assert traceback.startswith(f"a.log: ERROR it failed\n{margin}Traceback")
+
+
+def test_secrets_in_json_process_output_are_found(tmp_path: Path) -> None:
+    """A secret is found in JSON's escaping, and a traceback in its part of the line."""
+    secret, log = 'a "secret"\\', tmp_path / "a.log"
+    record = logging.LogRecord("bot", logging.ERROR, "", 0, f"see {secret}", (), (KeyError, KeyError("x"), None))
+    log.write_text(JsonFormatter([]).format(record) + "\n")
+    leak, traceback = faults_in_logs([log], [secret])
+    assert "a.log holds" in leak
+    assert traceback == "a.log: KeyError: 'x'"
