@@ -112,9 +112,6 @@ async def test_a_mention_in_somebodys_thread_starts_a_job(world: AppWorld, ana: 
     assert "Write it anew" in world.fake_job_api.created[0].prompt
 
 
-HOUR = 3_600.0
-
-
 @pytest.mark.parametrize(
     ("restored", "answer"),
     [(False, ButtonId.SEND_HELD), (False, ButtonId.DISCARD_HELD), (False, "none in time"), (True, ButtonId.SEND_HELD)],

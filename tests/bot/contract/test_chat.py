@@ -59,7 +59,7 @@ async def test_the_bots_identity_is_read_once_at_start(world: SlackWorld) -> Non
     identity = await identify(client)
     assert identity.bot_user_id == world.workspace.app.bot_user_id
     assert identity.bot_id == world.workspace.app.bot_id
-    assert identity.team_id == world.workspace.state.team.id
+    assert (identity.app_id, identity.team_id) == (world.workspace.app.app_id, world.workspace.state.team.id)
     await new.close()
 
 

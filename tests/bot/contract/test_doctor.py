@@ -1,22 +1,28 @@
 """`pagehand doctor` finds each fault, says what to do about it, and reports nothing if all is well: against the real
-workspace, a job API over HTTP and a real database.
-"""
+workspace, a job API over HTTP and a real database."""
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 from support.servers.fake_job_api import KEY, PROJECT, Operation, refusing, slow
+from support.servers.postgres import PostgresServer
+from support.servers.silent import black_hole_port, mute_port
 from support.worlds.doctor_world import REQUEST_URL, SIGNING_SECRET, Setup, hurried, note, set_up
 from support.worlds.jobserver_world import make_bare, running
+from support.worlds.store_world import Sql
 
+from bot.app.checks.database import check_database, room_finding
 from bot.app.checks.job_api import check_job_api
-from bot.app.checks.running import Check, run_all
+from bot.app.checks.running import LIMIT, Check, run_all
 from bot.app.checks.whole import examine
 from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
@@ -24,6 +30,7 @@ from bot.cli.doctor import in_json
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.last_times import LastTime
 from bot.runtime.http.server import HttpServer, listening_socket
+from bot.store.schema.migration import known_versions
 from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
 
 pytestmark = pytest.mark.promise("doctor")
@@ -44,9 +51,6 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
     assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
     assert setup.job_api.created == []
     assert setup.found["files"].found == "No settings or secrets come from files."
-
-
-# each fault alone, and healthy again without it
 
 
 @pytest.mark.either_database
@@ -252,8 +256,6 @@ async def test_an_unreadable_key_file_of_a_project_is_reported(setup: Setup, tmp
     assert await setup.faults(**files) == {}
 
 
-# faults that only the manifest shows
-
 CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [
     (lambda app: replace(app, events=app.events - {"message.im"}), "events.message.im", "bot_events: + message.im"),
     (lambda app: replace(app, interactivity=False), "interactivity", "interactivity.is_enabled: false -> true"),
@@ -316,9 +318,6 @@ async def test_without_a_valid_configuration_token_the_rest_is_checked(setup: Se
     assert not [each for each in wrong.values() if each.is_fault and each.check != "manifest"]
 
 
-# deliveries so far
-
-
 @pytest.mark.either_database
 async def test_a_missing_delivery_is_a_warning_and_the_last_one_is_dated(database: str) -> None:
     async with set_up(manifest(), database) as setup:
@@ -336,9 +335,6 @@ async def test_wrongly_signed_requests_put_the_secret_in_doubt(used: str) -> Non
         assert "Signing Secret" in (await setup.fault("slack.signing_secret", **HTTP)).fix
         await note(used, LastTime.EVENT)
         assert await setup.faults(**HTTP) == {}
-
-
-# how checks run
 
 
 async def test_a_slow_check_times_out_and_a_broken_one_hides_no_other(setup: Setup) -> None:
@@ -385,3 +381,81 @@ async def test_the_json_has_the_documented_shape(setup: Setup) -> None:
     assert document["ok"] is True
     assert {frozenset(each) for each in document["findings"]} == {frozenset({"check", "status", "found", "why", "fix"})}
     assert {each["status"] for each in document["findings"]} <= set(FindingStatus)
+
+
+MB = 1 << 20
+Port = Callable[[], AbstractContextManager[int]]
+
+
+def check(url: str) -> Check:
+    return Check("database", partial(check_database, url, command="/docs", by_socket=True, now=time.time))
+
+
+async def found_in(url: str) -> dict[str, Finding]:
+    return {finding.check: finding for finding in await run_all([check(url)])}
+
+
+async def test_a_missing_database_is_not_a_fault_and_is_not_created(tmp_path: Path) -> None:
+    async with set_up(manifest(), f"sqlite:///{tmp_path}/new.db") as setup:
+        faults = await setup.faults()
+        assert {check.partition(".")[0] for check in faults} == {"arrivals"}
+        assert files_in(tmp_path) == []
+
+
+def files_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "damaged.db"
+    file.write_text("This is no database. " * 1_000)
+    async with set_up(manifest(), f"sqlite:///{file}") as setup:
+        assert list(await setup.faults()) == ["database"]
+
+
+@pytest.mark.parametrize(
+    ("free", "status"),
+    [(1024 * MB, FindingStatus.OK), (1023 * MB, FindingStatus.WARNING), (99 * MB, FindingStatus.ERROR)],
+)
+def test_a_nearly_full_disk_is_reported(free: int, status: FindingStatus) -> None:
+    finding = room_finding(Path("/var/lib/pagehand"), free)
+    assert finding.status is status
+    assert f"{free // MB:,} MB free at /var/lib/pagehand" in finding.found
+    assert finding.is_fault is ("Free some room" in finding.fix)
+
+
+async def test_an_older_schema_is_reported_with_the_command_to_run(
+    used: str, server: PostgresServer | None, sql: Sql
+) -> None:
+    newest = known_versions()[-1]
+    for version in ("0018", newest):
+        await sql(
+            "UPDATE pagehand_schema SET version_num = :version, compatible_with = :oldest",
+            version=version,
+            oldest=version,
+        )
+        found = await found_in(used)
+        assert [each.check for each in found.values() if each.is_fault] == (["database"] if version != newest else [])
+        if version != newest:
+            assert found["database"].status is (FindingStatus.WARNING if server is None else FindingStatus.ERROR)
+            assert "older version" in found["database"].found
+            assert "`pagehand migrate`" in found["database"].fix
+
+
+@pytest.mark.parametrize("port", [mute_port, black_hole_port])
+async def test_a_database_that_never_answers_times_out(port: Port) -> None:
+    with port() as number:
+        (found,) = await run_all(hurried([check(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")]))
+    assert (found.check, found.passing) == ("database", True)
+    assert "There was no answer" in found.found
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("port", [mute_port, black_hole_port])
+async def test_an_unreachable_database_is_named_before_the_limit(port: Port) -> None:
+    began = time.monotonic()
+    with port() as number:
+        found = await found_in(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")
+    assert time.monotonic() - began < LIMIT
+    assert "The database cannot be reached (TimeoutError)." in found["database"].found
+    assert "DATABASE_URL" in found["database"].fix

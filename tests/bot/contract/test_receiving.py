@@ -382,11 +382,6 @@ async def test_signed_commands_replies_and_clicks_arrive(http: Http) -> None:
     assert world.service.clicks == [("send_again", "r1")]
 
 
-async def test_the_app_and_workspace_are_known_at_start(world: SlackWorld) -> None:
-    identity = await identify(world.client)
-    assert (identity.app_id, identity.team_id) == (world.workspace.app.app_id, world.workspace.state.team.id)
-
-
 async def test_without_users_read_the_app_id_is_unknown_and_the_rest_works() -> None:
     async with world_with(AppConfig(scopes=AppConfig().scopes - {"users:read"})) as world:
         assert (await identify(world.client)).app_id == ""

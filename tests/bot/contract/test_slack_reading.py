@@ -1,17 +1,24 @@
-"""Reading from Slack before a request is sent: people, channels and threads."""
+"""Reading from Slack before a request is sent: people, channels, threads, files and the current words of messages."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from support.servers.file_server import file_server
+from aiohttp import web
+from support.servers.file_server import FileServer, file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
+from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
 from bot.domain.people.members import ChannelInfo, Member
-from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
+from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRateLimited, ChatRejected, ChatUncertain
+from bot.slack.message_parts.attachments import files_of, read_file
+from bot.slack.message_parts.slack_message import MessageFile, SlackMessage
+from bot.slack.receiving.current_messages import SlackCurrentMessages
 from bot.slack.sending.conversations import DescribedChannel, SlackChannels, SlackConversations, read_channel
+from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory, read_user
@@ -36,9 +43,6 @@ def members_of(world: SlackWorld) -> SlackMembers:
 
 def calls(world: SlackWorld, method: str) -> int:
     return len([call for call in world.workspace.web_api.calls if call.method == method])
-
-
-# -- members --------------------------------------------------------------------------------------------------------
 
 
 async def test_a_person_is_read_from_slack(world: SlackWorld) -> None:
@@ -112,9 +116,6 @@ async def test_an_answer_without_a_person_is_unknown(answer: dict[str, Any]) -> 
             await SlackMembers(UserDirectory(client), Identity("T1", "Acme", "U0", "B0")).member("U1")
 
 
-# -- groups ---------------------------------------------------------------------------------------------------------
-
-
 async def test_members_of_a_group_are_read(world: SlackWorld) -> None:
     """They are looked up once in five minutes."""
     groups = SlackGroups(world.client, monotonic=lambda: world.now[0])
@@ -147,9 +148,6 @@ async def test_while_slack_is_away_nobody_counts_as_a_stranger(world: SlackWorld
     assert await groups.members_of(["S0WRITERS"])
 
 
-# -- channels -------------------------------------------------------------------------------------------------------
-
-
 async def test_a_channels_kind_is_read(world: SlackWorld) -> None:
     """Public, shared with another organization, and direct, for which nothing is looked up."""
     channels, known = SlackChannels(world.client), world.workspace.channels
@@ -173,9 +171,6 @@ def test_a_channel_not_known_to_be_internal_counts_as_shared(channel: Any) -> No
     assert read_channel("C1", DescribedChannel.read(channel)) == ChannelInfo(
         "C1", "", is_shared_outside=True, is_private=True
     )
-
-
-# -- threads --------------------------------------------------------------------------------------------------------
 
 
 def conversations_of(world: SlackWorld) -> SlackConversations:
@@ -240,3 +235,265 @@ async def test_endless_pages_are_given_up_and_non_messages_left_out() -> None:
 
 def _json(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode()
+
+
+TOKEN = "xoxb" + "-planted"
+PAGE = b"<!DOCTYPE html><title>Sign in</title>"
+
+
+@dataclass
+class FileWorld:
+    """A server instead of Slack, another one, and the reader of files."""
+
+    slack: FileServer
+    elsewhere: FileServer
+    files: SlackFiles
+
+
+@pytest.fixture
+async def files_world() -> AsyncIterator[FileWorld]:
+    async with file_server() as slack, file_server() as elsewhere, new_session() as session:
+        client = new_client(TOKEN, session, base_url=f"{slack.address}/api/")
+        yield FileWorld(slack, elsewhere, SlackFiles(client, session, seconds=5.0))
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[SlackWorld]:
+    async with slack_world() as made:
+        yield made
+
+
+def file_at(url: str, **changes: object) -> SlackFile:
+    return replace(SlackFile("F1", "guide.md", "text/markdown", url=url), **changes)  # type: ignore[arg-type]
+
+
+async def uploaded(files_world: SlackWorld, *files: Upload) -> tuple[SlackFile, ...]:
+    """The files of a message as its event carries them."""
+    message = await files_world.workspace.people["ana"].say("docs", "see", files=list(files))
+    answer = await files_world.client.conversations_history(channel=message.channel, limit=1)
+    return files_of(SlackMessage.read(answer["messages"][0]))
+
+
+async def test_a_file_in_the_workspace_is_read(workspace: SlackWorld) -> None:
+    """Its name and content are read."""
+    guide, picture = await uploaded(workspace, Upload("guide.md", "# Größe\n".encode()), Upload("a.png", b"\x89PNG"))
+    files = SlackFiles(workspace.client, workspace.response_urls._session)
+    assert (guide.name, guide.mimetype, guide.may_be_text) == ("guide.md", "text/markdown", True)
+    assert (picture.mimetype, picture.may_be_text) == ("image/png", False)
+    assert await files.read(guide, max_bytes=1_000) == FileContent("# Größe\n".encode(), "text/markdown")
+    assert await files.read(picture, max_bytes=1_000) == FileContent(b"\x89PNG", "image/png")
+
+
+async def test_a_canvas_is_read_like_any_file(workspace: SlackWorld) -> None:
+    """It is not a sign-in page."""
+    (page,) = await uploaded(workspace, Upload("index.html", b"<h1>Guide</h1>"))
+    files = SlackFiles(workspace.client, workspace.response_urls._session)
+    assert (await files.read(page, max_bytes=100)).data == b"<h1>Guide</h1>"
+
+
+async def test_a_file_without_details_is_looked_up(workspace: SlackWorld) -> None:
+    """In shared channels, events contain only its id."""
+    (guide,) = await uploaded(workspace, Upload("guide.md", b"# Guide"))
+    files = SlackFiles(workspace.client, workspace.response_urls._session)
+    reference = read_file(MessageFile.read({"id": guide.id, "mode": "file_access", "file_access": "check_file_info"}))
+    assert (reference.must_look_up, reference.mode, reference.url) == (True, FileMode.OTHER, "")
+    assert await files.look_up(reference) == guide
+    assert await files.look_up(guide) is guide
+    content = await files.read(guide, max_bytes=100)
+    assert (content.data, content.mimetype) == (b"# Guide", "text/markdown")
+    for unknown in (SlackFile("F0NOTHERE", ""), SlackFile("", "")):
+        with pytest.raises(ChatRejected):
+            await files.look_up(unknown)
+        with pytest.raises(ChatRejected):
+            await files.read(unknown, max_bytes=100)
+
+
+async def test_a_missing_file_scope_is_named() -> None:
+    """Slack returns a sign-in page instead of the file."""
+    async with slack_world(AppConfig(scopes=AppConfig().scopes - {"files:read"})) as workspace:
+        (guide,) = await uploaded(workspace, Upload("index.html", b"<h1>Guide</h1>"))
+        with pytest.raises(ChatMissingScope) as raised:
+            await SlackFiles(workspace.client, workspace.response_urls._session).read(guide, max_bytes=100)
+        assert raised.value.scopes == ("files:read",)
+
+
+@pytest.mark.parametrize("mimetype", ["text/markdown", "text/html", ""])
+async def test_a_sign_in_page_is_not_a_file(files_world: FileWorld, mimetype: str) -> None:
+    """Even if the file itself is an HTML page."""
+    url = files_world.slack.gives("/files/guide", PAGE, Content_Type="text/html; charset=utf-8")
+    with pytest.raises(ChatMissingScope):
+        await files_world.files.read(file_at(url, mimetype=mimetype, size=5), max_bytes=1_000)
+
+
+async def test_a_long_file_is_read_up_to_the_limit(files_world: FileWorld) -> None:
+    """Including one that never ends, or that claims to be shorter than it is."""
+    given = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal given
+        answer = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        await answer.prepare(request)
+        while True:
+            await answer.write(b"x" * 10_000)
+            given += 10_000
+
+    files_world.slack.answers["/files/endless"] = endless
+    content = await files_world.files.read(
+        file_at(f"{files_world.slack.address}/files/endless", size=3), max_bytes=65_536
+    )
+    assert (len(content.data), content.complete) == (65_536, False)
+    exact = files_world.slack.gives("/files/exact", b"y" * 10, Content_Type="text/plain")
+    assert await files_world.files.read(file_at(exact), max_bytes=10) == FileContent(b"y" * 10, "text/markdown")
+
+
+async def test_the_token_is_sent_only_to_slack(files_world: FileWorld) -> None:
+    """Neither to an address in an event, nor to the target of a redirect."""
+    elsewhere = files_world.elsewhere.gives("/stolen", b"words")
+    port = files_world.slack.address.rpartition(":")[2]
+    for url in (
+        elsewhere,
+        "http://files.slack.com/f",
+        "https://files.slack.com:8443/f",
+        "https://slack.com.evil.example/f",
+        "https://evilslack.com/f",
+        "https://files.slack.com@127.0.0.1/f",
+        f"http://localhost:{port}/f",
+        f"https://127.0.0.1:{port}/f",
+        "file:///etc/passwd",
+        "https://[::1",
+        "",
+    ):
+        with pytest.raises(ChatRejected):
+            await files_world.files.read(file_at(url, id=""), max_bytes=100)
+    for status in (301, 302, 303, 307, 308):
+        url = files_world.slack.gives("/files/moved", status=status, Location=elsewhere)
+        with pytest.raises(ChatRejected, match="file_not_at_slack"):
+            await files_world.files.read(file_at(url), max_bytes=100)
+    assert files_world.elsewhere.asked == []
+
+
+async def test_redirects_within_slack_are_followed_a_few_times(files_world: FileWorld) -> None:
+    """An endless chain is given up."""
+    files_world.slack.gives("/files/there", b"words", Content_Type="text/plain")
+    url = files_world.slack.gives("/files/here", status=302, Location="there")
+    assert (await files_world.files.read(file_at(url), max_bytes=100)).data == b"words"
+    assert files_world.slack.asked[-1] == ("/files/there", f"Bearer {TOKEN}")
+    for location in ("/files/round", ""):
+        url = files_world.slack.gives("/files/round", status=302, Location=location)
+        with pytest.raises(ChatRejected, match="too_many_redirects"):
+            await files_world.files.read(file_at(url), max_bytes=100)
+    assert len(files_world.slack.asked) == 10
+
+
+async def test_other_answers_of_slack_become_our_errors(files_world: FileWorld) -> None:
+    """Each has its remedy, and no error contains the token."""
+    cases = ((404, ChatRejected), (403, ChatRejected), (410, ChatRejected), (500, ChatUncertain), (503, ChatUncertain))
+    for status, kind in cases:
+        with pytest.raises(kind) as raised:
+            await files_world.files.read(file_at(files_world.slack.gives("/f", status=status)), max_bytes=100)
+        assert TOKEN not in repr(raised.value)
+    with pytest.raises(ChatRateLimited) as busy:
+        await files_world.files.read(file_at(files_world.slack.gives("/f", status=429, Retry_After="7")), max_bytes=100)
+    assert busy.value.retry_after == 7.0
+
+
+async def test_a_slow_file_download_is_given_up(files_world: FileWorld) -> None:
+    """So is one whose connection breaks."""
+    gone = asyncio.Event()
+
+    async def slow(_: web.Request) -> web.StreamResponse:
+        await gone.wait()
+        raise web.HTTPNotFound
+
+    async def cut(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Length": "100"})
+        await answer.prepare(request)
+        await answer.write(b"x")
+        assert request.transport is not None
+        request.transport.close()
+        return answer
+
+    files_world.slack.answers |= {"/slow": slow, "/cut": cut}
+    impatient = SlackFiles(files_world.files._client, files_world.files._session, seconds=0.1)
+    with pytest.raises(ChatUncertain):
+        await impatient.read(file_at(f"{files_world.slack.address}/slow"), max_bytes=100)
+    gone.set()
+    with pytest.raises(ChatUncertain):
+        await files_world.files.read(file_at(f"{files_world.slack.address}/cut"), max_bytes=100)
+
+
+@pytest.fixture
+async def history_world() -> AsyncIterator[SlackWorld]:
+    async with slack_world() as made:
+        yield made
+
+
+def versions_of(history_world: SlackWorld) -> SlackCurrentMessages:
+    return SlackCurrentMessages(history_world.client, history_world.identity, SlackChannels(history_world.client))
+
+
+async def test_a_thread_shows_what_became_of_its_messages(history_world: SlackWorld) -> None:
+    ana = history_world.workspace.people["ana"]
+    docs = ana.channel("docs").id
+    root = await ana.say("docs", "Fix the guide")
+    same, edited, gone = [await ana.say("docs", words, thread_ts=root.ts) for words in ("same", "before", "gone")]
+    after = await ana.edit("docs", edited.ts, "after")
+    await ana.delete("docs", gone.ts)
+    versions = await versions_of(history_world).versions(docs, root.ts, since_ts=same.ts)
+    assert versions.keys() >= {same.ts, edited.ts}
+    assert gone.ts not in versions
+    assert versions[same.ts] is None
+    now = versions[edited.ts]
+    assert now is not None
+    assert (now.text, now.edited_at, now.person.id) == ("after", after.edited_ts, ana.id)
+    assert (now.thread_ts, now.withdrawn, now.mentions_us) == (root.ts, False, False)
+
+
+async def test_an_edited_post_by_a_tool_is_read_like_a_persons(history_world: SlackWorld) -> None:
+    ana = history_world.workspace.people["ana"]
+    root = await ana.say("docs", "Fix the guide")
+    reply = await ana.say("docs", "before", thread_ts=root.ts)
+    reply.bot_id = "B0TOOL001"
+    await ana.edit("docs", reply.ts, "after")
+    now = (await versions_of(history_world).versions(ana.channel("docs").id, root.ts, since_ts=reply.ts))[reply.ts]
+    assert now is not None
+    assert (now.text, now.person.id) == ("after", ana.id)
+
+
+async def test_a_request_whose_mention_was_removed_shows_that(history_world: SlackWorld) -> None:
+    ana = history_world.workspace.people["ana"]
+    root = await ana.say("docs", f"<@{history_world.identity.bot_user_id}> Fix the guide")
+    await ana.edit("docs", root.ts, "Fix the guide, somebody")
+    now = (await versions_of(history_world).versions(ana.channel("docs").id, root.ts, since_ts=root.ts))[root.ts]
+    assert now is not None
+    assert not now.mentions_us
+
+
+@pytest.mark.parametrize("answered", [False, True])
+async def test_a_deleted_first_message_is_missing(history_world: SlackWorld, *, answered: bool) -> None:
+    """Slack answers that there is no such thread or, if there are replies, shows a tombstone."""
+    ana = history_world.workspace.people["ana"]
+    root = await ana.say("docs", "Fix the guide")
+    if answered:
+        await ana.say("docs", "Really", thread_ts=root.ts)
+    await ana.delete("docs", root.ts)
+    versions = await versions_of(history_world).versions(ana.channel("docs").id, root.ts, since_ts=root.ts)
+    assert root.ts not in versions
+
+
+async def test_lines_outside_threads_are_read_from_the_first_one_on(history_world: SlackWorld) -> None:
+    ana = history_world.workspace.people["ana"]
+    earlier, line = [await ana.say("docs", words) for words in ("earlier", "line")]
+    await ana.edit("docs", line.ts, "line two")
+    versions = await versions_of(history_world).versions(ana.channel("docs").id, "", since_ts=line.ts)
+    assert earlier.ts not in versions
+    now = versions[line.ts]
+    assert now is not None
+    assert now.edited_at
+
+
+async def test_a_channel_that_slack_does_not_show_is_no_deletion(history_world: SlackWorld) -> None:
+    ana = history_world.workspace.people["ana"]
+    root = await ana.say("general", "Fix the guide")
+    with pytest.raises(ChatNotInChannel):
+        await versions_of(history_world).versions(ana.channel("general").id, root.ts, since_ts=root.ts)

@@ -1,13 +1,22 @@
-"""Claims: due work is claimed once, in order, and again if its owner is gone."""
+"""Claims: due work is claimed once, in order and within its limits, and again if its owner is gone."""
 
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 from support.fakes.ports import FakeClock
+from support.worlds.core_world import ANA, CoreWorld
 from support.worlds.store_world import (
     CARD,
     JOB,
     LEASE,
+    Opener,
+    Sql,
     a_follow_up,
     a_post,
     a_reaction,
@@ -22,17 +31,28 @@ from support.worlds.store_world import (
     done,
     get_request,
     get_thread,
+    refuse,
     save,
     save_polls,
     say,
     settle,
+    use_budget,
     watched,
 )
 
-from bot.domain.requests.request import RequestState
+from bot.domain.people.permissions import PermissionRules
+from bot.domain.requests.audit import AuditAction, AuditEntry
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Person, RequestState, WayIn
+from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
 from bot.domain.threads.thread import FollowUpCounts, ThreadState
-from bot.notices.notice import Reaction, ReactionChanged
-from bot.store.store import Store
+from bot.notices.notice import CARD_PROGRESSED, Reaction, ReactionChanged
+from bot.store.database.engine import engine_for
+from bot.store.request_queue import ClaimedRequest
+from bot.store.retention import OldRows
+from bot.store.schema.rows import request_values
+from bot.store.schema.tables import requests
+from bot.store.store import Store, Transaction, open_store
 from bot.store.threads import ClaimedPoll, KnownPoll, UnchangedPoll
 
 
@@ -344,3 +364,347 @@ async def test_a_release_affects_only_its_owner(store: Store) -> None:
     await claim_polls(store, "one")
     await store.transact(lambda tx: tx.claims.release("two"))
     assert not await claim_polls(store, "two")
+
+
+FLOOD = 5_000
+_RANDOM = Random(26)  # noqa: S311 - the same turns in each run, guards nothing
+TURN = [_RANDOM.random() for _ in range(40)]
+FEW = [*TURN[:2], *(pytest.param(turn, marks=pytest.mark.full) for turn in TURN[2:5])]
+
+
+async def flood(database: str, *, person: str, threads: Sequence[str], state: RequestState) -> None:
+    """This many overdue replies of a person."""
+    rows = [
+        request_values(a_follow_up(f"1700000000.{n:06}", threads[n % len(threads)], person_id=person, state=state))
+        | {"due_at": 1_600_000_000.0 + n}
+        for n in range(FLOOD)
+    ]
+    engine = engine_for(database)
+    async with engine.begin() as connection:
+        await connection.execute(insert(requests), rows)
+    await engine.dispose()
+
+
+async def claim_received(store: Store, limit: int = 8, turn: float = 0.0) -> Sequence[ClaimedRequest]:
+    return await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=limit, turn=turn))
+
+
+async def claim_to_send(store: Store, limit: int, turn: float) -> Sequence[ClaimedRequest]:
+    return await store.transact(lambda tx: tx.requests.claim("one", lease=LEASE, limit=limit, turn=turn))
+
+
+def people(claimed: Sequence[ClaimedRequest]) -> Counter[str]:
+    return Counter(item.request.person_id for item in claimed)
+
+
+@pytest.mark.promise("floods")
+@pytest.mark.parametrize("turn", FEW)
+async def test_a_single_request_among_thousands_is_prepared_next(store: Store, database: str, turn: float) -> None:
+    """Whoever it is by, and in any thread; the one with thousands gets the remaining slots."""
+    for name in ("t1", "t2"):
+        await watched(store, name)
+    await flood(database, person="UMANY", threads=["t1"], state=RequestState.RECEIVED)
+    received = RequestState.RECEIVED
+    await add(store, a_follow_up("2.1", person_id="UANA", state=received))
+    await add(store, a_follow_up("2.2", "t2", person_id="UZOE", state=received))
+    await add(store, a_follow_up("2.3", "t2", person_id="UMANY", state=received))
+    claimed = await claim_received(store, turn=turn)
+    assert people(claimed) == {"UMANY": 6, "UANA": 1, "UZOE": 1}
+    assert "t2-2.3" in {item.request.id for item in claimed}
+    assert people(await claim_received(store, turn=turn)) == {"UMANY": 8}
+
+
+@pytest.mark.promise("floods")
+@pytest.mark.parametrize("turn", FEW)
+async def test_a_single_request_among_thousands_is_sent_next(store: Store, database: str, turn: float) -> None:
+    """The thousands are in one thread, where they go one by one, and in many."""
+    names = [f"{n:03}" for n in range(50)]
+    for name in (*names, "other"):
+        await watched(store, name)
+    await flood(database, person="UMANY", threads=names, state=RequestState.WAITING)
+    await add(store, a_follow_up("2.1", "other", person_id="UANA"))
+    claimed = await claim_to_send(store, limit=4, turn=turn)
+    assert people(claimed) == {"UMANY": 3, "UANA": 1}
+    assert len({item.thread.id for item in claimed}) == 4
+    assert {item.request.written_at for item in claimed if item.request.person_id == "UMANY"} <= {
+        f"1700000000.{n:06}" for n in range(50)
+    }
+
+
+@pytest.mark.promise("floods")
+async def test_a_thread_with_thousands_of_requests_keeps_its_order(store: Store, database: str) -> None:
+    """Also those of several people."""
+    await watched(store)
+    await flood(database, person="UMANY", threads=["t1"], state=RequestState.WAITING)
+    await add(store, a_follow_up("1700000000.0000005", person_id="UANA"))
+    order = []
+    for turn in TURN[:4]:
+        [claimed] = await claim_to_send(store, limit=4, turn=turn)
+        order.append(claimed.request.written_at)
+        await settle(store, claimed.request.id, RequestState.ACCEPTED)
+    assert order == ["1700000000.000000", "1700000000.0000005", "1700000000.000001", "1700000000.000002"]
+
+
+ASKED = AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1", way_in="command")
+
+
+class Told:
+    """The reports of a store."""
+
+    def __init__(self) -> None:
+        self.takeovers = 0
+        self.entries: list[AuditEntry] = []
+
+    def committed(self, entries: Sequence[AuditEntry], takeovers: int) -> None:
+        self.entries += entries
+        self.takeovers += takeovers
+
+
+@asynccontextmanager
+async def telling(database: str, clock: FakeClock) -> AsyncIterator[tuple[Store, Told]]:
+    told = Told()
+    store = await open_store(database, clock=clock, committed=told.committed)
+    yield store, told
+    await store.close()
+
+
+async def claim_all(store: Store, owner: str) -> int:
+    claims = [
+        await claim_requests(store, owner),
+        await claim_notices(store, owner),
+        await claim_polls(store, owner),
+    ]
+    return sum(map(len, claims))
+
+
+async def test_only_expired_claims_of_others_are_taken_over(database: str, clock: FakeClock) -> None:
+    async with telling(database, clock) as (store, told):
+        await add(store, a_thread(ts="1.1"), a_start(), say=[a_post("p")])
+        await watched(store, "t2")
+        first = await claim_all(store, "one")
+        assert first >= 3
+        assert told.takeovers == 0
+        assert await claim_all(store, "two") == 0
+        clock.advance(LEASE + 1.0)
+        assert await claim_all(store, "two") == first
+        assert told.takeovers == first
+
+
+HOUR = 3600.0
+
+
+async def ask(store: Store, request_id: str, *, person: str = "UANA", limit: int = 2) -> float | None:
+    """Counts a request if its person may make it; otherwise returns when they may."""
+
+    async def work(tx: Transaction) -> float | None:
+        free_at = await tx.limits.free_at(person, request_id, limit=limit, within=HOUR)
+        if free_at is None:
+            await tx.limits.count(person, request_id)
+        return free_at
+
+    return await store.transact(work)
+
+
+@pytest.mark.promise("hourly limit")
+async def test_the_hourly_limit_frees_up_when_the_oldest_is_an_hour_old(store: Store, clock: FakeClock) -> None:
+    """At exactly the announced time."""
+    begin = clock.now()
+    assert await ask(store, "r1") is None
+    clock.advance(60)
+    assert await ask(store, "r2") is None
+    assert await ask(store, "r3") == begin + HOUR
+    assert await ask(store, "r3", person="UBEN") is None
+    clock.advance(HOUR - 61)
+    assert await ask(store, "r4") == begin + HOUR
+    clock.advance(1)
+    assert await ask(store, "r4") is None
+    assert await ask(store, "r5") == begin + 60 + HOUR
+
+
+@pytest.mark.promise("hourly limit")
+async def test_a_counted_request_is_neither_recounted_nor_refused(store: Store, clock: FakeClock) -> None:
+    """It is checked again after its project was chosen, or after an edit."""
+    for _ in range(3):
+        assert await ask(store, "r1", limit=1) is None
+        clock.advance(10)
+    assert await ask(store, "r2", limit=1) == clock.now() - 30 + HOUR
+
+
+@pytest.mark.promise("hourly limit")
+async def test_a_lowered_limit_counts_earlier_requests(store: Store, clock: FakeClock) -> None:
+    """Enough of them must be an hour old to leave fewer than the new limit."""
+    begin = clock.now()
+    for number in range(5):
+        assert await ask(store, f"r{number}", limit=0) is None
+        clock.advance(1)
+    assert await ask(store, "r5", limit=2) == begin + 3 + HOUR
+
+
+@pytest.mark.promise("hourly limit")
+async def test_withdrawn_requests_do_not_count(store: Store) -> None:
+    """Neither do requests that are only checked."""
+
+    async def fails(tx: Transaction) -> None:
+        assert await tx.limits.free_at("UANA", "r1", limit=1, within=HOUR) is None
+        await tx.limits.count("UANA", "r1")
+        raise KeyError
+
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            await store.transact(fails)
+    assert await ask(store, "r2", limit=1) is None
+
+
+@pytest.fixture
+async def stores(another_store: Opener) -> Sequence[Store]:
+    """As several processes would have them."""
+    return [await another_store() for _ in range(3)]
+
+
+@pytest.mark.promise("hourly limit")
+async def test_the_limit_holds_under_concurrency(stores: Sequence[Store]) -> None:
+    """Two people in three processes each get exactly the limit."""
+    asked = [
+        (person, ask(stores[number % 3], f"{person}{number}", person=person, limit=5))
+        for number in range(24)
+        for person in ("UANA", "UBEN")
+    ]
+    free_at = await asyncio.gather(*(each for _, each in asked))
+    let_through = [person for (person, _), each in zip(asked, free_at, strict=True) if each is None]
+    assert sorted(let_through) == ["UANA"] * 5 + ["UBEN"] * 5
+
+
+@pytest.mark.promise("hourly limit")
+async def test_the_hourly_limit_holds_for_requests_prepared_concurrently(
+    stores: Sequence[Store], sql: Sql, clock: FakeClock
+) -> None:
+    """In two processes, before either has committed."""
+    worlds = [CoreWorld(owner) for owner in ("one", "two")]
+    for world, its_store in zip(worlds, stores, strict=False):
+        world.store, world.clock, world.rules = its_store, clock, PermissionRules("T1", hourly_limit=2)
+        world.assemble()
+    for number in range(12):
+        await worlds[0].service.start(NewJob(ANA, "C1", f"job {number}", f"k{number}", WayIn.COMMAND))
+    claimed = [(world, await world.request_preparer.claim(6)) for world in worlds]
+    assert [len(items) for _, items in claimed] == [6, 6]
+    await asyncio.gather(
+        *(world.request_preparer.process(item, clock.monotonic()) for world, items in claimed for item in items)
+    )
+    found = await sql("SELECT state, count(*) FROM requests GROUP BY state ORDER BY state")
+    assert found == [("rejected", 10), ("waiting", 2)]
+
+
+FEW_CALLS = SlackLimits(
+    dict.fromkeys(SLACK_LIMITS.methods, Limit(3, 3.0)), dict.fromkeys(SLACK_LIMITS.channel, Limit(1, 1.0))
+)
+"""Three calls of each method in any three seconds, and one a second in a channel."""
+
+
+async def marks(store: Store, count: int) -> None:
+    """This many due reactions."""
+    await add(store, a_thread(), say=[a_reaction(f"m{number}", "eyes") for number in range(count)])
+
+
+async def test_claims_stay_within_the_call_budget(store: Store, clock: FakeClock) -> None:
+    await marks(store, 9)
+    assert len(await claim_notices(store, limit=1, limits=FEW_CALLS)) == 1
+    clock.advance(2.0)
+    assert len(await claim_notices(store, "two", limits=FEW_CALLS)) == 2
+    assert not await claim_notices(store, limits=FEW_CALLS)
+    clock.advance(1.0)
+    assert len(await claim_notices(store, limits=FEW_CALLS)) == 1
+    clock.advance(2.0)
+    assert len(await claim_notices(store, "two", limits=FEW_CALLS)) == 2
+
+
+async def test_a_reaction_that_is_late_yields_to_one_in_time(store: Store, clock: FakeClock) -> None:
+    await marks(store, 1)
+    clock.advance(30.0)
+    await add(store, a_thread("in time"), say=[a_reaction("in time", "eyes")])
+    claimed = [await claim_notices(store, limit=1, limits=FEW_CALLS) for _ in range(2)]
+    assert [item.thread.id for [item] in claimed] == ["in time", "t1"]
+
+
+async def test_waiting_for_the_call_budget_is_not_an_attempt(store: Store, clock: FakeClock) -> None:
+    await marks(store, 4)
+    await claim_notices(store, limits=FEW_CALLS)
+    for _ in range(9):
+        assert not await claim_notices(store, limits=FEW_CALLS)
+    clock.advance(3.0)
+    [last] = await claim_notices(store, limits=FEW_CALLS)
+    assert last.notice.attempts == 1
+
+
+async def test_concurrent_claims_share_the_budget(another_store: Opener) -> None:
+    stores = [await another_store() for _ in range(3)]
+    await marks(stores[0], 30)
+    claimed = await asyncio.gather(
+        *(claim_notices(store, f"owner {turn}", limits=FEW_CALLS) for turn in range(4) for store in stores)
+    )
+    assert sum(map(len, claimed)) == 3
+    takes = (
+        use_budget(store, "users.info", lambda budget: budget.take("users.info", 2), FEW_CALLS) for store in stores
+    )
+    assert sorted([grant.calls for grant in await asyncio.gather(*takes)]) == [0, 1, 2]
+
+
+async def test_a_429_of_a_post_holds_its_channel(store: Store, clock: FakeClock) -> None:
+    for name in ("1", "2", "3"):
+        await add(store, a_thread(f"t{name}", channel_id=f"C{name}"), say=[CARD])
+    await refuse(store, SlackMethod.POST_MESSAGE, "C1", 20.0)
+    assert sorted(item.thread.channel_id for item in await claim_notices(store)) == ["C2", "C3"]
+    clock.advance(19.0)
+    assert not await claim_notices(store, limits=FEW_CALLS)
+    clock.advance(2.0)
+    assert len(await claim_notices(store, limits=FEW_CALLS)) == 1
+
+
+async def test_a_channel_that_an_older_version_holds_is_held(store: Store, clock: FakeClock, sql: Sql) -> None:
+    await add(store, a_thread("t1", channel_id="C1"), say=[CARD])
+    held = "INSERT INTO slack_calls (method, channel_id, tat) VALUES ('chat.postMessage', 'C1', :until)"
+    await sql(held, until=clock.now() + 20.0)
+    assert not await claim_notices(store)
+    clock.advance(20.0)
+    assert len(await claim_notices(store)) == 1
+
+
+async def test_a_429_of_a_mark_holds_only_that_kind_in_all_channels(store: Store) -> None:
+    await add(store, a_thread("t1", channel_id="C1"), say=[CARD, a_reaction("m", "eyes")])
+    await add(store, a_thread("t2", channel_id="C2"), say=[CARD, a_reaction("m", "eyes")])
+    await refuse(store, SlackMethod.ADD_REACTION, "C1")
+    assert sorted(item.notice.key for item in await claim_notices(store)) == ["t1/card", "t2/card"]
+
+
+async def test_new_cards_come_before_posts_and_posts_before_changed_cards_and_marks(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD_PROGRESSED, a_reaction("m", "eyes")])
+    await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD])
+    await add(store, a_thread("t3", channel_id="C3"), say=[CARD])
+    await add(store, a_thread("t4", channel_id="C4", ts="4.1", card_ts="4.1"), say=[a_post("a")])
+    await add(store, a_thread("t5", channel_id="C5", ts="5.1", card_ts="5.1"), say=[an_answer("b", "UANA")])
+    keys = [[item.notice.key for item in await claim_notices(store, limit=1)] for _ in range(6)]
+    assert keys == [["t5/b"], ["t3/card"], ["t4/a"], ["t2/card"], ["t1/card"], ["t1/m"]]
+
+
+async def test_posts_do_not_wait_for_card_updates(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, a_post("a")])
+    await refuse(store, SlackMethod.UPDATE, "C1")
+    assert [item.notice.key for item in await claim_notices(store)] == ["t1/a"]
+
+
+async def test_progress_on_the_card_does_not_hide_a_change_of_state(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, CARD_PROGRESSED])
+    progress = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(2, 2.0)), {})
+    await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD_PROGRESSED])
+    await claim_notices(store, limit=1, limits=progress)
+    assert not await claim_notices(store, limits=progress), "the rest is for new states"
+    await say(store, CARD, thread="t2")
+    assert [item.notice.key for item in await claim_notices(store, limits=progress)] == ["t2/card"]
+
+
+async def test_outdated_call_limits_are_deleted(store: Store, clock: FakeClock, sql: Sql) -> None:
+    await refuse(store, SlackMethod.POST_MESSAGE, "C1", 1.0)
+    await refuse(store, SlackMethod.ADD_REACTION, "C1", 1.0)
+    clock.advance(10.0)
+    kind = OldRows.SLACK_CALLS
+    assert await store.transact(lambda tx: tx.retention.delete_old(kind, before=clock.now(), limit=9)) == 1
+    assert await sql("SELECT channel_id FROM slack_calls") == [("",), ("",)]

@@ -1,13 +1,16 @@
-"""The store keeps everything recorded, once, whatever its content."""
+"""The store keeps everything recorded, once, whatever its content; edits and parts of a request, too."""
 
+import asyncio
 import json
 from dataclasses import replace
 
 import pytest
+from support.fakes.attachments import holding
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
     CARD,
     JOB,
+    LEASE,
     Sql,
     a_follow_up,
     a_post,
@@ -16,19 +19,43 @@ from support.worlds.store_world import (
     add,
     claim_notices,
     claim_polls,
+    claim_requests,
     deliver_all,
     get_request,
     get_thread,
     save,
     say,
+    settle,
+    watched,
 )
 
+from bot.domain.context.fetched_parts import (
+    FetchedFile,
+    FetchedParts,
+    FetchedThread,
+    FileOutcome,
+    ThreadPart,
+    with_files,
+)
+from bot.domain.context.slack_files import FileMode, FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.jobs.job import Problem
-from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
+from bot.domain.requests.request import (
+    Attachments,
+    MessageVersion,
+    Person,
+    RejectionReason,
+    Reply,
+    Request,
+    RequestKind,
+    RequestState,
+)
 from bot.domain.threads.thread import Announcements, Failure, ThreadState, UnexplainedRejection, Work
+from bot.jobapi.models import PromptFile
 from bot.notices.job import JobFinished, JobStarted, PullRequestFound
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import RequestRejected, RequestSummary
+from bot.service import Service
+from bot.store.request_parts import ClaimedFile
 from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
@@ -185,3 +212,209 @@ async def test_deleting_a_thread_deletes_all_its_rows(store: Store, sql: Sql) ->
     await sql("DELETE FROM threads")
     for table in ("polls", "requests", "notices"):
         assert await sql(f"SELECT * FROM {table}") == []  # noqa: S608 - three fixed names
+
+
+FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
+ONE = f"t1-{FIRST}"
+FILES = [SlackFile(f"F{n}", f"{n}.png", "image/png", mode=FileMode.SNIPPET) for n in range(3)]
+GIVEN = FileOutcome(PromptFile("id", "0.png", "image/png"), project="docs")
+
+
+async def claim(store: Store, owner: str = "one", limit: int = 9) -> list[ClaimedFile]:
+    return list(await store.transact(lambda tx: tx.request_parts.claim(owner, lease=LEASE, limit=limit)))
+
+
+async def waiting(store: Store, *, count: int = 3) -> None:
+    """A follow-up that waits for these files, and one after it."""
+    await watched(store)
+    await add(store, a_follow_up(FIRST), a_follow_up(SECOND))
+    await store.transact(lambda tx: tx.request_parts.to_upload(ONE, FILES[:count]))
+
+
+async def test_each_file_is_claimed_separately_by_one_owner(store: Store) -> None:
+    """However many workers claim concurrently."""
+    await waiting(store)
+    taken = await asyncio.gather(*(claim(store, owner, limit=1) for owner in ("one", "two", "three", "four")))
+    assert len([item for items in taken for item in items]) + len(await claim(store, "five")) == 3
+    assert await claim(store, "six") == []
+
+
+async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: Store) -> None:
+    await waiting(store, count=2)
+    assert await claim_requests(store) == []
+    for number, item in enumerate(await claim(store)):
+        assert (item.file, item.position, item.attempts, item.thread.id) == (FILES[number], number, 1, "t1")
+
+        async def work(tx: Transaction, item: ClaimedFile = item, last: bool = number == 1) -> None:  # noqa: FBT001 - of the test
+            await tx.request_parts.settle(item, GIVEN if last else FileOutcome(problem=FileProblem.REFUSED))
+            settled = await tx.request_parts.settled(ONE)
+            assert (settled is not None) == last
+            if settled is not None:
+                context = with_files(None, settled, "docs")
+                assert context is not None
+                await tx.request_parts.complete(ONE, context)
+
+        await store.transact(work)
+    (sent,) = await claim_requests(store)
+    assert (sent.request.id, sent.uncertain) == (ONE, False)
+    assert sent.request.context is not None
+    assert sent.request.context.files == (GIVEN.uploaded,)
+
+
+async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: Store) -> None:
+    """Except for a request that was handed back: they are uploaded when it is sent again."""
+    await waiting(store)
+    await settle(store, ONE, RequestState.REJECTED, problem=RejectionReason.HANDED_BACK)
+    assert await claim(store) == []
+    await settle(store, ONE, RequestState.WAITING, afresh=True)
+    assert len(await claim(store)) == 3
+    await store.transact(lambda tx: tx.claims.release("one"))
+    await settle(store, ONE, RequestState.WITHDRAWN)
+    assert await claim(store) == []
+    await settle(store, ONE, RequestState.WAITING)
+    assert [item.request.id for item in await claim_requests(store)] == [ONE]
+
+
+async def test_forgetting_a_person_deletes_their_files(store: Store) -> None:
+    await waiting(store)
+    await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=9))
+    assert await claim(store) == []
+
+
+async def test_the_start_of_slack_failures_is_kept(store: Store, clock: FakeClock) -> None:
+    await waiting(store, count=1)
+    (item,) = await claim(store)
+    since = await store.transact(lambda tx: tx.request_parts.fails(item))
+    clock.advance(7)
+    assert await store.transact(lambda tx: tx.request_parts.fails(item)) == since
+    await store.transact(lambda tx: tx.request_parts.postpone(item, due_in=5.0))
+    assert await claim(store) == []
+    clock.advance(6)
+    assert len(await claim(store)) == 1
+
+
+async def test_prepared_parts_are_kept_until_the_request_proceeds(store: Store) -> None:
+    """With any text and file names."""
+    await watched(store)
+    await add(store, a_follow_up(FIRST, state=RequestState.RECEIVED))
+    message = ThreadMessage(
+        "Ana", "a\0\ud800ß", "1.2", (FILES[0],), previews=(LinkPreview("t", "x", "https://x.example"),)
+    )
+    thread = FetchedThread(ThreadPart("1.1", "1.0", "1.3"), (message,))
+    found = QuotedFile(FILES[0], "text", complete=False, problem=FileProblem.ELSEWHERE)
+    parts = FetchedParts(thread, (FetchedFile(FILES[0], found),), 12.5)
+    await store.transact(lambda tx: tx.request_parts.keep_fetched(ONE, parts))
+    kept = await store.transact(lambda tx: tx.request_parts.fetched(ONE))
+    assert (kept.files, kept.failing_since) == (parts.files, 12.5)
+    assert kept.thread is not None
+    assert kept.thread.messages is not None
+    assert kept.thread.messages[0].previews == message.previews
+    await settle(store, ONE, RequestState.WITHDRAWN)
+    assert await store.transact(lambda tx: tx.request_parts.fetched(ONE)) == FetchedParts()
+
+
+REPLY = "1700000002.000100"
+EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
+
+
+async def save_words(store: Store, request: Request) -> None:
+    await store.transact(lambda tx: tx.requests.save(request))
+
+
+async def keep(store: Store, reply: Reply) -> bool:
+    return await store.transact(lambda tx: tx.early_replies.keep(reply))
+
+
+async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store) -> None:
+    await watched(store)
+    await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
+    request = await get_request(store, f"t1-{REPLY}")
+    await save_words(store, replace(request, state=RequestState.WITHDRAWN, text=""))
+    assert await claim_requests(store) == []
+    await save_words(store, replace(request, state=RequestState.WAITING, text="again"))
+    (claimed,) = await claim_requests(store)
+    assert claimed.request.text == "again"
+
+
+async def test_a_request_that_may_have_arrived_keeps_that_mark(store: Store, clock: FakeClock) -> None:
+    await watched(store)
+    await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000002.000100")))
+    await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000003.000100")))
+    (lost,) = await claim_requests(store)
+    assert not lost.request.uncertain
+    clock.advance(31)
+    (taken_over,) = await claim_requests(store)
+    assert taken_over.uncertain
+    assert taken_over.request.uncertain
+    await settle(store, lost.request.id, RequestState.WAITING)
+    assert (await get_request(store, lost.request.id)).uncertain
+    await settle(store, lost.request.id, RequestState.ACCEPTED)
+    (other,) = await claim_requests(store)
+    assert not other.request.uncertain
+    await settle(store, other.request.id, RequestState.UNCERTAIN, uncertain=True)
+    await settle(store, other.request.id, RequestState.WAITING, afresh=True)
+    assert (await get_request(store, other.request.id)).uncertain
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_the_newest_version_of_an_early_reply_is_kept(store: Store, *, reverse: bool) -> None:
+    await store.transact(lambda tx: tx.threads.add(a_thread()))
+    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    second = replace(EARLY, text="second", attachments=Attachments(), edited_at="1700000008.000100")
+    versions = [EARLY, second, replace(second, text="third", edited_at="1700000009.000100")]
+    for version in reversed(versions) if reverse else versions:
+        assert await keep(store, version)
+    taken = await store.transact(lambda tx: tx.early_replies.take("C1", EARLY.thread_ts))
+    assert taken == [versions[-1]]
+
+
+async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(store: Store) -> None:
+    await store.transact(lambda tx: tx.threads.add(a_thread()))
+    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    other = replace(EARLY, message_ts="1700000003.000100")
+    gone = Reply(Person("", ""), "C1", "", REPLY, "", edited_at="1700000009.000100", withdrawn=True)
+    for reply in (EARLY, other, gone):
+        assert await keep(store, reply)
+    assert not await keep(store, replace(gone, message_ts="1700000005.000100"))
+    withdrawn, kept = await store.transact(lambda tx: tx.early_replies.take("C1", EARLY.thread_ts))
+    assert kept == other
+    assert (withdrawn.withdrawn, withdrawn.text, withdrawn.person) == (True, "", EARLY.person)
+
+
+@pytest.mark.parametrize(
+    "order", [("", "5.1", "6.1"), ("6.1", "5.1", ""), ("5.1", "", "6.1"), ("6.1", "", "5.1")], ids=str
+)
+async def test_only_the_newest_version_counts(store: Store, order: tuple[str, ...]) -> None:
+    """Of the same message; a redelivered one counts again."""
+    for number, edited_at in enumerate(order):
+        expected = edited_at == max(order[: number + 1])
+        for _ in range(2):
+            version = MessageVersion("C1", "1.1", "UANA", edited_at)
+            assert await store.transact(lambda tx, version=version: tx.message_versions.note(version)) == expected  # type: ignore[misc]
+    other = MessageVersion("C1", "1.2", "UANA", "")
+    assert await store.transact(lambda tx: tx.message_versions.note(other))
+    assert await store.transact(lambda tx: tx.message_versions.note(replace(other, channel_id="C2")))
+
+
+async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: Store, sql: Sql) -> None:
+    """On several connections: whichever is first, the other one sees its effect."""
+    service = Service(store, on_commit=lambda: None)
+    written = [f"17000000{number}.000100" for number in range(10, 40)]
+    mentions = [replace(EARLY, thread_ts=f"{ts}1", message_ts=ts, mentions_us=True) for ts in written]
+    gone = [replace(each, text="", edited_at="1700000099.000100", withdrawn=True) for each in mentions]
+    both = [call for pair in zip(mentions, gone, strict=True) for call in pair]
+    await asyncio.gather(*(service.revise(each) if each.withdrawn else service.receive(each) for each in both))
+    assert await sql("SELECT state FROM requests WHERE state <> 'withdrawn'") == []
+
+
+async def test_each_version_gets_one_private_answer_across_processes(
+    store: Store,
+) -> None:
+    """An older version delivered later is not answered."""
+    services = [Service(store, on_commit=lambda: None) for _ in range(3)]
+    for edited_at in ("", "1700000009.000100"):
+        version = MessageVersion("C1", REPLY, "UANA", edited_at)
+        answers = await asyncio.gather(*(service.is_first_answer(version) for service in services))
+        assert sorted(answers) == [False, False, True]
+    assert not await services[0].is_first_answer(MessageVersion("C1", REPLY, "UANA", ""))
+    assert await services[0].is_first_answer(MessageVersion("C1", "1700000003.000100", "UANA", ""))

@@ -1,5 +1,7 @@
-"""Results count only while their owner holds the claim, and only for what was claimed."""
+"""Results count only while their owner holds the claim, and only for what was claimed, in any order."""
 
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,27 +10,38 @@ from support.worlds.store_world import (
     CARD,
     LEASE,
     Sql,
+    a_follow_up,
     a_post,
     a_reaction,
+    a_start,
     a_thread,
     add,
     changed,
     claim_notices,
     claim_polls,
+    claim_requests,
     deliver_all,
     done,
+    get_request,
     get_thread,
     save,
     save_polls,
     say,
+    settle,
     unchanged,
     watched,
 )
 
 from bot.domain.deliver import ReactionProgress
-from bot.notices.notice import NewNotice, Reaction, ReactionChanged
+from bot.domain.requests.request import Person, RejectionReason, Reply, RequestKind, RequestState
+from bot.errors import StoreError
+from bot.notices.notice import Delivery, NewNotice, Reaction, ReactionChanged, UnknownNotice
+from bot.notices.requests import RequestRejected, RequestSummary
+from bot.service import Service
+from bot.store.claims import PATIENCE
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.store import Store
+from bot.store.request_queue import ClaimedRequest
+from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
 
@@ -212,3 +225,226 @@ async def test_a_postponed_notice_is_due_at_once_when_something_newer_is(store: 
     await say(store, a_reaction("m", "white_check_mark"))
     [claimed] = await claim_notices(store)
     assert claimed.notice.message == ReactionChanged("m", Reaction.ACCEPTED)
+
+
+FIRST, SECOND, THIRD = (f"1700000000.00000{n}" for n in (1, 2, 3))
+
+
+async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
+    """Claims the first follow-up with these."""
+    [claimed] = await claim_requests(store)
+
+    async def merge(tx: Transaction) -> None:
+        following = {request.id: request for request in await tx.requests.follow_ups_after(claimed.request, limit=9)}
+        await tx.requests.merge(claimed.request, [following[name] for name in others], "one", lease=LEASE)
+
+    await store.transact(merge)
+    return claimed
+
+
+async def test_merged_requests_are_claimed_and_counted_like_the_first(store: Store) -> None:
+    """Nobody else gets them, and later requests wait for all of them."""
+    await watched(store)
+    await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
+    await claimed_as_one(store, f"t1-{SECOND}")
+    second = await get_request(store, f"t1-{SECOND}")
+    assert (second.state, second.attempts, second.merged_into) == (RequestState.SENDING, 1, f"t1-{FIRST}")
+    await settle(store, f"t1-{FIRST}", RequestState.ACCEPTED)
+    assert not await claim_requests(store), "the second is still on its way"
+    await settle(store, f"t1-{SECOND}", RequestState.ACCEPTED)
+    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{THIRD}"]
+
+
+async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: Store, clock: FakeClock) -> None:
+    """None of them is claimed alone; once claimed again, they are known to be in doubt."""
+    await watched(store)
+    await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
+    await claimed_as_one(store, f"t1-{SECOND}")
+    clock.advance(LEASE + 1)
+    [again] = await claim_requests(store, "two")
+    assert (again.request.id, again.uncertain) == (f"t1-{FIRST}", True)
+
+    async def merge(tx: Transaction) -> list[str]:
+        others = await tx.requests.merged_into(again.request.id)
+        await tx.requests.merge(again.request, others, "two", lease=LEASE)
+        return [request.id for request in others]
+
+    assert await store.transact(merge) == [f"t1-{SECOND}"]
+    assert (await get_request(store, f"t1-{SECOND}")).uncertain
+    assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{SECOND}", "two"))
+
+
+async def test_a_stop_is_claimed_before_waiting_and_after_in_flight_requests(store: Store) -> None:
+    """Although it has no place among the messages."""
+    await watched(store)
+    stop = replace(a_follow_up("", id="t1-stop", source_key="stop"), kind=RequestKind.STOP, text="")
+    await add(store, *map(a_follow_up, (FIRST, SECOND)))
+    [claimed] = await claim_requests(store)
+    await add(store, stop)
+    assert not await claim_requests(store)
+    await settle(store, claimed.request.id, RequestState.ACCEPTED)
+    assert [item.request.id for item in await claim_requests(store)] == ["t1-stop"]
+    assert not await claim_requests(store)
+    await settle(store, "t1-stop", RequestState.ACCEPTED)
+    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{SECOND}"]
+    assert [each.id for each in await store.transact(lambda tx: tx.requests.stops("t1"))] == ["t1-stop"]
+
+
+THREADS = ("t1", "t2", "t3", "t4")
+
+
+async def claim_received(store: Store, limit: int) -> Sequence[str]:
+    claimed = await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=limit))
+    return [item.request.id for item in claimed]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 9])
+async def test_replies_recorded_together_are_prepared_in_the_order_they_were_written(store: Store, limit: int) -> None:
+    """As early replies are, and replies that move to another job."""
+    await watched(store)
+    replies = [a_follow_up(f"5.{number}", state=RequestState.RECEIVED) for number in range(6)]
+    await add(store, *reversed(replies))
+    order: list[str] = []
+    while claimed := await claim_received(store, limit):
+        order += claimed
+    assert order == [reply.id for reply in replies]
+
+
+async def test_requests_of_several_threads_are_sent_in_turn(store: Store) -> None:
+    for name in reversed(THREADS):
+        await watched(store, name)
+        await add(store, a_follow_up("5.1", name))
+    assert [item.thread.id for item in await claim_requests(store)] == list(THREADS)
+
+
+async def test_notices_and_polls_that_are_most_overdue_come_first(store: Store, sql: Sql) -> None:
+    for name in reversed(THREADS):
+        await watched(store, name)
+        await deliver_all(store)
+    for name in reversed(THREADS):
+        await say(store, a_post("a"), thread=name)
+    for overdue, name in enumerate(reversed(THREADS)):
+        for table in ("notices", "polls"):
+            await sql(f"UPDATE {table} SET due_at = {1000 - overdue} WHERE thread_id = '{name}' AND due_at IS NOT NULL")  # noqa: S608 - the test's own names
+    assert [item.thread.id for item in await claim_notices(store)] == list(THREADS)
+    assert [poll.thread.id for poll in await claim_polls(store)] == list(THREADS)
+
+
+BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"problem": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]
+BROKEN_MESSAGES = [
+    "",
+    "[1]",
+    '{"a": {"b": 1}}',
+    '{"kind": 5}',
+    '{"kind": "shrug", "a": "\\ud800"}',
+    '{"kind": "request_rejected", "reason": "shrug"}',
+    "NaN",
+]
+
+
+async def test_an_unreadable_message_is_set_aside(store: Store, sql: Sql, caplog: pytest.LogCaptureFixture) -> None:
+    await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
+    await add(store, a_thread("t2"), say=[CARD])
+    await sql(
+        "UPDATE notices SET message = :message WHERE key = 't1/a'", message='{"kind": "job_started", "job_id": 5}'
+    )
+    assert [item.notice.key for item in await claim_notices(store)] == ["t2/card"]
+    assert [item.notice.key for item in await claim_notices(store)] == ["t1/b"]
+    [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE key = 't1/a'")
+    assert state == "given_up"
+    assert "cannot be read" in problem
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
+
+
+@pytest.mark.parametrize("delivery", [Delivery.POST, Delivery.EPHEMERAL])
+async def test_a_notice_of_an_unreleased_kind_is_posted_as_text(store: Store, sql: Sql, delivery: Delivery) -> None:
+    await add(store, a_thread("t1"), say=[a_post("a")])
+    message = '{"kind": "shrug", "person_id": "UANA", "moods": ["so", "so"]}'
+    await sql(
+        "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience",
+        message=message,
+        delivery=delivery,
+        patience=PATIENCE,
+    )
+    [claimed] = await claim_notices(store)
+    assert claimed.notice.message == UnknownNotice(
+        "shrug", {"person_id": "UANA", "moods": ["so", "so"]}, delivery=delivery
+    )
+    assert (claimed.notice.delivery, claimed.notice.message.about) == (delivery, "UANA")
+
+
+@pytest.mark.parametrize("delivery", [Delivery.CARD, Delivery.REACTION])
+async def test_an_unreadable_card_or_reaction_blocks_nothing(store: Store, sql: Sql, delivery: Delivery) -> None:
+    await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
+    await sql(
+        "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience"
+        " WHERE key = 't1/a'",
+        message='{"kind": "shrug"}',
+        delivery=delivery,
+        patience=PATIENCE,
+    )
+    claimed = [*await claim_notices(store), *await claim_notices(store)]
+    assert [item.notice.key for item in claimed] == ["t1/b"]
+
+
+@pytest.mark.parametrize("message", BROKEN_MESSAGES)
+async def test_malformed_messages_are_set_aside(store: Store, sql: Sql, message: str) -> None:
+    await add(store, a_thread(), say=[a_post("a", repository="secret words"), a_post("b")])
+    await sql("UPDATE notices SET message = :message WHERE key = 't1/a'", message=message)
+    assert await claim_notices(store) == []
+    assert [item.notice.key for item in await claim_notices(store)] == ["t1/b"]
+
+
+@pytest.mark.parametrize("state", BROKEN_KNOWN)
+async def test_an_unreadable_thread_does_not_block_others(store: Store, sql: Sql, state: str) -> None:
+    for name in ("t1", "t2"):
+        await watched(store, name)
+        await add(store, a_follow_up("1", name))
+        await store.transact(lambda tx, name=name: tx.notices.add(name, a_post("a")))  # type: ignore[misc]
+    await sql("UPDATE threads SET state = :state WHERE id = 't1'", state=state)
+    assert [item.thread.id for item in await claim_polls(store)] == ["t2"]
+    assert [item.thread.id for item in await claim_requests(store)] == ["t2"]
+    assert await sql("SELECT due_at, claimed_by FROM polls WHERE thread_id = 't1'") == [(None, None)]
+    assert await sql("SELECT state, due_at FROM requests WHERE thread_id = 't1'") == [("rejected", None)]
+
+
+async def test_in_an_unreadable_thread_posts_go_out_and_the_card_is_left_alone(store: Store, sql: Sql) -> None:
+    await watched(store, "t1")
+    await add(store, a_follow_up("1", "t1"))
+    await store.transact(lambda tx: tx.notices.add("t1", a_post("a")))
+    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    await sql("UPDATE threads SET state = '{' WHERE id = 't1'")
+    await claim_polls(store)
+    await claim_requests(store)
+    said = [*await deliver_all(store), *await deliver_all(store)]  # the card is set aside in between
+    assert [key.rpartition("/")[2] for key in said] == ["a", "damaged", "unreadable"]
+    [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE delivery = 'card'")
+    assert state == "given_up"
+    assert "cannot be read" in problem
+
+
+async def test_a_reply_to_an_unreadable_thread_goes_nowhere_and_is_answered(store: Store, sql: Sql) -> None:
+    thread = a_thread(ts="1.1")
+    await add(store, thread, a_start())
+    await sql("UPDATE threads SET state = '{'")
+    service = Service(store, on_commit=lambda: None)
+    assert not await service.receive(Reply(Person("UANA", thread.team_id), thread.channel_id, "1.1", "2.1", "more"))
+    assert await sql("SELECT count(*) FROM requests WHERE kind = 'follow_up'") == [(0,)]
+
+
+async def test_errors_about_an_unreadable_thread_quote_nothing(store: Store, sql: Sql) -> None:
+    await add(store, a_thread(), a_start())
+    await sql("""UPDATE threads SET state = '{"round": "secret words"}'""")
+    with pytest.raises(StoreError, match="thread t1 cannot be read") as caught:
+        await store.transact(lambda tx: tx.threads.get("t1"))
+    assert "secret words" not in str(caught.value)
+
+
+@pytest.mark.parametrize("server", ["sqlite"], indirect=True)
+async def test_the_author_of_an_unreadable_request_is_told(store: Store, sql: Sql) -> None:
+    await add(store, a_thread(ts="1.1"), a_start())
+    await sql("UPDATE requests SET text = x'ff'")
+    assert await claim_requests(store) == []
+    [claimed] = await claim_notices(store)
+    message = RequestRejected(RequestSummary("t1-start", "UANA", None), RejectionReason.UNREADABLE)
+    assert claimed.notice.message == message

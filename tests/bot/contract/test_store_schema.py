@@ -1,18 +1,28 @@
-"""The schema: created, compared and rejected with clear messages; times from before the clock was set back."""
+"""The schema: created, compared and rejected with clear messages; the database's files, and times from before the
+clock was set back."""
 
 import asyncio
 import contextlib
+import os
 import shutil
-from collections.abc import Sequence
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from click.testing import CliRunner, Result
 from sqlalchemy import CheckConstraint, Connection, inspect, text
+from support.disks import a_disk, fill, make_read_only
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
+    JOB,
     LEASE,
     Opener,
     Sql,
@@ -27,12 +37,20 @@ from support.worlds.store_world import (
 )
 
 from bot.app.startup import migrate_at_start, open_current_store
-from bot.errors import ConfigError, SchemaMismatch, StoreError
+from bot.cli.backup import back_up
+from bot.cli.main import main
+from bot.domain.threads.thread import ThreadState
+from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
+from bot.runtime.health.outages import RecordingHealth
+from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
+from bot.store.condition import LongOpenJobs
 from bot.store.database.engine import engine_for
+from bot.store.database.errors import classify
+from bot.store.database.files import compact, hold_file
 from bot.store.people import ClaimedHome
 from bot.store.schema.migration import MIGRATIONS, VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.tables import metadata
-from bot.store.store import Store, open_store
+from bot.store.store import Store, Transaction, open_store
 
 
 async def test_an_empty_database_is_refused_until_migrated(empty_database: str) -> None:
@@ -85,19 +103,6 @@ async def test_the_migrations_create_the_tables_of_the_metadata(empty_database: 
         await connection.execute(text("DROP INDEX ix_polls_due_at"))
         assert len(await connection.run_sync(differences)) == 1
     await engine.dispose()
-
-
-async def test_a_newer_schema_is_refused(empty_database: str) -> None:
-    await migrate(empty_database)
-    engine = engine_for(empty_database)
-    async with engine.begin() as connection:
-        await connection.execute(text("UPDATE pagehand_schema SET version_num = '9999', compatible_with = '9998'"))
-    await engine.dispose()
-    assert await schema_state(empty_database) is SchemaState.NEWER
-    with pytest.raises(SchemaMismatch, match="newer version"):
-        await open_store(empty_database)
-    with pytest.raises(SchemaMismatch, match="newer version"):
-        await migrate(empty_database)
 
 
 NEWEST = known_versions()[-1]
@@ -240,3 +245,303 @@ async def test_a_file_that_is_not_a_database_is_refused_clearly(tmp_path: Path) 
         await open_store(f"sqlite:///{path}")
     with pytest.raises(ConfigError, match="does not exist"):
         await open_store(f"sqlite:///{tmp_path}/nowhere/pagehand.db")
+
+
+async def test_a_probe_leaves_no_trace(store: Store, sql: Sql) -> None:
+    for _ in range(3):
+        await store.transact(lambda tx: tx.condition.try_write())
+    for table in metadata.tables:
+        assert await sql(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608 - our own names
+
+
+async def long_open(store: Store, *, limit: int = 100) -> LongOpenJobs:
+    return await store.transact(lambda tx: tx.condition.long_open(before=tx.now - LONG_OPEN, limit=limit))
+
+
+async def begin(store: Store, name: str, *, poll_in: float | None = 0.0) -> None:
+    """Records a job that is polled from now on, unless it has ended."""
+    await add(store, a_thread(name))
+    await store.transact(partial(_save, name, poll_in))
+
+
+async def _save(name: str, poll_in: float | None, tx: Transaction) -> None:
+    await tx.threads.save_state(name, ThreadState(JOB), poll_in=poll_in)
+
+
+async def test_jobs_unchanged_for_hours_are_counted(store: Store, clock: FakeClock) -> None:
+    for name in ("oldest", "old"):
+        await begin(store, name)
+        clock.advance(1800)
+    await begin(store, "ended", poll_in=None)
+    await add(store, a_thread("never started"))
+    clock.advance(LONG_OPEN)
+    await begin(store, "new")
+    assert await long_open(store) == LongOpenJobs(2, LONG_OPEN + 3600)
+    assert (await long_open(store, limit=1)).count <= 1
+    await store.transact(partial(_save, "oldest", None))
+    assert await long_open(store) == LongOpenJobs(1, LONG_OPEN + 1800)
+
+
+async def test_an_empty_database_has_no_long_open_jobs(store: Store) -> None:
+    assert await long_open(store) == LongOpenJobs(0, 0.0)
+
+
+async def test_long_open_jobs_are_warned_of_once(
+    store: Store, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    check = DatabaseProbe(store, RecordingHealth(clock.monotonic), watching_jobs=True)
+    await begin(store, "first")
+    await check.count_long_open()
+    assert check.warning() == ""
+    clock.advance(LONG_OPEN + 3600)
+    await check.count_long_open()
+    await check.count_long_open()
+    assert check.warning().startswith("1 job has been open for over 4 hours without a change, the oldest for 5 hours.")
+    await begin(store, "second")
+    clock.advance(LONG_OPEN + 3600)
+    await check.count_long_open()
+    assert [record.getMessage().partition(" been")[0] for record in caplog.records] == ["1 job has", "2 jobs have"]
+    for name in ("first", "second"):
+        await store.transact(partial(_save, name, None))
+    await check.count_long_open()
+    assert check.warning() == ""
+
+
+HOLDS = """
+import sys
+from bot.store.database.files import hold_file
+with hold_file(sys.argv[1]):
+    print("held", flush=True)
+    input()
+"""
+SETTINGS = {
+    "SLACK_BOT_TOKEN": "xoxb-planted-token",
+    "SLACK_APP_TOKEN": "xapp-planted-token",
+    "JOB_API_URL": "http://127.0.0.1:9",
+    "JOB_API_KEY": "planted-key",
+    "JOB_API_PROJECT": "docs",
+}
+
+
+def pagehand(command: str, file: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, [command, *options], env={**SETTINGS, "DATABASE_URL": f"sqlite:///{file}"})
+
+
+async def made(directory: Path) -> Path:
+    file = directory / "pagehand.db"
+    await migrate(f"sqlite:///{file}")
+    return file
+
+
+def test_a_file_serves_one_process_at_a_time(tmp_path: Path) -> None:
+    file = str(tmp_path / "pagehand.db")
+    with subprocess.Popen([sys.executable, "-c", HOLDS, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(StoreUnavailable, match=rf"process {other.pid}\) is using .*pagehand.db"), hold_file(file):
+            pass
+        other.kill()
+    with hold_file(file):
+        assert (tmp_path / "pagehand.db.lock").read_text() == f"{os.getpid()}\n"
+    with hold_file(None):
+        pass
+
+
+async def test_compacting_gives_space_back_and_keeps_the_rows(tmp_path: Path) -> None:
+    file = await made(tmp_path)
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE big (text TEXT)")
+        database.executemany("INSERT INTO big VALUES (?)", [("x" * 1000,)] * 2000)
+        database.execute("DELETE FROM big WHERE rowid > 1")
+    done = await compact(f"sqlite:///{file}")
+    assert done.before > 2_000_000
+    assert done.after == file.stat().st_size < 1_000_000
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT count(*) FROM big").fetchone() == (1,)
+    assert await schema_state(f"sqlite:///{file}") is SchemaState.CURRENT
+
+
+async def test_compacting_refuses_while_the_file_is_in_use(tmp_path: Path) -> None:
+    file = await made(tmp_path)
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("SELECT count(*) FROM threads").fetchall()
+        with pytest.raises(StoreUnavailable, match="a process is using this database"):
+            await compact(f"sqlite:///{file}")
+    with hold_file(str(file)), pytest.raises(StoreUnavailable, match="is using"):
+        await compact(f"sqlite:///{file}")
+    with pytest.raises(ConfigError, match="VACUUM FULL"):
+        await compact("postgresql://pagehand@localhost/pagehand")
+
+
+def test_a_check_creates_no_database(tmp_path: Path) -> None:
+    absent = pagehand("migrate", tmp_path / "absent.db", "--check")
+    assert (absent.exit_code, absent.output.startswith("There is no database yet")) == (1, True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def database_file(tmp_path: Path, sqlite_template: Path) -> Path:
+    return Path(shutil.copy(sqlite_template, tmp_path / "pagehand.db"))
+
+
+def set_schema(file: Path, version: str, compatible_with: str) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE pagehand_schema SET version_num = ?, compatible_with = ?", (version, compatible_with))
+
+
+@pytest.mark.parametrize(
+    ("version", "compatible_with", "code", "words"),
+    [
+        (NEWEST, NEWEST, 0, f"The database is up to date: its schema is {NEWEST}."),
+        ("9999", NEWEST, 0, "this version can work with it"),
+        ("9999", "9999", 1, "Install that version, or restore a backup"),
+        ("0001", "0001", 1, "before 1.0"),
+        ("0018", "0018", 1, "The database needs a migration: its schema is 0018.\n  0019  The schema says"),
+        ("0018", "0018", 1, "Processes of the version before can go on meanwhile."),
+        ("0017", "0017", 1, "Stop every process first"),
+    ],
+)
+def test_a_check_distinguishes_what_can_be_fixed(
+    database_file: Path, version: str, compatible_with: str, code: int, words: str
+) -> None:
+    set_schema(database_file, version, compatible_with)
+    before = database_file.read_bytes()
+    checked = pagehand("migrate", database_file, "--check")
+    assert checked.exit_code == code, checked.output
+    assert words in checked.output
+    assert database_file.read_bytes() == before
+
+
+def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pagehand.db").symlink_to(tmp_path / "nowhere" / "pagehand.db")
+    failed = pagehand("migrate", tmp_path / "pagehand.db")
+    assert failed.exit_code == 1
+    assert "could not be made. Check that its directory may be written." in failed.output
+
+
+def test_a_full_disk_is_reported_when_the_wal_has_no_room() -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    failure = classify(error)
+    assert failure is not None
+    assert "disk is full" in str(failure.error)
+
+
+def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
+    with a_disk(tmp_path / "disk", "2m") as disk:
+        file, filler = disk / "pagehand.db", disk / "filler"
+        fill(filler)
+        for command in ("migrate", "run"):
+            failed = pagehand(command, file)
+            assert failed.exit_code == 1
+            assert "The database's disk is full. Nothing was lost; make room on it." in failed.output
+            for left in disk.glob("pagehand.db*"):
+                left.unlink()
+        filler.unlink()
+        assert pagehand("migrate", file).exit_code == 0
+        fill(filler)
+        before = file.read_bytes()
+        failed = pagehand("compact", file)
+        assert failed.exit_code == 1
+        assert "The database's disk is full. Nothing was lost; make room on it." in failed.output
+        assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "existing", "new"),
+    [
+        ("migrate", "could not be opened", "could not be made"),
+        ("run", "could not be opened", "could not be made"),
+        ("compact", "must be writable", ""),
+    ],
+)
+def test_a_read_only_disk_is_named(
+    tmp_path: Path, sqlite_template: Path, command: str, existing: str, new: str
+) -> None:
+    with a_disk(tmp_path / "disk", "2m") as disk:
+        shutil.copy(sqlite_template, disk / "pagehand.db")
+        make_read_only(disk)
+        for name, words in (("pagehand.db", existing), ("new.db", new)):
+            if words:
+                failed = pagehand(command, disk / name)
+                assert failed.exit_code == 1
+                assert words in failed.output
+                assert "directory" in failed.output
+
+
+def test_a_second_process_on_a_file_is_refused(database_file: Path) -> None:
+    with hold_file(str(database_file)):
+        refused = pagehand("run", database_file)
+    assert refused.exit_code == 1
+    assert "and a SQLite database serves one. Stop that one first" in refused.output
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def path(tmp_path: Path, no_umask: None) -> Path:
+    return tmp_path / "pagehand.sqlite3"
+
+
+def owner_and_mode(file: Path) -> tuple[int, int]:
+    return file.stat().st_uid, file.stat().st_mode & 0o777
+
+
+def give_away(file: Path) -> None:
+    os.chown(file, NOBODY, NOBODY)
+    file.chmod(0o644)
+
+
+def spoil(file: Path) -> None:
+    file.write_text("This is not a database." * 100)
+
+
+def modes(directory: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mode & 0o777 for file in directory.iterdir()}
+
+
+async def test_a_new_database_and_its_backup_are_private_to_the_owner(path: Path) -> None:
+    await migrate(f"sqlite:///{path}")
+    store = await open_store(f"sqlite:///{path}")
+    await add(store, a_thread())
+    await back_up(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
+    names = (path.name, f"{path.name}-wal", f"{path.name}-shm", "copy.sqlite3")
+    assert modes(path.parent) == dict.fromkeys(names, 0o600)
+    await store.close()
+
+
+async def test_an_existing_file_loses_permissions_for_others(path: Path) -> None:
+    url = f"sqlite:///{path}"
+    await migrate(url)
+    first = await open_store(url)
+    await add(first, a_thread())
+    for file in path.parent.iterdir():
+        file.chmod(0o664)
+    second = await open_store(url)
+    assert set(modes(path.parent).values()) == {0o600}
+    for store in (first, second):
+        await store.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+async def test_root_uses_another_owners_file_without_taking_it(path: Path) -> None:
+    url = f"sqlite:///{path}"
+    await migrate(url)
+    give_away(path)
+    await (await open_store(url)).close()
+    assert owner_and_mode(path) == (NOBODY, 0o600)
+
+
+async def test_a_failed_copy_leaves_no_file(path: Path) -> None:
+    spoil(path)
+    with pytest.raises(StoreUnavailable, match="copy failed"):
+        await back_up(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
+    assert list(modes(path.parent)) == [path.name]

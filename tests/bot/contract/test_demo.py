@@ -1,4 +1,4 @@
-"""The demo with an agent, with and without its key, and the examples that it offers as buttons."""
+"""The demo: what it starts and prints, with an agent, with and without its key, and its examples as buttons."""
 
 import asyncio
 import shlex
@@ -11,14 +11,15 @@ from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_world import git
 
 from bot.cli.demo import TOUR
-from bot.cli.demo_guide import TourStep, steps_done
-from bot.cli.demo_scenario import run_scenario
-from bot.cli.demo_services import CHANNEL, Ports, agent_offer, running_demo, settings_with_agent
+from bot.cli.demo_guide import PROPOSALS, Tour, TourStep, guide, next_step, steps_done
+from bot.cli.demo_scenario import ThreadPrinter, run_scenario
+from bot.cli.demo_services import CHANNEL, Ports, agent_offer, manifest, running_demo, settings_with_agent
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED
 from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import SEND_EXAMPLES
 from bot.workspace.model.entities import Message
+from bot.workspace.server import WorkspaceServer
 
 KEY = "sk-planted-key-of-the-model"
 EDITS = """
@@ -129,3 +130,58 @@ async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
         await changes.wait_for(lambda: shows("Stopped by"), 30)
         assert TourStep.STOP in steps_done(demo.workspace)
         assert not git(demo.repository, "branch", "--list", "pagehand/*")
+
+
+async def test_the_printed_thread_hides_misleading_characters() -> None:
+    workspace, printed = WorkspaceServer(manifest()), list[str]()
+    await workspace.start()
+    try:
+        ts = (await workspace.people["ana"].say(CHANNEL, "see \u202egnp.exe\u202c @ben \u200bthere")).ts
+        ThreadPrinter(workspace, printed.append).print(ts)
+    finally:
+        await workspace.stop()
+    (line,) = printed
+    assert line.endswith(": see gnp.exe @Ben Okafor there")
+
+
+async def test_the_next_step_is_printed_after_the_previous_is_done() -> None:
+    workspace, printed = WorkspaceServer(manifest()), list[str]()
+    await workspace.start()
+    guiding = asyncio.create_task(guide(workspace, Tour("Do it", "More", "Rest"), printed.append))
+    try:
+        ana = workspace.people["ana"]
+        await asyncio.sleep(0)
+        assert printed == ["Next: In #docs, type /docs Do it, or press Try it."]
+        await ana.say(CHANNEL, "no step at all")
+        card = workspace.state.post(_notice(workspace, "t1/card"))
+        await workspace.changes.wait_for(lambda: len(printed) == 2)
+        await ana.say(CHANNEL, "More", thread_ts=card.ts)
+        workspace.state.post(_notice(workspace, "t1/r0/completed", card.ts))
+        await workspace.changes.wait_for(lambda: len(printed) == 3)
+        workspace.state.post(_notice(workspace, "t2/r0/stopped"))
+        await workspace.changes.wait_for(lambda: len(printed) == 4)
+        assert printed[1:] == [
+            f"Next: {PROPOSALS[TourStep.SEE_THE_END]}",
+            "Next: Stop a job: type /docs Rest in #docs, and press Stop on its card.",
+            f"Next: {PROPOSALS[TourStep.MENTION]}",
+        ]
+    finally:
+        guiding.cancel()
+        await workspace.stop()
+
+
+def test_a_step_done_out_of_turn_is_not_proposed_again() -> None:
+    assert next_step(frozenset({TourStep.ASK, TourStep.STEER})) is TourStep.SEE_THE_END
+    assert next_step(frozenset(TourStep)) is None
+
+
+def _notice(workspace: WorkspaceServer, key: str, thread_ts: str | None = None) -> Message:
+    metadata = {"event_type": "pagehand_notice", "event_payload": {"key": key}}
+    return Message(
+        workspace.channels[CHANNEL].id,
+        workspace.state.timestamps.next(),
+        workspace.app.bot_user_id,
+        "a notice",
+        thread_ts=thread_ts,
+        metadata=metadata,
+    )
