@@ -74,7 +74,9 @@ every_call = pytest.mark.parametrize("call", CALLS)
 class Server:
     """A real HTTP server that records requests and then answers, or misbehaves, as `reply` says."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: pytest.LogCaptureFixture) -> None:
+        self.log = log
+        self.clients: list[HttpJobApi] = []
         self.reply: Reply = well
         self.came: list[tuple[str, str, Mapping[str, str], bytes, Any]] = []
         self.reached, self.released = asyncio.Event(), asyncio.Event()
@@ -90,6 +92,38 @@ class Server:
         self.reached.set()
         await self.released.wait()
         return web.Response(body=JOB)
+
+    def open(
+        self,
+        base_url: str = "",
+        *,
+        projects: Sequence[str] = ("acme",),
+        transport: httpx.AsyncBaseTransport | None = None,
+        **more: Any,
+    ) -> HttpJobApi:
+        """Returns a client of these projects, by default of this server; it is closed at the end of the test."""
+        found = settings(base_url or self.address, **more)
+        self.clients.append(HttpJobApi({name: (name, found) for name in projects}, transport=transport))
+        return self.clients[-1]
+
+    async def fault_of(self, call: Call, api: JobApi) -> JobApiError:
+        (fault,) = await self._faults_of([call(api)], repr(api))
+        return fault
+
+    async def fault_of_each(self, apis: Sequence[JobApi]) -> list[JobApiError]:
+        """Makes each call at the same time, with a client of its own."""
+        return await self._faults_of([call(api) for call, api in zip(CALLS, apis, strict=True)], repr(apis))
+
+    async def _faults_of(self, calls: Sequence[Awaitable[Job]], clients: str) -> list[JobApiError]:
+        """Returns the errors of concurrent calls that must fail soon; searches for the key wherever it could leak,
+        also in what `clients` shows, their `repr`.
+        """
+        with self.log.at_level(logging.DEBUG), ExitStack() as stack:
+            for name in ("httpx", "httpcore", "aiohttp.client", "aiohttp.internal", "asyncio"):
+                stack.enter_context(self.log.at_level(logging.DEBUG, logger=name))
+            faults = await asyncio.gather(*(fault_of(call) for call in calls))
+        assert not [text for text in (clients, self.log.text) if KEY in text]
+        return faults
 
 
 async def well(_: web.Request) -> web.StreamResponse:
@@ -137,8 +171,8 @@ async def endless(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    state = Server()
+async def server(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Server]:
+    state = Server(caplog)
     runner = web.ServerRunner(web.Server(state.handle, handler_cancellation=True), shutdown_timeout=1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -146,6 +180,8 @@ async def server() -> AsyncIterator[Server]:
     host, port = runner.addresses[0][:2]
     state.address = f"http://{host}:{port}"
     yield state
+    for api in state.clients:
+        await api.aclose()
     state.released.set()
     await runner.cleanup()
 
@@ -154,44 +190,7 @@ def settings(base_url: str, **more: Any) -> JobApiSettings:
     return JobApiSettings(base_url=base_url, api_key=SecretStr(KEY), **more)
 
 
-@pytest.fixture
-async def open_api(server: Server) -> AsyncIterator[Callable[..., HttpJobApi]]:
-    opened: list[HttpJobApi] = []
-
-    def build(
-        base_url: str = "",
-        *,
-        projects: Sequence[str] = ("acme",),
-        transport: httpx.AsyncBaseTransport | None = None,
-        **more: Any,
-    ) -> HttpJobApi:
-        found = settings(base_url or server.address, **more)
-        opened.append(HttpJobApi({name: (name, found) for name in projects}, transport=transport))
-        return opened[-1]
-
-    yield build
-    for api in opened:
-        await api.aclose()
-
-
-Open = Callable[..., HttpJobApi]
-
-
-async def faults_of(
-    calls: Sequence[Awaitable[Job]], clients: str, caplog: pytest.LogCaptureFixture
-) -> list[JobApiError]:
-    """Returns the errors of concurrent calls that must fail soon; searches for the key wherever it could leak, also in
-    what `clients` shows, their `repr`.
-    """
-    with caplog.at_level(logging.DEBUG), ExitStack() as stack:
-        for name in ("httpx", "httpcore", "aiohttp.client", "aiohttp.internal", "asyncio"):
-            stack.enter_context(caplog.at_level(logging.DEBUG, logger=name))
-        faults = await asyncio.gather(*(_fault_of(call) for call in calls))
-    assert not [text for text in (clients, caplog.text) if KEY in text]
-    return faults
-
-
-async def _fault_of(call: Awaitable[Job]) -> JobApiError:
+async def fault_of(call: Awaitable[Job]) -> JobApiError:
     with pytest.raises(JobApiError) as caught:
         await asyncio.wait_for(call, SECONDS)
     fault = caught.value
@@ -203,21 +202,11 @@ async def _fault_of(call: Awaitable[Job]) -> JobApiError:
     return fault
 
 
-async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) -> JobApiError:
-    (fault,) = await faults_of([call(api)], repr(api), caplog)
-    return fault
-
-
-async def fault_of_each(apis: Sequence[JobApi], caplog: pytest.LogCaptureFixture) -> list[JobApiError]:
-    """Makes each call at the same time, with a client of its own."""
-    return await faults_of([call(api) for call, api in zip(CALLS, apis, strict=True)], repr(apis), caplog)
-
-
 # -- what is sent -----------------------------------------------------------------------------------------------------
 
 
-async def test_the_client_sends_requests_as_specified(server: Server, open_api: Open) -> None:
-    api = open_api()
+async def test_the_client_sends_requests_as_specified(server: Server) -> None:
+    api = server.open()
     assert [await call(api) for call in CALLS] == [SEEN] * 4
     assert [(method, path) for method, path, *_ in server.came] == [
         ("POST", "/v2/agent/acme/job"),
@@ -234,30 +223,30 @@ async def test_the_client_sends_requests_as_specified(server: Server, open_api: 
     assert [body for *_, body, _ in server.came] == bodies
 
 
-async def test_discard_matches_our_job_server(server: Server, open_api: Open) -> None:
+async def test_discard_matches_our_job_server(server: Server) -> None:
     """It is not in the specification, and cannot be confused with a call that is."""
-    assert await open_api().discard("acme", "job_1", idempotency_key="k5") == SEEN
+    assert await server.open().discard("acme", "job_1", idempotency_key="k5") == SEEN
     ((method, path, headers, body, *_),) = server.came
     assert (method, path, headers["Idempotency-Key"], body) == ("POST", "/v2/agent/acme/job/job_1/discard", "k5", b"{}")
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 203, 299])
 @every_call
-async def test_any_2xx_is_success(server: Server, open_api: Open, call: Call, status: int) -> None:
+async def test_any_2xx_is_success(server: Server, call: Call, status: int) -> None:
     server.reply = answering(status, JOB, content_type="text/plain", location="/v2/agent/acme/job/job_1")
-    assert await call(open_api()) == SEEN
+    assert await call(server.open()) == SEEN
 
 
-async def test_a_create_may_answer_with_any_status(server: Server, open_api: Open) -> None:
+async def test_a_create_may_answer_with_any_status(server: Server) -> None:
     server.reply = answering(201, b'{"id": 9, "status": "resting"}')
-    assert await create(open_api()) == Job(id="9", status="resting")
+    assert await create(server.open()) == Job(id="9", status="resting")
 
 
 @pytest.mark.parametrize(
     "name", ["a/b", "a b", "..%2f", "%2e%2e", "a?b#c", "ü/待", "{id}", "a;b=c,d", "a+b&c", "...", "a\\..", "~"]
 )
-async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Open, name: str) -> None:
-    api = open_api(projects=[name])
+async def test_path_segments_arrive_as_one_segment(server: Server, name: str) -> None:
+    api = server.open(projects=[name])
     await api.get(name, name)
     await api.send_message(name, name, PromptCall("x", "k"))
     (_, polled, *_), (_, told, *_) = server.came
@@ -266,15 +255,15 @@ async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Ope
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-async def test_ids_that_would_climb_the_path_are_not_sent(server: Server, open_api: Open, name: str) -> None:
-    for call in (open_api().get("acme", name), open_api(projects=[name]).create(name, PromptCall("x", "k"))):
+async def test_ids_that_would_climb_the_path_are_not_sent(server: Server, name: str) -> None:
+    for call in (server.open().get("acme", name), server.open(projects=[name]).create(name, PromptCall("x", "k"))):
         with pytest.raises(JobApiRejected):
             await call
     assert server.came == []
 
 
-async def test_the_base_url_may_have_a_prefix_and_the_get_path_may_differ(server: Server, open_api: Open) -> None:
-    api = open_api(server.address + "/api/docs/", get_path="/jobs?id={id}&in={projectId}")
+async def test_the_base_url_may_have_a_prefix_and_the_get_path_may_differ(server: Server) -> None:
+    api = server.open(server.address + "/api/docs/", get_path="/jobs?id={id}&in={projectId}")
     await api.create("acme", PromptCall("x", "k"))
     await api.get("acme", "a&b=c")
     assert [path for _, path, *_ in server.came] == [
@@ -283,24 +272,24 @@ async def test_the_base_url_may_have_a_prefix_and_the_get_path_may_differ(server
     ]
 
 
-async def test_the_client_keeps_no_cookies(server: Server, open_api: Open) -> None:
+async def test_the_client_keeps_no_cookies(server: Server) -> None:
     server.reply = answering(200, JOB, set_cookie="session=1; Path=/")
-    api = open_api()
+    api = server.open()
     await get(api)
     await get(api)
     assert "Cookie" not in server.came[1][2]
 
 
-async def test_any_prompt_arrives_unchanged(server: Server, open_api: Open) -> None:
+async def test_any_prompt_arrives_unchanged(server: Server) -> None:
     prompt = "Füge 待 \u202e\x00 hinzu " * 40_000
-    await open_api().create("acme", PromptCall(prompt, "k"))
+    await server.open().create("acme", PromptCall(prompt, "k"))
     assert json.loads(server.came[0][3]) == {"prompt": prompt}
 
 
-async def test_the_requester_is_sent_and_details_come_back_without_our_key(server: Server, open_api: Open) -> None:
+async def test_the_requester_is_sent_and_details_come_back_without_our_key(server: Server) -> None:
     server.reply = answering(200, JOB[:-1] + b', "details": {"summary": "The key is ' + KEY.encode() + b'"}}')
     who = Requester("Ana", "U0ANA", "https://slack.example/p1")
-    job = await open_api().send_message("acme", "job_1", PromptCall("And that", "k", requester=who))
+    job = await server.open().send_message("acme", "job_1", PromptCall("And that", "k", requester=who))
     asked = {"name": "Ana", "id": "U0ANA", "url": "https://slack.example/p1"}
     assert json.loads(server.came[0][3]) == {"prompt": "And that", "requestedBy": asked}
     assert job.details == JobDetails(summary="The key is ***")
@@ -354,10 +343,9 @@ HTML = b"<!doctype html><title>nginx</title><h1>Sorry</h1>"
         pytest.param(b"", marks=pytest.mark.full),
     ],
 )
-async def test_each_status_maps_to_a_remedy(  # noqa: PLR0917 - a row of the table and three fixtures
+async def test_each_status_maps_to_a_remedy(
     server: Server,
-    open_api: Open,
-    caplog: pytest.LogCaptureFixture,
+    *,
     status: int,
     headers: dict[str, str],
     on_create: type[JobApiError],
@@ -366,7 +354,7 @@ async def test_each_status_maps_to_a_remedy(  # noqa: PLR0917 - a row of the tab
 ) -> None:
     server.reply = answering(status, body, **headers)
     for call in CALLS:
-        fault = await fault_of(call, open_api(), caplog)
+        fault = await server.fault_of(call, server.open())
         assert type(fault) is (on_create if call is create else on_others)
         sorry = body.startswith(b"{") and status not in {304, 407}
         assert fault.words == ("You sent ***, sorry" if sorry else "")
@@ -376,20 +364,18 @@ async def test_each_status_maps_to_a_remedy(  # noqa: PLR0917 - a row of the tab
 
 @pytest.mark.parametrize("body", [b"{}", b'{"error": "You sent nothing"}', HTML, b"Not Found", b'"no"', b""])
 @every_call
-async def test_only_json_is_the_job_apis_own_404(server: Server, open_api: Open, call: Call, body: bytes) -> None:
+async def test_only_json_is_the_job_apis_own_404(server: Server, call: Call, body: bytes) -> None:
     server.reply = answering(404, body)
     own = NoSuchProject if call is create else JobGone
     with pytest.raises(own if body.startswith(b"{") else NotTheJobApi) as caught:
-        await call(open_api())
+        await call(server.open())
     assert caught.value.words == ("You sent nothing" if b"sent" in body else "")
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_401_and_403_are_distinguished(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
-) -> None:
+async def test_401_and_403_are_distinguished(server: Server, status: int) -> None:
     server.reply = answering(status)
-    fault = await fault_of(get, open_api(), caplog)
+    fault = await server.fault_of(get, server.open())
     assert isinstance(fault, JobApiNotAllowed)
     assert fault.status == status
 
@@ -413,26 +399,24 @@ OWN_404 = answering(404, b'{"error": "no such job"}')
     ],
 )
 async def test_a_page_that_refuses_words_is_a_firewalls_if_the_key_is_taken(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, body: bytes, on_get: Reply, *, is_firewalls: bool
+    server: Server, body: bytes, on_get: Reply, *, is_firewalls: bool
 ) -> None:
     refuse = answering(403, body)
     server.reply = lambda request: (on_get if request.method == "GET" else refuse)(request)
     for call in (create, message):
-        fault = await fault_of(call, open_api(), caplog)
+        fault = await server.fault_of(call, server.open())
         assert type(fault) is (JobApiRejected if is_firewalls else JobApiNotAllowed)
         assert fault.status == 403
-    fault = await fault_of(cancel, open_api(), caplog)
+    fault = await server.fault_of(cancel, server.open())
     assert isinstance(fault, JobApiNotAllowed), "no words, so nothing to change"
     refuse = answering(401, body)
-    fault = await fault_of(create, open_api(), caplog)
+    fault = await server.fault_of(create, server.open())
     assert isinstance(fault, JobApiNotAllowed), "whatever says 401 is about the key"
 
 
-async def test_a_redirect_is_reported_with_its_host_and_not_followed(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_redirect_is_reported_with_its_host_and_not_followed(server: Server) -> None:
     server.reply = answering(308, location="https://elsewhere.example/x?token=secret")
-    fault = await fault_of(create, open_api(), caplog)
+    fault = await server.fault_of(create, server.open())
     assert isinstance(fault, JobApiRejected)
     assert fault.status == 308
     assert "elsewhere.example" in str(fault)
@@ -441,34 +425,30 @@ async def test_a_redirect_is_reported_with_its_host_and_not_followed(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_busy_carries_its_delay(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
-) -> None:
+async def test_busy_carries_its_delay(server: Server, status: int) -> None:
     server.reply = answering(status, retry_after="17")
-    fault = await fault_of(create, open_api(), caplog)
+    fault = await server.fault_of(create, server.open())
     assert isinstance(fault, JobApiBusy)
     assert (fault.status, fault.retry_after) == (status, 17.0)
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_call_held_back_repeats_the_earlier_reason(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
-) -> None:
-    api = open_api()
+async def test_a_call_held_back_repeats_the_earlier_reason(server: Server, status: int) -> None:
+    api = server.open()
     server.reply = answering(status, b'{"error": "100 uses an hour"}', retry_after="60")
-    await fault_of(create, api, caplog)
+    await server.fault_of(create, api)
     server.reply = answering(429, b'{"error": "of polls"}', retry_after="90")
-    await fault_of(get, api, caplog)
-    fault = await fault_of(message, api, caplog)
+    await server.fault_of(get, api)
+    fault = await server.fault_of(message, api)
     assert isinstance(fault, JobApiBusy)
     assert (fault.status, fault.words) == (status, "100 uses an hour")
     assert len(server.came) == 2
 
 
 @pytest.mark.parametrize("status", [409, 423])
-async def test_a_conflict_of_one_job_holds_back_no_other(server: Server, open_api: Open, status: int) -> None:
+async def test_a_conflict_of_one_job_holds_back_no_other(server: Server, status: int) -> None:
     server.reply = answering(status, b'{"error": "a turn is running"}', retry_after="60")
-    api = open_api()
+    api = server.open()
     with pytest.raises(JobApiBusy, match="Something else") as caught:
         await message(api)
     assert (caught.value.status, caught.value.retry_after, caught.value.words) == (status, 60.0, "a turn is running")
@@ -478,11 +458,11 @@ async def test_a_conflict_of_one_job_holds_back_no_other(server: Server, open_ap
 
 @pytest.mark.parametrize(("headers", "at_most"), [({"retry_after": "1.5"}, 1.5), ({}, 1.0)])
 async def test_a_busy_project_is_left_alone_for_the_delay(
-    server: Server, open_api: Open, headers: dict[str, str], at_most: float
+    server: Server, headers: dict[str, str], at_most: float
 ) -> None:
     """Its creates and messages together, and its polls separately; another project is unaffected."""
     server.reply = answering(429, b"", **headers)
-    api = open_api(default_pause=1.0, projects=["acme", "another"])
+    api = server.open(default_pause=1.0, projects=["acme", "another"])
     with pytest.raises(JobApiBusy):
         await create(api)
     server.reply = well
@@ -499,31 +479,29 @@ async def test_a_busy_project_is_left_alone_for_the_delay(
     assert await message(api) == SEEN
 
 
-async def test_error_texts_are_bounded_and_never_show_part_of_the_key(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_error_texts_are_bounded_and_never_show_part_of_the_key(server: Server) -> None:
     server.reply = answering(400, json.dumps({"error": "x" * (MAX_WORDS - 10) + KEY + "y" * 99}).encode())
-    fault = await fault_of(create, open_api(), caplog)
+    fault = await server.fault_of(create, server.open())
     assert len(fault.words) == MAX_WORDS
     assert KEY[:5] not in fault.words
 
 
 @pytest.mark.parametrize("reason", [b"Bearer " + KEY.encode(), b"Requ\xeate incorrecte", b""])
-async def test_a_reason_phrase_is_neither_logged_nor_breaks_parsing(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reason: bytes
-) -> None:
+async def test_a_reason_phrase_is_neither_logged_nor_breaks_parsing(server: Server, reason: bytes) -> None:
     said = b'{"error": "no"}'
     head = b"HTTP/1.1 400 %s\r\nContent-Length: %d\r\nX-Key: %s\r\n\r\n" % (reason, len(said), KEY.encode())
     server.reply = raw(head, said)
-    fault = await fault_of(create, open_api(), caplog)
+    fault = await server.fault_of(create, server.open())
     assert type(fault) is JobApiRejected
     assert fault.words == "no"
 
 
-async def test_a_job_that_echoes_the_key_is_shown_without_it(server: Server, open_api: Open) -> None:
+async def test_a_job_that_echoes_the_key_is_shown_without_it(server: Server) -> None:
     echo = {"id": "job_1", "status": f"as {KEY}", "prLink": f"https://x/?k={KEY}", "source": {"ref": KEY}, "model": KEY}
     server.reply = answering(200, json.dumps(echo).encode())
-    assert await get(open_api()) == Job(id="job_1", status="as ***", pr_link="https://x/?k=***", ref="***", model="***")
+    assert await get(server.open()) == Job(
+        id="job_1", status="as ***", pr_link="https://x/?k=***", ref="***", model="***"
+    )
 
 
 @pytest.mark.parametrize(
@@ -536,13 +514,13 @@ async def test_a_job_that_echoes_the_key_is_shown_without_it(server: Server, ope
     ids=["gzip", "called gzip", "no JSON"],
 )
 @every_call
-async def test_an_unusual_answer_is_read(server: Server, open_api: Open, call: Call, reply: Reply) -> None:
+async def test_an_unusual_answer_is_read(server: Server, call: Call, reply: Reply) -> None:
     server.reply = reply
-    assert await call(open_api()) == SEEN
+    assert await call(server.open()) == SEEN
 
 
-async def test_a_decompression_bomb_takes_bounded_memory(server: Server, open_api: Open) -> None:
-    api, bomb = open_api(), gzip.compress(bytes(200 * MAX_BODY))
+async def test_a_decompression_bomb_takes_bounded_memory(server: Server) -> None:
+    api, bomb = server.open(), gzip.compress(bytes(200 * MAX_BODY))
     server.reply = answering(200, bomb, content_encoding="gzip")
     tracemalloc.start()
     try:
@@ -574,29 +552,25 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     ],
     ids=["html", "empty", "204", "object", "cut-json", "compressed", "10MB", "endless", "cut", "drip"],
 )
-async def test_a_success_that_is_not_a_job_is_unreadable(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply
-) -> None:
+async def test_a_success_that_is_not_a_job_is_unreadable(server: Server, reply: Reply) -> None:
     server.reply = reply
-    faults = await fault_of_each([open_api(timeout=3.0) for _ in CALLS], caplog)
+    faults = await server.fault_of_each([server.open(timeout=3.0) for _ in CALLS])
     assert {type(fault) for fault in faults} == {JobApiUnreadable}
     assert len(server.came) == len(CALLS)
 
 
 @every_call
-async def test_a_success_that_says_error_keeps_its_words(server: Server, open_api: Open, call: Call) -> None:
+async def test_a_success_that_says_error_keeps_its_words(server: Server, call: Call) -> None:
     server.reply = answering(200, b'{"error": {"message": "No credit for %s"}}' % KEY.encode())
     with pytest.raises(JobApiUnreadable) as caught:
-        await call(open_api())
+        await call(server.open())
     assert caught.value.words == "No credit for ***"
 
 
-async def test_malformed_chunks_are_at_least_uncertain(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_malformed_chunks_are_at_least_uncertain(server: Server) -> None:
     # Whether it is unreadable depends on whether the head came in its own packet.
     server.reply = raw(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n")
-    for fault in await fault_of_each([open_api() for _ in CALLS], caplog):
+    for fault in await server.fault_of_each([server.open() for _ in CALLS]):
         assert isinstance(fault, JobApiUncertain)
     assert len(server.came) == len(CALLS)
 
@@ -619,54 +593,44 @@ async def test_malformed_chunks_are_at_least_uncertain(
     ],
     ids=["reset", "closed", "cut-head", "not-http", "long-head", "silence", "half-a-line", "endless-1xx", "head-drip"],
 )
-async def test_a_post_that_may_have_arrived_is_uncertain_and_sent_once(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply
-) -> None:
+async def test_a_post_that_may_have_arrived_is_uncertain_and_sent_once(server: Server, reply: Reply) -> None:
     server.reply = reply
-    faults = await fault_of_each([open_api(timeout=2.0) for _ in CALLS], caplog)
+    faults = await server.fault_of_each([server.open(timeout=2.0) for _ in CALLS])
     assert {type(fault) for fault in faults} == {JobApiUncertain}
     posted = [path for method, path, *_ in server.came if method == "POST"]
     assert len(posted) == len(set(posted)) == 3
     assert len(server.came) in {4, 5}  # aiohttp may repeat a GET, once
 
 
-async def test_a_status_counts_even_without_its_body(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_status_counts_even_without_its_body(server: Server) -> None:
     server.reply = raw(b"HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n", again=b" ")
-    for fault in await fault_of_each([open_api(timeout=2.0) for _ in CALLS], caplog):
+    for fault in await server.fault_of_each([server.open(timeout=2.0) for _ in CALLS]):
         assert type(fault) is JobApiNotAllowed
         assert fault.words == ""
 
 
 @every_call
-async def test_a_refused_connection_is_unreachable(
-    open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
-) -> None:
+async def test_a_refused_connection_is_unreachable(server: Server, call: Call) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # not listening: refused, and nobody else gets the port
-        fault = await fault_of(call, open_api(f"http://127.0.0.1:{unused.getsockname()[1]}"), caplog)
+        fault = await server.fault_of(call, server.open(f"http://127.0.0.1:{unused.getsockname()[1]}"))
     assert type(fault) is JobApiUnreachable
 
 
 @every_call
-async def test_an_unknown_host_is_unreachable(
-    open_api: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, call: Call
-) -> None:
+async def test_an_unknown_host_is_unreachable(server: Server, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    fault = await fault_of(call, open_api("http://jobs.example"), caplog)
+    fault = await server.fault_of(call, server.open("http://jobs.example"))
     assert type(fault) is JobApiUnreachable
     assert "name" in str(fault)
 
 
 @every_call
-async def test_tls_with_a_plaintext_server_is_unreachable(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
-) -> None:
-    fault = await fault_of(call, open_api(server.address.replace("http:", "https:")), caplog)
+async def test_tls_with_a_plaintext_server_is_unreachable(server: Server, call: Call) -> None:
+    fault = await server.fault_of(call, server.open(server.address.replace("http:", "https:")))
     assert type(fault) is JobApiUnreachable
     assert "secure" in str(fault)
 
@@ -695,54 +659,50 @@ async def tls_server(server: Server, certificate: Path) -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def test_an_untrusted_certificate_is_unreachable(
-    server: Server, tls_server: str, open_api: Open, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_untrusted_certificate_is_unreachable(server: Server, tls_server: str) -> None:
     for call in CALLS:
-        fault = await fault_of(call, open_api(tls_server), caplog)
+        fault = await server.fault_of(call, server.open(tls_server))
         assert type(fault) is JobApiUnreachable
         assert "certificate" in str(fault)
     assert server.came == []
 
 
 async def test_a_private_ca_is_trusted_when_configured(
-    tls_server: str, open_api: Open, certificate: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tls_server: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
-    assert await create(open_api(tls_server)) == SEEN
+    assert await create(server.open(tls_server)) == SEEN
 
 
 @every_call
-async def test_a_stalled_handshake_times_out(open_api: Open, caplog: pytest.LogCaptureFixture, call: Call) -> None:
+async def test_a_stalled_handshake_times_out(server: Server, call: Call) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        api = open_api(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=0.2)
-        assert type(await fault_of(call, api, caplog)) is JobApiUnreachable
+        api = server.open(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=0.2)
+        assert type(await server.fault_of(call, api)) is JobApiUnreachable
 
 
-async def test_the_connect_timeout_is_shorter_than_the_total(open_api: Open, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_connect_timeout_is_shorter_than_the_total(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        api = open_api(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=5, timeout=4.0)
-        assert type(await fault_of(create, api, caplog)) is JobApiUnreachable
+        api = server.open(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=5, timeout=4.0)
+        assert type(await server.fault_of(create, api)) is JobApiUnreachable
 
 
 @pytest.mark.parametrize("call", [create, get])
-async def test_concurrent_connections_are_bounded(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
-) -> None:
+async def test_concurrent_connections_are_bounded(server: Server, call: Call) -> None:
     server.reply = server.hold
-    api = open_api(max_connections=2, connect_timeout=1.5)
+    api = server.open(max_connections=2, connect_timeout=1.5)
     held = [asyncio.ensure_future(call(api)) for _ in range(2)]
     while len(server.came) < len(held):  # noqa: ASYNC110 - on Python 3.12 nothing else lets them go first
         await asyncio.sleep(0.01)
-    assert type(await fault_of(call, api, caplog)) is JobApiUnreachable
+    assert type(await server.fault_of(call, api)) is JobApiUnreachable
     assert len(server.came) == 2
     server.released.set()
     assert await asyncio.gather(*held) == [SEEN, SEEN]
     assert await call(api) == SEEN
 
 
-async def test_slow_polls_do_not_delay_requests_of_people(server: Server, open_api: Open) -> None:
-    api = open_api(max_connections=1)
+async def test_slow_polls_do_not_delay_requests_of_people(server: Server) -> None:
+    api = server.open(max_connections=1)
 
     async def hold_polls(request: web.Request) -> web.StreamResponse:
         return await (server.hold(request) if request.method == "GET" else well(request))
@@ -754,18 +714,18 @@ async def test_slow_polls_do_not_delay_requests_of_people(server: Server, open_a
     assert await poll == SEEN
 
 
-async def test_a_broken_or_slow_answer_releases_its_connection(server: Server, open_api: Open) -> None:
-    apis = [open_api(max_connections=1, timeout=1.5) for _ in CALLS]
+async def test_a_broken_or_slow_answer_releases_its_connection(server: Server) -> None:
+    apis = [server.open(max_connections=1, timeout=1.5) for _ in CALLS]
     for reply in (raw(), endless, raw(OK + b"Content-Length: 500\r\n\r\n", again=b" "), abort, answering(500, HTML)):
         server.reply = reply
-        for fault in await asyncio.gather(*(_fault_of(call(api)) for call, api in zip(CALLS, apis, strict=True))):
+        for fault in await asyncio.gather(*(fault_of(call(api)) for call, api in zip(CALLS, apis, strict=True))):
             assert isinstance(fault, JobApiUncertain)
     server.reply = well
     assert [await call(api) for call, api in zip(CALLS, apis, strict=True)] == [SEEN] * 4
 
 
-async def test_a_cancelled_call_releases_its_connection(server: Server, open_api: Open) -> None:
-    api = open_api(max_connections=1)
+async def test_a_cancelled_call_releases_its_connection(server: Server) -> None:
+    api = server.open(max_connections=1)
     server.reply = server.hold
     call = asyncio.ensure_future(get(api))
     await asyncio.wait_for(server.reached.wait(), SECONDS)
@@ -777,10 +737,8 @@ async def test_a_cancelled_call_releases_its_connection(server: Server, open_api
 
 
 @pytest.mark.parametrize("call", [create, message])
-async def test_each_post_uses_its_own_connection_and_polls_share_one(
-    server: Server, open_api: Open, call: Call
-) -> None:
-    api = open_api()
+async def test_each_post_uses_its_own_connection_and_polls_share_one(server: Server, call: Call) -> None:
+    api = server.open()
     for _ in range(3):
         await get(api)
         await call(api)
@@ -788,8 +746,8 @@ async def test_each_post_uses_its_own_connection_and_polls_share_one(
     assert len({peer for method, *_, peer in server.came if method == "POST"}) == 3
 
 
-async def test_a_poll_survives_a_closed_keep_alive_connection(server: Server, open_api: Open) -> None:
-    api = open_api()
+async def test_a_poll_survives_a_closed_keep_alive_connection(server: Server) -> None:
+    api = server.open()
     await get(api)
 
     async def cut_once(request: web.Request) -> web.StreamResponse:
@@ -801,62 +759,46 @@ async def test_a_poll_survives_a_closed_keep_alive_connection(server: Server, op
     assert len(server.came) == 3
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        httpx.ConnectError(KEY),
-        httpx.ConnectTimeout(KEY),
-        httpx.PoolTimeout(KEY),
-        httpx.ProxyError(KEY),
-        httpx.UnsupportedProtocol(KEY),
-        httpx.InvalidURL(KEY),
-    ],
-    ids=repr,
-)
-async def test_httpx_errors_before_sending(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception) -> None:
-    await _mocked(open_api, caplog, fault, JobApiUnreachable)
+BEFORE_SENDING: list[Exception] = [
+    httpx.ConnectError(KEY),
+    httpx.ConnectTimeout(KEY),
+    httpx.PoolTimeout(KEY),
+    httpx.ProxyError(KEY),
+    httpx.UnsupportedProtocol(KEY),
+    httpx.InvalidURL(KEY),
+]
+WHILE_SENDING_OR_WAITING: list[Exception] = [
+    httpx.ReadTimeout(KEY),
+    httpx.WriteTimeout(KEY),
+    httpx.ReadError(KEY),
+    httpx.WriteError(KEY),
+    httpx.CloseError(KEY),
+    httpx.RemoteProtocolError(KEY),
+    httpx.LocalProtocolError(KEY),
+    httpx.DecodingError(KEY),
+    RuntimeError(KEY),
+    OSError(104, KEY),
+    TimeoutError(KEY),
+]
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        httpx.ReadTimeout(KEY),
-        httpx.WriteTimeout(KEY),
-        httpx.ReadError(KEY),
-        httpx.WriteError(KEY),
-        httpx.CloseError(KEY),
-        httpx.RemoteProtocolError(KEY),
-        httpx.LocalProtocolError(KEY),
-        httpx.DecodingError(KEY),
-        RuntimeError(KEY),
-        OSError(104, KEY),
-        TimeoutError(KEY),
-    ],
-    ids=repr,
-)
-async def test_httpx_errors_while_sending_or_waiting(
-    open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception
-) -> None:
-    await _mocked(open_api, caplog, fault, JobApiUncertain)
-
-
-async def _mocked(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Exception, kind: type[JobApiError]) -> None:
+@pytest.mark.parametrize("fault", [*BEFORE_SENDING, *WHILE_SENDING_OR_WAITING], ids=repr)
+async def test_an_error_of_httpx_is_uncertain_unless_it_comes_before_sending(server: Server, fault: Exception) -> None:
     def fail(_: httpx.Request) -> httpx.Response:
         raise fault
 
     for call in CALLS:
-        api = open_api("http://jobs.example", transport=httpx.MockTransport(fail))
-        assert type(await fault_of(call, api, caplog)) is kind
+        api = server.open("http://jobs.example", transport=httpx.MockTransport(fail))
+        kind = JobApiUnreachable if fault in BEFORE_SENDING else JobApiUncertain
+        assert type(await server.fault_of(call, api)) is kind
 
 
-async def test_calls_after_closing_are_certainly_not_sent(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
-) -> None:
-    api = open_api()
+async def test_calls_after_closing_are_certainly_not_sent(server: Server) -> None:
+    api = server.open()
     await get(api)
     await api.aclose()
     await api.aclose()
-    assert type(await fault_of(create, api, caplog)) is JobApiUnreachable
+    assert type(await server.fault_of(create, api)) is JobApiUnreachable
 
 
 # -- proxies ----------------------------------------------------------------------------------------------------------
@@ -873,24 +815,22 @@ def proxy_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 # httpx-aiohttp's way of passing a proxy's password
 @pytest.mark.filterwarnings("ignore:.*BasicAuth.*:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*proxy_auth.*:DeprecationWarning")
-async def test_the_environments_proxy_is_used(
-    server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
-) -> None:
+async def test_the_environments_proxy_is_used(server: Server, proxy_environment: pytest.MonkeyPatch) -> None:
     proxy_environment.setenv("HTTP_PROXY", server.address.replace("//", "//user:word@"))
-    api = open_api("http://jobs.example")
+    api = server.open("http://jobs.example")
     assert [await call(api) for call in CALLS] == [SEEN] * 4
     assert {headers["Host"] for _, _, headers, *_ in server.came} == {"jobs.example"}
     assert {headers["Proxy-Authorization"] for _, _, headers, *_ in server.came} == {"Basic dXNlcjp3b3Jk"}
 
 
 async def test_a_proxy_that_refuses_the_tunnel_is_unreachable(
-    server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    server: Server, proxy_environment: pytest.MonkeyPatch
 ) -> None:
     proxy_environment.setenv("ALL_PROXY", server.address.removeprefix("http://"))
     server.reply = answering(403)
-    api = open_api("https://jobs.example")
+    api = server.open("https://jobs.example")
     for call in CALLS:
-        fault = await fault_of(call, api, caplog)
+        fault = await server.fault_of(call, api)
         assert type(fault) is JobApiUnreachable
         assert "proxy" in str(fault)
     assert {method for method, *_ in server.came} == {"CONNECT"}
@@ -898,16 +838,16 @@ async def test_a_proxy_that_refuses_the_tunnel_is_unreachable(
 
 
 async def test_no_proxy_is_used_for_loopback_or_exempted_hosts(
-    server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
+    server: Server, proxy_environment: pytest.MonkeyPatch
 ) -> None:
     proxy_environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    assert await get(open_api()) == SEEN
-    assert await get(open_api(server.address.replace("127.0.0.1", "localhost"))) == SEEN
+    assert await get(server.open()) == SEEN
+    assert await get(server.open(server.address.replace("127.0.0.1", "localhost"))) == SEEN
     proxy_environment.setenv("NO_PROXY", "jobs.example")
     proxy_environment.setenv("HTTP_PROXY", "socks5://127.0.0.1:9")  # refused on use
-    open_api("http://jobs.example")
+    server.open("http://jobs.example")
     with pytest.raises(ConfigError):
-        open_api("http://other.example")
+        server.open("http://other.example")
 
 
 async def test_an_unsupported_proxy_is_a_configuration_error(proxy_environment: pytest.MonkeyPatch) -> None:
