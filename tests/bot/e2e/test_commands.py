@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import pty
 import re
 import signal
 import socket
 import sqlite3
 import sys
+import termios
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
@@ -25,13 +27,15 @@ from support.worlds.jobserver_world import JobServerWorld, make_bare, running, u
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
 from bot import __version__
+from bot.cli.demo_services import manifest
 from bot.cli.starting import HOW_TO_BEGIN
 from bot.domain.requests.request import Person, Reply
 from bot.notices.answers import PromptRequested
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
+from bot.runtime.env_file import read_env_file
 from bot.store.schema.migration import migrate
 from bot.store.store import Store, Transaction, open_store
-from bot.workspace import Credentials
+from bot.workspace import Credentials, WorkspaceServer
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Message
 
@@ -81,9 +85,6 @@ async def shell(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Shell]
     shell = Shell(tmp_path, pagehand)
     yield shell
     await shell.close()
-
-
-# commands that need nothing running
 
 
 async def test_every_command_has_help(shell: Shell) -> None:
@@ -175,9 +176,6 @@ async def test_a_missing_unix_module_is_explained(
     )
     said, _ = await process.communicate()
     assert (process.returncode, said.decode()[: len(words)]) == (code, words)
-
-
-# the database
 
 
 @dataclass
@@ -313,9 +311,6 @@ async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
     whole = "SELECT (SELECT count(*) FROM {} WHERE thread_id = threads.id) FROM threads"
     for table, each in (("requests", 1), ("polls", 1), ("notices", 2)):
         assert set(kept.rows(whole.format(table), "copy.sqlite3")) == {(each,)}
-
-
-# the bot
 
 
 WAITS = """
@@ -552,9 +547,6 @@ async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell) -> N
         assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0, 0]
 
 
-# the job server and the demo
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 async def test_the_job_server_stops_on_request(shell: Shell, number: signal.Signals) -> None:
     make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
@@ -682,3 +674,134 @@ def _processes_in(directory: Path) -> list[str]:
         except OSError:
             continue
     return found
+
+
+PATIENCE_AT_A_TERMINAL = 60.0
+CTRL_C = "\x03"
+
+
+@dataclass
+class Terminal:
+    """A process at its own terminal."""
+
+    process: asyncio.subprocess.Process
+    controller: int
+    shown: str = ""
+    all: str = ""
+
+    async def sees(self, words: str) -> None:
+        """Waits for the words, and discards the output before them."""
+        async with asyncio.timeout(PATIENCE_AT_A_TERMINAL):
+            while words not in self.shown:
+                read = await asyncio.to_thread(os.read, self.controller, 65_536)
+                text = re.sub(r"\x1b\[[0-9;]*m", "", read.decode())
+                self.shown, self.all = self.shown + text, self.all + text
+        self.shown = self.shown.partition(words)[2]
+
+    async def types(self, text: str) -> None:
+        await asyncio.to_thread(os.write, self.controller, text.encode())
+
+    async def answers(self, question: str, text: str) -> None:
+        await self.sees(question)
+        await self.types(f"{text}\n")
+
+    async def asks_for_a_secret(self, question: str) -> None:
+        """Waits for the question and for the echo to end: then the terminal discards earlier input."""
+        await self.sees(question)
+        async with asyncio.timeout(PATIENCE_AT_A_TERMINAL):
+            while termios.tcgetattr(self.controller)[3] & termios.ECHO:  # noqa: ASYNC110 - a terminal notifies nobody
+                await asyncio.sleep(0.01)
+
+    async def interrupts(self, words: str) -> None:
+        """Presses Ctrl-C until the words appear: Python misses a signal just before it starts to wait for input."""
+
+        async def press() -> None:
+            while True:
+                await self.types(CTRL_C)
+                await asyncio.sleep(PATIENCE_AT_A_TERMINAL / 6)
+
+        pressing = asyncio.create_task(press())
+        await self.sees(words)
+        pressing.cancel()
+
+    async def answers_secretly(self, question: str, text: str) -> None:
+        await self.asks_for_a_secret(question)
+        await self.types(f"{text}\n")
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    workspace = WorkspaceServer(manifest(), is_installed=False)
+    await workspace.start()
+    yield workspace
+    await workspace.stop()
+
+
+@pytest.fixture
+async def ended() -> AsyncIterator[AsyncExitStack]:
+    """Ends what a failed test left at its terminals, so that nothing waits for their output."""
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+async def start(directory: Path, ended: AsyncExitStack, *arguments: str, **environment: str) -> Terminal:
+    """Starts it in its own session; the terminal that it opens first becomes the controlling one."""
+    controller, terminal = pty.openpty()
+    program = f"import os, runpy, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); sys.argv[1:] = {list(arguments)}; "
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", f"{program}runpy.run_module('bot', run_name='__main__')"),
+        cwd=directory,
+        env={"PATH": os.environ["PATH"], "TERM": "xterm", **environment},
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+    os.close(terminal)
+
+    async def end() -> None:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    ended.callback(os.close, controller)
+    ended.push_async_callback(end)
+    return Terminal(process, controller)
+
+
+@pytest.mark.full
+async def test_a_person_sets_up_the_app_interrupts_and_resumes(
+    workspace: WorkspaceServer, tmp_path: Path, ended: AsyncExitStack
+) -> None:
+    credentials = workspace.credentials
+    first = await start(tmp_path, ended, "setup", SLACK_API_URL=workspace.api_url)
+    await first.answers_secretly("Configuration token (empty: by hand):", credentials.configuration_token)
+    await first.sees("Install to Workspace")
+    workspace.install()
+    await first.answers_secretly("Bot token (xoxb-…):", credentials.bot_token)
+    await first.asks_for_a_secret("App-level token (xapp-…):")
+    await first.interrupts("All answers so far are in .env")
+    assert await first.process.wait() == 130
+    assert list(read_env_file(tmp_path / ".env")) == ["SLACK_API_URL", "SLACK_APP_ID", "SLACK_BOT_TOKEN"]
+    second = await start(tmp_path, ended, "setup", SLACK_API_URL=workspace.api_url)
+    await second.answers_secretly("App-level token (xapp-…):", credentials.app_token)
+    await second.answers("Post a message in a channel? [Y/n]:", "")
+    await second.answers("Channel (#name, or its id):", workspace.channels["docs"].id)
+    await second.sees("A message was posted in")
+    for terminal in (first, second):
+        assert not [token for token in (credentials.bot_token, credentials.app_token) if token in terminal.all]
+
+
+@pytest.mark.full
+async def test_the_demo_keeps_its_link_alive_until_enter(tmp_path: Path, ended: AsyncExitStack) -> None:
+    """Pressed before that, it is no answer."""
+    demo = await start(tmp_path, ended, "demo", "--once", "Fix the typos")
+    await demo.types("\n")
+    await demo.sees("Its page stays until you press Enter.")
+    link = re.search(r"Pull request: (\S+)\r\nIts page", demo.all)
+    assert link is not None
+    async with aiohttp.ClientSession() as session, session.get(link[1]) as page:
+        assert page.status == 200
+    await demo.types("\n")
+    async with asyncio.timeout(PATIENCE_AT_A_TERMINAL):
+        assert await demo.process.wait() == 0

@@ -1,11 +1,24 @@
-"""Mentions: a job from a root message, in an existing thread, and beside another job."""
+"""The ways in: mentions, the command, modals, shortcuts, direct messages and Home, and the introduction."""
 
 import pytest
-from support.worlds.ways_in_world import LINK, WaysInWorld
+from support.worlds.ways_in_world import LINK, Job, OpenWorld, WaysInWorld, labels, text_of
 
 from bot.domain.commands.thread_words import ThreadWord
+from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import HAND_OVER
-from bot.workspace.model.entities import Message
+from bot.slack.rendering.home import (
+    HOME_DEFAULTS,
+    HOME_EXAMPLE,
+    HOME_NEWER,
+    HOME_OLDER,
+    HOME_RETRY,
+    HOME_START,
+    HOME_STOP,
+)
+from bot.slack.rendering.words.forms import PROMPT_MISSING
+from bot.workspace.model.entities import Message, User
+from bot.workspace.model.files import Upload
+from bot.workspace.model.sample_data import HOME
 
 
 async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> None:
@@ -121,3 +134,383 @@ async def test_a_mention_without_words_is_helped_privately(world: WaysInWorld) -
     await world.private_message(world.ana, "Pagehand hands documentation tasks")
     assert world.ben.ephemerals("docs") == []
     assert world.job_api.created == []
+
+
+@pytest.mark.parametrize("options", ["quiet project:docs", "project:docs quiet"])
+async def test_command_options_may_be_in_any_order(world: WaysInWorld, options: str) -> None:
+    """The agent does not get them; with `quiet` nobody is mentioned at the end."""
+    await world.ana.command("docs", "/docs", f"{options} Fix the guides")
+    created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
+    assert created.prompt == "Fix the guides"
+    world.job_api.show(created.job_id, "completed", LINK)
+    ended = await world.said("Done.", thread_ts=card.ts)
+    assert LINK in ended.text
+    assert world.ana.mention not in ended.text
+
+
+async def test_an_invalid_option_starts_nothing_and_is_explained(world: WaysInWorld) -> None:
+    """Privately and at once."""
+    answer = await world.ana.command("docs", "/docs", "quiet quiet Fix the guides")
+    assert "is there twice" in answer.text
+    await world.begun("Another one")
+    assert [created.prompt for created in world.job_api.created] == ["Another one"]
+
+
+async def test_the_bare_command_opens_the_modal_of_its_channel(world: WaysInWorld) -> None:
+    """It asks for no project if there is only one; the prompt can be as long as Slack's input allows."""
+    assert (await world.ana.command("docs", "/docs")).ok
+    view = await world.modal(world.ana, "New job")
+    assert [block["block_id"] for block in view.blocks if block["type"] == "input"] == ["prompt", "telling"]
+    long = "Line & <one>\n" + "word " * 590
+    await world.ana.views.enter("prompt", long)
+    await world.ana.views.enter("telling", "quiet")
+    assert (await world.ana.views.submit()).ok
+    created, card = await world.job(long.strip()), await world.card("asked: Line &amp; &lt;one&gt;")
+    world.job_api.show(created.job_id, "completed", LINK)
+    assert world.ana.mention not in (await world.said("Done.", thread_ts=card.ts)).text
+
+
+async def test_an_error_appears_at_its_field_and_loses_no_text(world: WaysInWorld) -> None:
+    """The modal stays open until the error is corrected."""
+    await world.ana.command("docs", "/docs")
+    view = await world.modal(world.ana, "New job")
+    await world.ana.views.enter("prompt", "\n ")
+    assert (await world.ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
+    await world.ana.views.enter("prompt", "Fix the guides")
+    assert world.ana.views.top == view
+    assert (await world.ana.views.submit()).ok
+    assert world.workspace.views.modal(world.ana.id) is None
+    await world.job("Fix the guides")
+
+
+async def test_the_draft_of_a_closed_modal_is_restored_until_it_is_sent(world: WaysInWorld) -> None:
+    """Only to its author."""
+    await world.ana.command("docs", "/docs")
+    await world.modal(world.ana, "New job")
+    await world.ana.views.enter("prompt", "Fix the guides")
+    await world.ana.views.close()
+    await world.app.until_true(lambda: _drafts(world))
+    await world.ana.command("docs", "/docs")
+    view = await world.modal(world.ana, "New job")
+    assert view.values["prompt"]["prompt"]["value"] == "Fix the guides"
+    await world.ben.command("docs", "/docs")
+    assert (await world.modal(world.ben, "New job")).values["prompt"]["prompt"]["value"] is None
+    assert (await world.ana.views.submit()).ok
+    await world.job("Fix the guides")
+    await world.app.until_true(lambda: _no_drafts(world))
+
+
+async def _drafts(world: WaysInWorld) -> bool:
+    return bool(await world.app.sql("SELECT 1 FROM drafts"))
+
+
+async def _no_drafts(world: WaysInWorld) -> bool:
+    return not await _drafts(world)
+
+
+async def test_the_global_shortcut_asks_for_the_channel(world: WaysInWorld) -> None:
+    """The job is started there."""
+    assert (await world.ana.global_shortcut("new_task")).ok
+    await world.modal(world.ana, "New job")
+    await world.ana.views.enter("prompt", "Fix the guides")
+    assert list((await world.ana.views.submit()).errors) == ["channel"]
+    await world.ana.views.enter("channel", "docs")
+    assert (await world.ana.views.submit()).ok
+    await world.card("asked: Fix the guides\n")
+
+
+SECRET = "ghp" + "_" + "a1B2" * 9
+SHORTCUT = "hand_to_pagehand"
+
+
+async def test_a_masked_secret_stays_in_slack_and_the_answer_is_in_the_thread(world: WaysInWorld) -> None:
+    """The masking is mentioned; the shown text is sent as edited."""
+    question = await world.ben.say("docs", f"The port in the guide is wrong. My key: {SECRET}")
+    assert (await world.ana.shortcut("docs", question.ts, SHORTCUT)).ok
+    view = await world.modal(world.ana, "Hand to Pagehand")
+    shown = view.values["context/message/0"]["context/message/0"]["value"]
+    assert "[masked: GitHub token]" in shown
+    assert "Hidden, so that it stays in Slack: GitHub token." in str(view.blocks)
+    await world.ana.views.enter("prompt", "Fix the port")
+    await world.ana.views.enter("context/message/0", f"{shown}\nIt is 8443.")
+    assert (await world.ana.views.submit()).ok
+    created = await world.job("Fix the port")
+    assert "> The port in the guide is wrong." in created.prompt
+    assert "It is 8443." in created.prompt
+    card = await world.card("asked: Fix the port\n")
+    assert card.thread_ts == question.ts
+    world.job_api.show(created.job_id, "completed", LINK)
+    await world.said("Done.", thread_ts=question.ts)
+    everything = f"{world.job_api.attempts} {[call.args for call in world.workspace.web_api.calls]}"
+    assert SECRET not in everything
+
+
+async def test_the_whole_thread_is_included_when_chosen(world: WaysInWorld) -> None:
+    """Oldest first, with names, and the files of the message."""
+    root = await world.ana.say("docs", "Who knows about ports?")
+    reply = await world.ben.say("docs", "I do", thread_ts=root.ts, files=[Upload("ports.md", b"# Ports\n\n8443\n")])
+    await world.ana.shortcut("docs", reply.ts, SHORTCUT)
+    await world.modal(world.ana, "Hand to Pagehand")
+    await world.ana.views.enter("prompt", "Write that down")
+    await world.ana.views.enter("scope", "thread")
+    await world.until(lambda: _with_thread(world), "the thread in the modal")
+    assert (await world.ana.views.submit()).ok
+    prompt = (await world.job("Write that down")).prompt
+    assert (
+        prompt.index("ana, ")
+        < prompt.index("> Who knows about ports?")
+        < prompt.index("ben, ")
+        < prompt.index("> I do")
+    )
+    assert "# Ports\n\n8443\n" in prompt
+    assert (await world.card()).thread_ts == root.ts
+
+
+def _with_thread(world: WaysInWorld) -> bool:
+    top = world.ana.views.top
+    return top is not None and "Who knows about ports?" in str(top.blocks)
+
+
+async def test_only_mentions_count_in_the_thread_of_a_handed_over_message(world: WaysInWorld) -> None:
+    """It is another conversation."""
+    question = await world.ben.say("docs", "The port is wrong")
+    await world.ana.shortcut("docs", question.ts, SHORTCUT)
+    await world.modal(world.ana, "Hand to Pagehand")
+    await world.ana.views.enter("prompt", "Fix the port")
+    await world.ana.views.submit()
+    created = await world.job("Fix the port")
+    await world.said("Started.", thread_ts=question.ts)
+    await world.ben.say("docs", "Thank you", thread_ts=question.ts)
+    await world.ben.say("docs", f"{world.bot} in the manual as well", thread_ts=question.ts)
+    await world.steered(created.job_id, "in the manual as well")
+
+
+DIRECT = "pagehand"
+
+
+async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInWorld) -> None:
+    """All in its thread, without a mention; thanks outside it get a heart, and start nothing."""
+    asked = await world.ana.say(DIRECT, "Fix the guides")
+    created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n", channel="ana")
+    assert card.thread_ts == asked.ts
+    await world.said("Started.", channel="ana", thread_ts=asked.ts)
+    reply = await world.ana.say(DIRECT, "And the manual", thread_ts=asked.ts)
+    await world.steered(created.job_id, "And the manual")
+    await world.marked(reply, "white_check_mark")
+    world.job_api.show(created.job_id, "completed", LINK)
+    assert LINK in (await world.said("Done.", channel="ana", thread_ts=asked.ts)).text
+    await world.marked(await world.ana.say(DIRECT, "Thanks a lot!"), "heart")
+    assert len(world.job_api.created) == 1
+
+
+async def test_each_direct_message_is_its_own_job_and_help_is_not_one(world: WaysInWorld) -> None:
+    """Messages for nobody start nothing."""
+    await world.ana.say(DIRECT, "help")
+    await world.private_message(world.ana, "Pagehand hands documentation tasks")
+    await world.ana.say(DIRECT, ":tada:")
+    await world.ana.say(DIRECT, "// a note to myself")
+    await world.ana.say(DIRECT, "Fix the guides")
+    await world.ana.say(DIRECT, "!new Fix the manual")
+    await world.job("Fix the guides")
+    await world.job("Fix the manual")
+    assert len(world.job_api.created) == 2
+
+
+async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -> None:
+    """There is a button for each; the question is at the line."""
+    await world.ana.say(DIRECT, "Fix the guides")
+    created = await world.job("Fix the guides")
+    await world.ana.say(DIRECT, "And the manual")
+    asked = await world.private_message(world.ana, "And the manual")
+    assert labels(asked) == ["New job", "Add to the one above"]
+    assert (await world.ana.press(DIRECT, asked.ts, ButtonId.SEND_HELD)).ok
+    await world.steered(created.job_id, "And the manual")
+    await world.ana.say(DIRECT, "Fix the index")
+    asked = await world.private_message(world.ana, "Fix the index")
+    assert (await world.ana.press(DIRECT, asked.ts, ButtonId.DISCARD_HELD)).ok
+    await world.job("Fix the index")
+    assert len(world.job_api.created) == 2
+
+
+@pytest.mark.full
+async def test_without_a_scope_one_way_in_is_off_and_the_rest_work(
+    open_world: OpenWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line in the log says so."""
+    world = await open_world(without=("im:history",))
+    await world.ana.say(DIRECT, "Fix the guides")
+    await world.begun("Fix the manual")
+    assert [created.prompt for created in world.job_api.created] == ["Fix the manual"]
+    told = [record.getMessage() for record in caplog.records if "im:history" in record.getMessage()]
+    assert len(told) == 1
+    assert "direct messages start no jobs" in told[0]
+
+
+async def test_an_introduction_offers_an_example_to_the_inviter(world: WaysInWorld) -> None:
+    """Once, even if it is removed and invited again."""
+    await world.ana.invite("general", world.bot)
+    hello = await world.said("Hello, I'm", channel="general")
+    assert len(hello.text.splitlines()) == 3
+    world.workspace.channels.remove_bot("general")
+    await world.ana.invite("general", world.bot)
+    assert (await world.ben.press("general", hello.ts, ButtonId.OPEN_FORM)).ok
+    form = await world.modal(world.ben, "New job")
+    assert [block["block_id"] for block in form.blocks if block["type"] == "input"] == ["prompt", "telling"]
+    await world.ben.views.enter("prompt", "Fix the guides")
+    assert (await world.ben.views.submit()).ok
+    await world.card("Fix the guides", channel="general")
+    assert [message.ts for message in world.messages("general") if "Hello, I'm" in message.text] == [hello.ts]
+
+
+async def test_joining_a_channel_for_a_job_posts_no_introduction(world: WaysInWorld) -> None:
+    await world.begun(channel="general")
+    await world.app.settled()
+    assert not [message for message in world.messages("general") if "Hello, I'm" in message.text]
+
+
+async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -> None:
+    """With an example that can be pressed, and a button."""
+    await world.ben.views.open_home()
+    await world.home(world.ben, "You haven't asked for a job yet")
+    await world.ben.views.press(HOME_EXAMPLE)
+    form = await world.modal(world.ben, "New job")
+    assert "Fix the typos" in text_of(form.blocks)
+    await world.ben.views.close()
+    await world.ben.views.press(HOME_START)
+    await world.modal(world.ben, "New job")
+    await world.ben.views.enter("prompt", "Fix the guides")
+    await world.ben.views.enter("channel", "docs")
+    assert (await world.ben.views.submit()).ok
+    async with world.app.hurrying():
+        home = await world.home(world.ben, "Fix the guides", without="You haven't asked")
+    assert "How Pagehand is" not in text_of(home.blocks)
+
+
+async def test_home_is_updated_with_its_jobs(world: WaysInWorld) -> None:
+    """State, pull request and permalink; after a failure, a retry."""
+    async with world.app.hurrying():
+        await world.ana.views.open_home()
+        job = await world.begun()
+        await world.home(world.ana, "Active: the agent is at work")
+        world.job_api.show(job.id, "completed", LINK)
+        home = await world.home(world.ana, f"<{LINK}|pull request>")
+        assert "|thread>" in text_of(home.blocks)
+        failed = await world.begun("Fix the manual")
+        world.job_api.show(failed.id, "failed")
+        await world.home(world.ana, "*Failed*")
+        assert (await world.ana.views.press(HOME_RETRY)).ok
+        await world.job_api.until(lambda: len(world.job_api.created) == 3)
+    assert world.job_api.created[2].prompt == "Fix the manual"
+
+
+async def test_jobs_are_shown_newest_first_ten_a_page(world: WaysInWorld) -> None:
+    """With buttons to the other pages and back."""
+    for number in range(11):
+        await world.ana.command("docs", "/docs", f"Job number {number:02}")
+    await world.job_api.until(lambda: len(world.job_api.created) == 11)
+    await world.ana.views.open_home()
+    home = text_of((await world.home(world.ana, "Job number 10", without="Job number 00")).blocks)
+    assert home.index("Job number 10") < home.index("Job number 01")
+    await world.ana.views.press(HOME_OLDER)
+    home_with_oldest = await world.home(world.ana, "Job number 00", without="Job number 10")
+    assert labels(home_with_oldest)[0] == "Newer"
+    await world.ana.views.press(HOME_NEWER)
+    await world.home(world.ana, "Job number 10", without="Job number 00")
+
+
+async def test_personal_defaults_are_saved_and_applied(world: WaysInWorld) -> None:
+    """Silently, from the next job on."""
+    await world.ana.views.open_home()
+    await world.home(world.ana, "When a job ends: you are mentioned")
+    await world.ana.views.press(HOME_DEFAULTS)
+    await world.modal(world.ana, "Your defaults")
+    await world.ana.views.enter("telling", "quiet")
+    assert (await world.ana.views.submit()).ok
+    await world.home(world.ana, "When a job ends: nobody is mentioned")
+    job = await world.finished()
+    assert world.ana.mention not in (await world.said("Done.", thread_ts=job.ts)).text
+
+
+async def test_administrators_see_that_all_is_healthy(world: WaysInWorld) -> None:
+    """Ana is one."""
+    await world.ana.views.open_home()
+    home = text_of((await world.home(world.ana, "How Pagehand is")).blocks)
+    assert "All well." in home
+
+
+async def test_questions_of_the_agent_come_first(world: WaysInWorld) -> None:
+    """Until somebody has answered."""
+    async with world.app.hurrying():
+        await world.ana.views.open_home()
+        job = await world.begun()
+        world.job_api.show(job.id, "completed", None, details={"question": "Which guides?"})
+        home = text_of((await world.home(world.ana, "the agent has a question")).blocks)
+        assert home.index("Waiting for you") < home.index("Your jobs")
+        await world.ana.say("docs", "All of them", thread_ts=job.ts)
+        await world.steered(job.id, "All of them")
+        await world.home(world.ana, "Your jobs", without="Waiting for you")
+
+
+async def test_a_job_is_stopped_on_home_until_its_card_can_be_posted(open_world: OpenWorld) -> None:
+    world = await open_world(JOB_API_CANCEL="true")
+    async with world.app.hurrying():
+        await world.ana.views.open_home()
+        await world.home(world.ana, "You haven't asked")
+        no_cards = world.workspace.faults.server_error(method="chat.postMessage", count=None)
+        await world.ana.command("docs", "/docs", "Fix the guides")
+        await world.job_api.until(lambda: world.job_api.created)
+        await world.home(world.ana, "Fix the guides")
+        assert (await world.ana.views.press(HOME_STOP)).ok
+        await world.job_api.until(lambda: world.job_api.cancelled)
+        world.workspace.faults.remove(no_cards)
+        await world.said("Stopped", thread_ts=(await world.card("Fix the guides")).ts)
+
+
+def post(world: WaysInWorld, user_id: str, text: str, *, thread_ts: str | None = None) -> Message:
+    """Posts as an app does."""
+    state = world.workspace.state
+    channel = state.find_channel("docs")
+    assert channel is not None
+    message = Message(channel.id, "", user_id, text, thread_ts=thread_ts, bot_id="B0OTHER01", app_id="A0OTHER01")
+    return state.post(message)
+
+
+def mention(world: WaysInWorld, text: str) -> str:
+    return f"<@{world.workspace.app.bot_user_id}> {text}"
+
+
+@pytest.mark.promise("ways in")
+async def test_a_person_asks_and_steers_by_a_tool(world: WaysInWorld) -> None:
+    asked = post(world, world.ana.id, mention(world, "Fix the guides"))
+    created = await world.job("Fix the guides")
+    await world.said("Started.", thread_ts=asked.ts)
+    post(world, world.ana.id, "And the manual", thread_ts=asked.ts)
+    await world.steered(created.job_id, "And the manual")
+    assert len(world.cards()) == len(world.job_api.created) == 1
+
+
+@pytest.mark.promise("ways in")
+async def test_a_workflow_is_told_once_and_a_bot_never(world: WaysInWorld, caplog: pytest.LogCaptureFixture) -> None:
+    """The bot mentions Pagehand with all that it repeats. That starts no conversation, and is not even refused."""
+    flow = world.workspace.state.add_user(User("U0FLOW001", "flow", "Flow", HOME.id, is_bot=True, is_workflow_bot=True))
+    echo = world.workspace.state.add_user(User("U0ECHO001", "echo", "Echo", HOME.id, is_bot=True))
+    job = await world.begun()
+    post(world, flow.id, mention(world, "Fix the weekly report"))
+    answer = await world.said("a workflow can't ask me")
+    said = ours(world, job)
+    for message in said:
+        post(world, echo.id, mention(world, message.text))
+        post(world, echo.id, mention(world, message.text), thread_ts=job.card.ts)
+    post(world, flow.id, mention(world, "Fix the weekly report"), thread_ts=answer.ts)
+    await world.ben.say("docs", "And the manual", thread_ts=job.card.ts)
+    await world.steered(job.id, "And the manual")
+    await world.app.settled()
+    assert ours(world, job) == said
+    assert len(world.job_api.created) == 1
+    assert "refused" not in caplog.text
+
+
+def ours(world: WaysInWorld, job: Job) -> list[Message]:
+    """Returns the messages of Pagehand in the channel and the job's thread."""
+    shown = (*world.messages(), *world.messages(thread_ts=job.card.ts))
+    return [message for message in shown if message.user == world.workspace.app.bot_user_id]
