@@ -4,15 +4,13 @@ It serves the part of Slack that Pagehand uses, with Slack's rules and errors, s
 and tests can run it without a Slack account.
 """
 
-from bot.workspace.delivery.interactions import InteractionResult
+from bot.workspace.delivery.deliveries import InteractionResult
 from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
-from bot.workspace.model.entities import Channel, Message, User
-from bot.workspace.model.errors import SlackError
-from bot.workspace.model.files import Upload
+from bot.workspace.model.entities import Channel, Message, SlackError, Upload, User
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
 from bot.workspace.server import WorkspaceServer
-from bot.workspace.web_api.credentials import Credentials
+from bot.workspace.web_api.method import Credentials
 
 __all__ = [
     "Actor",

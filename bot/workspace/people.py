@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from bot.workspace.delivery.interactions import InteractionResult, deliver_interaction, failure_code
-from bot.workspace.delivery.transport import NotDeliveredError
+from bot.workspace.delivery.deliveries import (
+    Ack,
+    InteractionResult,
+    NotDeliveredError,
+    deliver_interaction,
+    failure_code,
+)
 from bot.workspace.model.app_config import MessagesTab, Shortcut, SlashCommand
-from bot.workspace.model.entities import Channel, File, Message, User
-from bot.workspace.model.errors import SlackError
-from bot.workspace.model.files import MAX_FILES, Upload
+from bot.workspace.model.entities import MAX_FILES, Channel, File, Message, SlackError, Upload, User
 from bot.workspace.model.state import SLACKBOT
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, escape, stored_typed_text
 from bot.workspace.person_views import ActorContext, PersonViews
-from bot.workspace.wire.envelopes import Ack
 from bot.workspace.wire.interaction_payloads import find_action
 
 

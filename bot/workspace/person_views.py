@@ -4,16 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.workspace.delivery.deliveries import Deliveries
-from bot.workspace.delivery.interactions import InteractionResult, deliver_interaction
+from bot.workspace.delivery.deliveries import Deliveries, InteractionResult, deliver_interaction
 from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.model.app_config import AppConfig, MessagesTab
 from bot.workspace.model.elements import Element, InputValue
-from bot.workspace.model.entities import Channel, Json, User
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Channel, Json, SlackError, User
 from bot.workspace.model.state import State
-from bot.workspace.model.submissions import MALFORMED, errors_by_app, errors_in_inputs
-from bot.workspace.model.views import OpenViews, View
+from bot.workspace.model.views import MALFORMED, OpenViews, View, errors_by_app, errors_in_inputs
 from bot.workspace.wire.interaction_payloads import InteractionPayloads, find_action
 from bot.workspace.wire.rendering import Renderer
 from bot.workspace.wire.views import checked_view

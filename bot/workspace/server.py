@@ -12,22 +12,17 @@ from bot.workspace.delivery.deliveries import RETRY_DELAYS, Deliveries
 from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
-from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.changes import ChangeSignal
-from bot.workspace.model.entities import Change, Channel, Message
-from bot.workspace.model.errors import SlackError
-from bot.workspace.model.manifests import AppManifests
+from bot.workspace.model.app_config import AppConfig, AppManifests
+from bot.workspace.model.entities import Change, Channel, Message, SlackError
 from bot.workspace.model.sample_data import HOME, populate
-from bot.workspace.model.state import State
-from bot.workspace.model.triggers import LIFETIME_SECONDS, Triggers
-from bot.workspace.model.views import OpenViews, ViewChange
+from bot.workspace.model.state import ChangeSignal, State
+from bot.workspace.model.views import TRIGGER_SECONDS, OpenViews, Triggers, ViewChange
 from bot.workspace.page.endpoints import Page
 from bot.workspace.people import WorkspacePeople
 from bot.workspace.person_views import ActorContext
-from bot.workspace.web_api.credentials import Credentials
 from bot.workspace.web_api.endpoint import WebApi
 from bot.workspace.web_api.file_downloads import FileDownloads
-from bot.workspace.web_api.method import MethodCall
+from bot.workspace.web_api.method import Credentials, MethodCall
 from bot.workspace.wire.arguments import Arguments
 from bot.workspace.wire.event_payloads import EventPayloads
 from bot.workspace.wire.interaction_payloads import InteractionPayloads
@@ -107,7 +102,7 @@ class WorkspaceServer:
         credentials: Credentials | None = None,
         ack_timeout: float = 3.0,
         retry_delays: tuple[float, ...] = RETRY_DELAYS,
-        trigger_lifetime: float = LIFETIME_SECONDS,
+        trigger_lifetime: float = TRIGGER_SECONDS,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.app = app or AppConfig()

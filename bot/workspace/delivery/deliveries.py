@@ -1,19 +1,81 @@
-"""Delivers payloads to the app and waits for its acknowledgement, over either transport.
+"""Deliveries to the app, over either transport: envelopes, acknowledgements, retries, and what comes of an interaction.
 
 Unacknowledged events are sent again up to three times; commands and button presses are not.
 """
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
 from uuid import uuid4
 
 from bot.runtime.tasks import BackgroundTasks
-from bot.workspace.delivery.transport import NotDeliveredError, Transport
-from bot.workspace.model.changes import ChangeSignal
-from bot.workspace.model.entities import Json
-from bot.workspace.wire.envelopes import Ack, Envelope, EnvelopeType
+from bot.workspace.model.entities import Json, Message
+from bot.workspace.model.state import ChangeSignal
+
+EnvelopeType = Literal["events_api", "slash_commands", "interactive"]
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One attempt to send a payload.
+
+    Args:
+        id: The same for all attempts.
+        type: Slack's name for the kind of payload.
+        payload: The payload.
+        attempt: 0 for the first.
+        reason: Slack's reason for the retry.
+    """
+
+    id: str
+    type: EnvelopeType
+    payload: Json
+    attempt: int = 0
+    reason: str = ""
+
+    @property
+    def accepts_response_payload(self) -> bool:
+        """Whether its acknowledgement may have a payload."""
+        return self.type == "slash_commands" or self.payload.get("type") == "view_submission"
+
+
+@dataclass(frozen=True)
+class Ack:
+    """The app's acknowledgement, with an optional payload."""
+
+    payload: Json = field(default_factory=dict)
+
+
+class NotDeliveredError(Exception):
+    """No acknowledgement arrived.
+
+    Args:
+        reason: Slack's reason.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Transport(Protocol):
+    """A transport to the app."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether the app can be reached."""
+
+    async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
+        """Sends, and waits up to `ack_timeout` seconds for the acknowledgement.
+
+        Raises:
+            NotDeliveredError: None arrived, or the app could not be reached.
+        """
+
+    async def wait_until_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - the word of asyncio's own wait_for
+        """Returns as soon as the app can be reached, or after `timeout` seconds."""
+
 
 RETRY_DELAYS = (0.0, 60.0, 300.0)
 MAX_RECORDS = 100_000
@@ -143,3 +205,38 @@ class Deliveries:
             return ack
         finally:
             self._changes.notify()
+
+
+@dataclass(frozen=True)
+class InteractionResult:
+    """The outcome of an interaction.
+
+    Args:
+        ok: Whether the app acknowledged in time.
+        text: The text that the person saw at once, if any.
+        error: Slack's error code, such as ``operation_timeout``.
+        payload: The acknowledgement's payload.
+        message: The message that was shown, if any.
+        errors: Errors in the inputs of a submitted view, by block id.
+    """
+
+    ok: bool
+    text: str = ""
+    error: str = ""
+    payload: Json | None = None
+    message: Message | None = None
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+async def deliver_interaction(deliveries: Deliveries, payload: Json) -> InteractionResult:
+    """Delivers a payload of the type ``interactive`` and returns the outcome."""
+    try:
+        ack = await deliveries.request("interactive", payload)
+    except NotDeliveredError as error:
+        return InteractionResult(ok=False, error=failure_code(error))
+    return InteractionResult(ok=True, payload=ack.payload)
+
+
+def failure_code(error: NotDeliveredError) -> str:
+    """Returns Slack's code for an interaction that the app did not acknowledge."""
+    return "operation_timeout" if "timeout" in error.reason else "dispatch_failed"

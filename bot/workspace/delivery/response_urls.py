@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Json, Message
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Json, Message, SlackError
 from bot.workspace.model.state import State
 from bot.workspace.model.text import stored_app_text
 from bot.workspace.wire.arguments import Arguments
-from bot.workspace.wire.blocks import checked_blocks
+from bot.workspace.wire.views import checked_blocks
 
 MAX_USES = 5
 LIFETIME_SECONDS = 30 * 60

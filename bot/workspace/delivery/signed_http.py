@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
 
-from bot.workspace.delivery.transport import NotDeliveredError
+from bot.workspace.delivery.deliveries import Ack, Envelope, NotDeliveredError
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Json
-from bot.workspace.wire.envelopes import Ack, Envelope
 
 MAX_ANSWER_BYTES = 1 << 20
 JSON_TYPE = "application/json"

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from aiohttp import WSMsgType, web
 
-from bot.workspace.delivery.transport import NotDeliveredError
+from bot.workspace.delivery.deliveries import Ack, Envelope, NotDeliveredError
 from bot.workspace.model.entities import Json
-from bot.workspace.wire.envelopes import Ack, Envelope, envelope_frame, hello_frame, read_ack_frame
 
 TICKET_SECONDS = 30.0
 
@@ -184,3 +183,35 @@ class SocketMode:
         """Breaks every connection without a close frame."""
         for connection in tuple(self.connections.values()):
             connection.abort()
+
+
+def envelope_frame(envelope: Envelope) -> Json:
+    frame: Json = {
+        "envelope_id": envelope.id,
+        "payload": envelope.payload,
+        "type": envelope.type,
+        "accepts_response_payload": envelope.accepts_response_payload,
+    }
+    if envelope.type == "events_api":
+        frame |= {"retry_attempt": envelope.attempt, "retry_reason": envelope.reason}
+    return frame
+
+
+def hello_frame(app_id: str, connections: int) -> Json:
+    return {
+        "type": "hello",
+        "num_connections": connections,
+        "connection_info": {"app_id": app_id},
+    }
+
+
+def read_ack_frame(text: str) -> tuple[str, Ack] | None:
+    """Returns an acknowledgement and its envelope's id; None for anything else, which Slack ignores."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict) or not isinstance(body.get("envelope_id"), str):
+        return None
+    payload = body.get("payload")
+    return body["envelope_id"], Ack(payload if isinstance(payload, dict) else {})

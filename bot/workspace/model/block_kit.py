@@ -1,4 +1,4 @@
-"""Block Kit's blocks and views, as far as Pagehand uses them: their fields, and the limits that docs.slack.dev gives.
+"""Block Kit's elements, blocks and views, as far as Pagehand uses them, with the limits that docs.slack.dev gives.
 
 Slack refuses a field that it does not know. These models do, too, and also what they leave out of Block Kit.
 """
@@ -6,20 +6,180 @@ Slack refuses a field that it does not know. These models do, too, and also what
 from typing import Annotated, Literal
 from uuid import uuid4
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from bot.workspace.model.entities import Json
-from bot.workspace.model.kit_elements import (
-    Action,
-    FieldText,
-    HeaderText,
-    Id,
-    InputElement,
-    PlainText,
-    ShortText,
-    Strict,
-    Text,
-)
+
+Id = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=3000)]
+ShortText = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Text(Strict):
+    """A text object; ``emoji`` belongs to plain_text and ``verbatim`` to mrkdwn."""
+
+    type: Literal["plain_text", "mrkdwn"]
+    text: Annotated[str, StringConstraints(min_length=1, max_length=3000)]
+    emoji: bool | None = None
+    verbatim: bool | None = None
+
+    @model_validator(mode="after")
+    def _options_fit_the_type(self) -> "Text":
+        if self.type == "plain_text" and self.verbatim is not None:
+            raise ValueError("invalid additional property: verbatim")
+        if self.type == "mrkdwn" and self.emoji is not None:
+            raise ValueError("invalid additional property: emoji")
+        return self
+
+
+class PlainText(Strict):
+    type: Literal["plain_text"]
+    text: Annotated[str, StringConstraints(min_length=1, max_length=3000)]
+    emoji: bool | None = None
+
+
+class FieldText(Text):
+    text: ShortText
+
+
+class LabelText(PlainText):
+    """A button's text."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=75)]
+
+
+class HeaderText(PlainText):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
+
+
+class PlaceholderText(PlainText):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
+
+
+class ConfirmText(Text):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+class ConfirmTitle(PlainText):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class ConfirmLabel(PlainText):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=30)]
+
+
+class Confirm(Strict):
+    title: ConfirmTitle
+    text: ConfirmText
+    confirm: ConfirmLabel
+    deny: ConfirmLabel
+    style: Literal["primary", "danger"] | None = None
+
+
+class Option(Strict):
+    text: Text
+    value: Annotated[str, StringConstraints(min_length=1, max_length=150)]
+
+
+class Interactive(Strict):
+    action_id: Id | None = None
+
+
+class Confirmed(Interactive):
+    confirm: Confirm | None = None
+
+
+class Chooser(Confirmed):
+    focus_on_load: bool | None = None
+
+
+class Button(Confirmed):
+    type: Literal["button"]
+    text: LabelText
+    value: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
+    url: Url | None = None
+    style: Literal["primary", "danger"] | None = None
+
+
+class Overflow(Confirmed):
+    type: Literal["overflow"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=5)]
+
+
+class StaticSelect(Chooser):
+    type: Literal["static_select"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=100)]
+    placeholder: PlaceholderText | None = None
+    initial_option: Option | None = None
+
+
+class MultiStaticSelect(Chooser):
+    type: Literal["multi_static_select"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=100)]
+    placeholder: PlaceholderText | None = None
+
+
+class RadioButtons(Chooser):
+    type: Literal["radio_buttons"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=10)]
+    initial_option: Option | None = None
+
+
+class Checkboxes(Chooser):
+    type: Literal["checkboxes"]
+    options: Annotated[list[Option], Field(min_length=1, max_length=10)]
+
+
+class ConversationFilter(Strict):
+    """Which conversations to offer."""
+
+    include: Annotated[list[Literal["im", "mpim", "private", "public"]], Field(min_length=1)] | None = None
+    exclude_bot_users: bool | None = None
+
+
+class ConversationsSelect(Chooser):
+    type: Literal["conversations_select"]
+    placeholder: PlaceholderText | None = None
+    initial_conversation: str | None = None
+    default_to_current_conversation: bool | None = None
+    filter: ConversationFilter | None = None
+
+
+class DispatchActionConfig(Strict):
+    """When a text input tells the app what is typed."""
+
+    trigger_actions_on: Annotated[list[Literal["on_character_entered"]], Field(min_length=1, max_length=1)]
+
+
+class TextInput(Interactive):
+    dispatch_action_config: DispatchActionConfig | None = None
+    placeholder: PlaceholderText | None = None
+    focus_on_load: bool | None = None
+
+
+class PlainTextInput(TextInput):
+    type: Literal["plain_text_input"]
+    initial_value: str | None = None
+    multiline: bool | None = None
+    max_length: Annotated[int, Field(ge=1, le=3000)] | None = None
+
+
+Number = Annotated[str, StringConstraints(pattern=r"^-?\d{1,30}(\.\d{1,30})?$")]
+
+
+class NumberInput(TextInput):
+    type: Literal["number_input"]
+    is_decimal_allowed: bool
+    initial_value: Number | None = None
+
+
+Choice = StaticSelect | MultiStaticSelect | RadioButtons | Checkboxes | ConversationsSelect
+Action = Annotated[Button | Overflow | Choice, Field(discriminator="type")]
+InputElement = Annotated[PlainTextInput | NumberInput | Choice, Field(discriminator="type")]
 
 _TEXTS = frozenset({"plain_text", "mrkdwn"})
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bot.workspace.model.entities import Json
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Json, SlackError
 
 InputValue = str | Sequence[str] | None
 """What a person enters: text, the value of one or several options, an id, or None for nothing."""

@@ -1,21 +1,25 @@
 """The state of a workspace: users, channels, membership, messages, reactions.
 
-Observers hear of every change, in order, after it has been made.
+Observers hear of every change, in order, after it has been made; who waits for a condition checks it after each change.
 """
 
+import asyncio
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import chain
+from typing import TypeVar
 
 from bot.workspace.model.block_kit import assign_ids
 from bot.workspace.model.entities import (
     Change,
     ChangeKind,
     Channel,
+    FileStore,
     Message,
     Observer,
+    SlackError,
     Team,
     Timestamps,
     User,
@@ -23,8 +27,49 @@ from bot.workspace.model.entities import (
     microseconds,
     timestamp_of,
 )
-from bot.workspace.model.errors import SlackError
-from bot.workspace.model.files import FileStore
+
+Found = TypeVar("Found")
+
+
+class ChangeSignal:
+    """Wakes those who wait for a condition after each change: in the workspace, of a call, of a delivery."""
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Event] = set()
+
+    def notify(self) -> None:
+        for event in self._waiting:
+            event.set()
+
+    async def wait_for(
+        self,
+        predicate: Callable[[], Found],
+        timeout: float = 30.0,  # noqa: ASYNC109 - the word of asyncio's own wait_for
+        *,
+        what: str = "the condition",
+    ) -> Found:
+        """Waits until the predicate returns a true value, and returns it.
+
+        Args:
+            predicate: Called after every change; it must be quick and change nothing.
+            timeout: Seconds.
+            what: Names the condition in the error.
+
+        Raises:
+            TimeoutError: It did not become true in time.
+        """
+        event = asyncio.Event()
+        self._waiting.add(event)
+        try:
+            async with asyncio.timeout(timeout):
+                while not (found := predicate()):
+                    event.clear()
+                    await event.wait()
+                return found
+        except TimeoutError:
+            raise TimeoutError(f"{what} was not met within {timeout} s") from None
+        finally:
+            self._waiting.discard(event)
 
 
 class Conversation:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import SlackError
 
 TEXT_LIMIT = 40_000
 _CONTROL = re.compile(r"<((?:[@#!][^<>\n]+)|(?:(?:https?|mailto|tel|slack)[^<>\n]*))>")

@@ -1,5 +1,6 @@
-"""Open views: each person's modal and Home tab."""
+"""Open views: each person's modal and Home tab, the triggers that let the app open one, and errors in what is sent."""
 
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -8,9 +9,8 @@ from typing import Literal
 from uuid import uuid4
 
 from bot.workspace.model.block_kit import assign_ids
-from bot.workspace.model.elements import Element, InputValue, Values, elements, values_of
-from bot.workspace.model.entities import Json
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.elements import Element, InputValue, Values, elements, value_of, values_of
+from bot.workspace.model.entities import Json, SlackError
 
 ViewKind = Literal["modal", "home"]
 
@@ -177,3 +177,103 @@ class OpenViews:
 
 def _label(text: object) -> str:
     return str(text.get("text", "")) if isinstance(text, dict) else ""
+
+
+TRIGGER_SECONDS = 3.0
+MAX_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What a trigger id refers to: who did something, and in which conversation or view.
+
+    ``channel`` and ``view`` are ids; a global shortcut has neither.
+    """
+
+    user: str
+    channel: str | None = None
+    view: str | None = None
+
+
+class Triggers:
+    """Issues trigger ids and accepts each once.
+
+    Args:
+        now: The clock, in seconds.
+        lifetime: Seconds until a trigger id expires.
+    """
+
+    def __init__(self, now: Callable[[], float], lifetime: float = TRIGGER_SECONDS) -> None:
+        self.lifetime = lifetime
+        self._now = now
+        self._issued: dict[str, tuple[Trigger, float]] = {}
+
+    def issue(self, trigger: Trigger) -> str:
+        while len(self._issued) >= MAX_REMEMBERED:
+            del self._issued[next(iter(self._issued))]
+        now = self._now()
+        trigger_id = f"{int(now)}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"
+        self._issued[trigger_id] = trigger, now + self.lifetime
+        return trigger_id
+
+    def check(self, trigger_id: str) -> Trigger:
+        """Returns what a trigger id refers to, without using it up.
+
+        Raises:
+            SlackError: ``invalid_trigger_id`` or ``expired_trigger_id``.
+        """
+        trigger, expires = self._issued.get(trigger_id, (None, 0.0))
+        if trigger is None:
+            raise SlackError("invalid_trigger_id")
+        if expires < self._now():
+            raise SlackError("expired_trigger_id")
+        return trigger
+
+    def use_up(self, trigger_id: str) -> None:
+        del self._issued[trigger_id]
+
+
+MISSING = "Please complete this required field."
+MAX_TEXT = 40_000
+"""Characters of a text without a limit by the app. Slack documents none; this is a message's."""
+MALFORMED = "dispatch_unknown_error"
+_NUMBER = re.compile(r"-?\d{1,30}(\.\d{1,30})?", re.ASCII)
+
+
+def errors_in_inputs(view: View) -> dict[str, str]:
+    """Returns the errors that Slack itself finds in the inputs, by block id."""
+    errors: dict[str, str] = {}
+    for element in elements(view.blocks):
+        if not element.has_value:
+            continue
+        value = value_of(view.values[element.block_id][element.action_id])
+        if error := _error_in_input(element, value):
+            errors[element.block_id] = error
+    return errors
+
+
+def _error_in_input(element: Element, value: object) -> str | None:
+    if not value:
+        return MISSING if element.is_required else None
+    if not isinstance(value, str):
+        return None
+    if element.type == "number_input":
+        return _error_in_number(element, value)
+    longest = element.body.get("max_length") or MAX_TEXT
+    return f"Enter no more than {longest} characters." if len(value) > longest else None
+
+
+def _error_in_number(element: Element, value: str) -> str | None:
+    if not _NUMBER.fullmatch(value) or ("." in value and not element.body.get("is_decimal_allowed")):
+        return "Enter a number." if element.body.get("is_decimal_allowed") else "Enter a whole number."
+    return None
+
+
+def errors_by_app(view: View, errors: object) -> dict[str, str]:
+    """Returns the errors in an acknowledgement. Raises SlackError if one does not name an input of the view."""
+    inputs = {str(block["block_id"]) for block in view.blocks if block["type"] == "input"}
+    if not isinstance(errors, Mapping) or not errors:
+        raise SlackError(MALFORMED)
+    if not all(block_id in inputs and isinstance(words, str) for block_id, words in errors.items()):
+        raise SlackError(MALFORMED)
+    return dict(errors)

@@ -5,16 +5,13 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
-from bot.workspace.delivery.transport import Transport
+from bot.workspace.delivery.deliveries import Transport
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Message
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Message, SlackError
 from bot.workspace.model.state import State
 from bot.workspace.page.operations import Operations
-from bot.workspace.page.rendering import PageRenderer
-from bot.workspace.page.requests import guarded
-from bot.workspace.page.streams import Streams
-from bot.workspace.page.uploads import Uploads
+from bot.workspace.page.rendering import PageRenderer, Streams
+from bot.workspace.page.requests import Uploads, guarded
 from bot.workspace.people import Actor, WorkspacePeople
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

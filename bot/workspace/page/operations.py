@@ -6,11 +6,9 @@ from aiohttp import web
 
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.elements import Element, InputValue, elements
-from bot.workspace.model.entities import Json
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Json, SlackError
 from bot.workspace.model.views import View
-from bot.workspace.page.requests import Handler, failure, json_body, outcome
-from bot.workspace.page.uploads import Uploads
+from bot.workspace.page.requests import Handler, Uploads, failure, json_body, outcome
 from bot.workspace.people import Actor, WorkspacePeople
 from bot.workspace.wire.arguments import Arguments, invalid_argument
 

@@ -3,10 +3,9 @@
 from aiohttp import web
 
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Channel, File
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Channel, File, SlackError
 from bot.workspace.model.state import State
-from bot.workspace.web_api.credentials import Credentials
+from bot.workspace.web_api.method import Credentials
 from bot.workspace.wire.rendering import FILES_PATH
 
 

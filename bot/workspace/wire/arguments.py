@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bot.workspace.model.entities import Json, is_timestamp
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Json, SlackError, is_timestamp
 
 DIGITS = 12
 _TRUE = frozenset({"true", "1", "t", "yes", "on"})

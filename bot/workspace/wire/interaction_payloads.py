@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
 from bot.workspace.model.elements import Values, elements, values_of
-from bot.workspace.model.entities import Channel, Json, Message, User
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Channel, Json, Message, SlackError, User
 from bot.workspace.model.state import State
 from bot.workspace.model.text import stored_typed_text
-from bot.workspace.model.triggers import Trigger, Triggers
-from bot.workspace.model.views import View
+from bot.workspace.model.views import Trigger, Triggers, View
 from bot.workspace.wire.rendering import Renderer
 from bot.workspace.wire.views import rendered_view
 

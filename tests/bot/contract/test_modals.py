@@ -26,7 +26,7 @@ from bot.slack.rendering.words.forms import (
 from bot.slack.sending.views import ShownView
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
-from bot.workspace.web_api.requests import CallRecord
+from bot.workspace.web_api.endpoint import CallRecord
 
 AWS = "AKIA" + "IOSFODNN7EXAMPL2"
 

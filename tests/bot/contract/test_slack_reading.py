@@ -24,7 +24,7 @@ from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory, read_user
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.files import Upload
+from bot.workspace.model.entities import Upload
 
 
 @pytest.fixture

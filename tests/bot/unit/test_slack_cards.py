@@ -47,7 +47,7 @@ from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext, SlackRenderer
 from bot.slack.rendering.notices import messages
 from bot.slack.rendering.text import escape, opening, pieces, quote, safe_url, shorten, width
-from bot.workspace.wire.blocks import checked_blocks
+from bot.workspace.wire.views import checked_blocks
 
 CONTEXT = MessageContext(command="/docs", admin="U0ADMIN", bot_user_id="U0BOT")
 LINK = "https://git.example/team/guides/pull/7"

@@ -8,7 +8,7 @@ from support.worlds.app_world import AppWorld
 
 from bot.app.edges import EdgeTimings
 from bot.notices.said import ButtonId
-from bot.workspace.model.files import Upload
+from bot.workspace.model.entities import Upload
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 READ = ("users.info", "conversations.info", "conversations.replies")

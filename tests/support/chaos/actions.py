@@ -16,8 +16,7 @@ from bot.notices.said import ButtonId
 from bot.service.start import request_id
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
 from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_EXAMPLES
-from bot.workspace.model.entities import Message
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Message, SlackError
 from bot.workspace.people import Actor
 
 if TYPE_CHECKING:

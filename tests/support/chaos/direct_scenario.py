@@ -18,8 +18,7 @@ from bot.domain.requests.request import RequestKind, RequestState
 from bot.notices.said import ButtonId
 from bot.service.start import request_id
 from bot.workspace.delivery.deliveries import DeliveryRecord
-from bot.workspace.model.entities import Message
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Message, SlackError
 from bot.workspace.people import Actor
 
 DIRECT = "pagehand"

@@ -23,8 +23,7 @@ from bot.domain.requests.request import WayIn
 from bot.notices.said import ButtonId
 from bot.service.start import request_id
 from bot.slack.rendering.words.at_once import RECORDED
-from bot.workspace.model.entities import Message
-from bot.workspace.model.files import Upload
+from bot.workspace.model.entities import Message, Upload
 
 PRESSED = 0.7
 """How often a person presses a button that offers to send a request again."""

@@ -14,11 +14,9 @@ from aiohttp.typedefs import Handler
 
 from bot.runtime.http.server import listening_socket
 from bot.workspace import WorkspaceServer
-from bot.workspace.delivery.deliveries import RETRY_DELAYS
-from bot.workspace.delivery.transport import NotDeliveredError, Transport
-from bot.workspace.model.errors import SlackError
-from bot.workspace.web_api.requests import CallRecord, read_arguments
-from bot.workspace.wire.envelopes import Ack, Envelope
+from bot.workspace.delivery.deliveries import RETRY_DELAYS, Ack, Envelope, NotDeliveredError, Transport
+from bot.workspace.model.entities import SlackError
+from bot.workspace.web_api.endpoint import CallRecord, read_arguments
 
 CallFaultKind = Literal["delay", "drop", "status", "ratelimited", "error"]
 EnvelopeFaultKind = Literal["duplicate", "reorder", "drop_ack", "lose"]

@@ -1,10 +1,17 @@
-"""A real slack-bolt app over a real Socket Mode connection to the workspace."""
+"""A real slack-bolt app over a real Socket Mode connection to the workspace: commands, events, menus and shortcuts."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
+import pytest
+from aiohttp import ClientSession
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.workspace_world import bolt_app, connected
+from support.worlds.workspace_world import bolt_app, client_of, connected, running
+
+from bot.workspace import Message, SlackError, WorkspaceServer
+from bot.workspace.model.entities import Upload
 
 
 async def test_the_answer_to_a_command_is_ephemeral(workspace: FaultyWorkspace) -> None:
@@ -134,3 +141,130 @@ async def test_a_menu_in_a_message_sends_the_choice(workspace: FaultyWorkspace) 
             "other": {"type": "static_select", "selected_option": options[0]},
         }
     }
+
+
+ON_MESSAGE, ANYWHERE = "hand_to_pagehand", "new_task"
+
+
+@pytest.fixture
+async def taken(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
+    """The shortcut payloads that a Bolt app received."""
+    app = bolt_app(workspace)
+    bodies: list[dict[str, Any]] = []
+
+    @app.shortcut({"type": "message_action", "callback_id": ON_MESSAGE})
+    async def on_message(ack: Any, body: dict[str, Any], context: Any, respond: Any) -> None:
+        bodies.append({**body, "context_channel": context.channel_id})
+        await ack()
+        await respond("Taken")
+
+    @app.shortcut({"type": "shortcut", "callback_id": ANYWHERE})
+    async def anywhere(ack: Any, body: dict[str, Any]) -> None:
+        bodies.append(body)
+        await ack()
+
+    async with connected(workspace, app):
+        yield bodies
+
+
+async def test_a_message_shortcut_has_the_whole_message(
+    workspace: WorkspaceServer, taken: list[dict[str, Any]]
+) -> None:
+    """Its text, blocks, files and thread, and a response URL that answers the person who ran it."""
+    ana, ben = workspace.people["ana"], workspace.people["ben"]
+    root = await ana.say("docs", "Where is the guide?")
+    reply = await ben.say("docs", "It is *gone*", thread_ts=root.ts, files=[Upload("log.txt", b"error\n")])
+    assert (await ana.shortcut("docs", reply.ts, ON_MESSAGE)).ok
+    (body,) = taken
+    assert (body["type"], body["callback_id"], body["message_ts"]) == ("message_action", ON_MESSAGE, reply.ts)
+    assert body["user"]["id"] == ana.id
+    assert body["channel"] == {"id": "C0DOCS001", "name": "docs"}
+    assert body["context_channel"] == "C0DOCS001"
+    assert body["team"] == {"id": "T0LOCAL01", "domain": "local"}
+    message = body["message"]
+    assert (message["user"], message["thread_ts"], message["text"]) == (ben.id, root.ts, "It is *gone*")
+    assert (message["blocks"][0]["type"], message["files"][0]["name"]) == ("rich_text", "log.txt")
+    await workspace.changes.wait_for(lambda: ana.ephemerals("docs"))
+    assert [shown.text for shown in ana.ephemerals("docs")] == ["Taken"]
+
+
+async def test_a_message_shortcut_opens_a_modal(workspace: WorkspaceServer, taken: list[dict[str, Any]]) -> None:
+    """Also in channels without the bot."""
+    ana = workspace.people["ana"]
+    said = await ana.say("general", "Somebody should write this down")
+    assert (await ana.shortcut("general", said.ts, ON_MESSAGE)).ok
+    client = client_of(workspace)
+    select = {"type": "conversations_select", "action_id": "place", "default_to_current_conversation": True}
+    label = {"type": "plain_text", "text": "Where"}
+    block = {"type": "input", "block_id": "place", "label": label, "element": select}
+    view = {"type": "modal", "title": label, "submit": label, "blocks": [block]}
+    await client.views_open(trigger_id=taken[0]["trigger_id"], view=view)
+    top = ana.views.top
+    assert top is not None
+    assert top.values["place"]["place"]["selected_conversation"] == "C0GENERAL"
+
+
+async def test_a_global_shortcut_has_neither_channel_nor_response_url(
+    workspace: WorkspaceServer, taken: list[dict[str, Any]]
+) -> None:
+    assert (await workspace.people["ben"].global_shortcut(ANYWHERE)).ok
+    (body,) = taken
+    assert (body["type"], body["user"]["id"]) == ("shortcut", "U0BEN0001")
+    assert not {"channel", "message", "response_url"} & body.keys()
+
+
+async def test_shortcuts_that_are_not_available(workspace: WorkspaceServer, taken: list[dict[str, Any]]) -> None:
+    """For people of another organization, for ephemeral messages, and with another type or name."""
+    ana, emil = workspace.people["ana"], workspace.people["emil"]
+    shared = await ana.say("partners", "hello")
+    said = await ana.say("docs", "hello")
+    only_hers = workspace.state.show_ephemeral(
+        Message(said.channel, "", workspace.app.bot_user_id, "psst", ephemeral_to=ana.id)
+    )
+    attempts = [
+        emil.shortcut("partners", shared.ts, ON_MESSAGE),
+        emil.global_shortcut(ANYWHERE),
+        ana.shortcut("docs", only_hers.ts, ON_MESSAGE),
+        ana.shortcut("docs", said.ts, ANYWHERE),
+        ana.global_shortcut(ON_MESSAGE),
+        ana.global_shortcut("unknown"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(SlackError, match="shortcut_not_found"):
+            await attempt
+    assert taken == []
+
+
+DOCS = "C0DOCS001"
+
+
+async def test_an_event_is_given_up_after_three_retries(workspace: FaultyWorkspace) -> None:
+    workspace.deliveries.ack_timeout = 0.1
+    await workspace.people["ana"].say("docs", "nobody listens")
+    await workspace.deliveries.settled()
+    delivery = workspace.deliveries.records[-1]
+    assert (delivery.attempts, delivery.acked, delivery.failed) == (4, False, "no_connection")
+    assert delivery.given_up
+
+
+async def test_a_ticket_is_valid_once_and_expires() -> None:
+    clock = [1_700_000_000.0]
+    async with running(now=lambda: clock[0]) as server:
+        client = client_of(server)
+        async with ClientSession() as session:
+
+            async def opened(url: str) -> int:
+                try:
+                    async with session.ws_connect(url) as socket:
+                        hello = await socket.receive_json()
+                        assert hello["type"] == "hello"
+                        assert hello["connection_info"]["app_id"] == server.app.app_id
+                        return 101
+                except aiohttp.WSServerHandshakeError as refusal:
+                    return refusal.status
+
+            url = (await client.apps_connections_open(app_token=server.credentials.app_token))["url"]
+            assert [await opened(url), await opened(url)] == [101, 403]
+            late = (await client.apps_connections_open(app_token=server.credentials.app_token))["url"]
+            clock[0] += 31
+            assert await opened(late) == 403

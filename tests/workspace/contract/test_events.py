@@ -1,15 +1,18 @@
-"""The events that the app receives, and their content."""
+"""The events that the app receives and what they say, the files in them, and who may read those."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
-from support.worlds.workspace_world import client_of, payloads, running
+from support.worlds.workspace_world import client_of, error, payloads, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
-from bot.workspace.model.app_config import MessagesTab
+from bot.workspace.model.app_config import DEFAULT_SCOPES, MessagesTab
+from bot.workspace.model.entities import MAX_FILE_BYTES, MAX_FILES, Upload
 
 DOCS = "C0DOCS001"
 
@@ -149,3 +152,173 @@ async def test_a_closed_messages_tab_takes_no_messages(tab: MessagesTab) -> None
         else:
             await client.chat_postMessage(channel=ana.id, text="for you")
             assert server.channels.messages("ana")[-1].text == "for you"
+
+
+@pytest.mark.parametrize(
+    ("scope", "kinds"),
+    [
+        ("im:history", ["app_home_opened", "app_mention", "message", "reaction_added"]),
+        ("reactions:read", ["app_home_opened", "app_mention", "message", "message"]),
+        ("app_mentions:read", ["app_home_opened", "message", "message", "reaction_added"]),
+        ("channels:history", ["app_home_opened", "app_mention", "message", "reaction_added"]),
+    ],
+)
+async def test_events_need_their_scope(scope: str, kinds: list[str]) -> None:
+    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope})) as workspace:
+        async with payloads(workspace) as taken:
+            ana = workspace.people["ana"]
+            await ana.say("pagehand", "hello")
+            said = await ana.say("docs", "@pagehand hello")
+            await ana.react("docs", said.ts, "x")
+            await ana.views.open_home()
+            await workspace.deliveries.settled()
+        assert sorted(body["event"]["type"] for body in taken) == kinds
+
+
+async def test_people_add_and_remove_reactions(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    ana, ben = workspace.people["ana"], workspace.people["ben"]
+    said = await ana.say("docs", "card")
+    await ben.react("docs", said.ts, ":x:")
+    await ben.unreact("docs", said.ts, "x")
+    await workspace.deliveries.settled()
+    added, removed = (body["event"] for body in bodies[1:])
+    item = {"type": "message", "channel": "C0DOCS001", "ts": said.ts}
+    for event, kind in ((added, "reaction_added"), (removed, "reaction_removed")):
+        assert (event["type"], event["user"], event["reaction"]) == (kind, ben.id, "x")
+        assert (event["item"], event["item_user"]) == (item, ana.id)
+        assert event["event_ts"] > said.ts
+
+
+async def test_a_message_is_forwarded_into_a_thread(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    """Without text, or with a mention, whose event also has the attachment."""
+    ana, ben = workspace.people["ana"], workspace.people["ben"]
+    original = await ben.say("general", "The *install* page is wrong", files=["shot.png"])
+    root = await ana.say("docs", "root")
+    await ana.forward("general", original.ts, "docs", thread_ts=root.ts)
+    await ana.forward("general", original.ts, "docs", thread_ts=root.ts, text="@pagehand see this")
+    await workspace.deliveries.settled()
+    _, bare, worded, mention = (body["event"] for body in bodies)
+    assert (bare["text"], bare["thread_ts"], "subtype" in bare) == ("", root.ts, False)
+    (attachment,) = bare["attachments"]
+    assert (attachment["is_share"], attachment["is_msg_unfurl"]) == (True, True)
+    assert (attachment["text"], attachment["author_id"]) == ("The *install* page is wrong", ben.id)
+    assert (attachment["channel_id"], attachment["ts"]) == ("C0GENERAL", original.ts)
+    assert attachment["from_url"] == f"{workspace.origin}/archives/C0GENERAL/p{original.ts.replace('.', '')}"
+    assert attachment["message_blocks"][0]["message"]["blocks"][0]["type"] == "rich_text"
+    assert attachment["files"][0]["name"] == "shot.png"
+    assert worded["text"] == f"<@{workspace.app.bot_user_id}> see this"
+    assert (mention["type"], mention["attachments"]) == ("app_mention", worded["attachments"])
+
+
+async def test_people_cannot_forward_what_they_cannot_see(workspace: WorkspaceServer) -> None:
+    secret = await workspace.people["ana"].say("leads", "secret")
+    with pytest.raises(SlackError, match="channel_not_found"):
+        await workspace.people["gia"].forward("leads", secret.ts, "docs")
+
+
+NOTES = Upload("notes.md", b"# Notes\n\nfirst\nsecond\nthird\nfourth\n")
+PICTURE = Upload("a <b>.png", b"\x89PNG\r\n", "image/png")
+
+
+async def fetched(url: str, token: str | None) -> tuple[int, str, bytes]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with ClientSession() as session, session.get(url, headers=headers) as answer:
+        return answer.status, answer.content_type, await answer.read()
+
+
+async def test_a_message_describes_its_files(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+    said = await workspace.people["ana"].say("docs", "See these", files=[NOTES, PICTURE])
+    await workspace.deliveries.settled()
+    (event,) = (body["event"] for body in bodies)
+    assert (event["type"], event["subtype"], event["ts"], event["upload"]) == ("message", "file_share", said.ts, False)
+    notes, picture = event["files"]
+    assert (notes["mode"], notes["mimetype"], notes["size"]) == ("hosted", "text/markdown", len(NOTES.content))
+    assert picture["name"] == "a <b>.png"
+    for file in event["files"]:
+        assert file["url_private"].startswith(f"{workspace.origin}/files-pri/T0LOCAL01-{file['id']}/")
+        assert "/download/" in file["url_private_download"]
+        assert file["permalink"].startswith(f"{workspace.origin}/files/{file['user']}/{file['id']}/")
+
+
+async def test_the_bot_token_reads_a_file_byte_for_byte(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("docs", "", files=[NOTES, PICTURE])
+    for file, upload in zip(said.files or (), (NOTES, PICTURE), strict=True):
+        info = (await client_of(workspace).files_info(file=file.id))["file"]
+        assert (info["channels"], info["groups"], info["is_public"]) == (["C0DOCS001"], [], True)
+        for url in (info["url_private"], info["url_private_download"]):
+            found = await fetched(url, workspace.credentials.bot_token)
+            assert found == (200, info["mimetype"], upload.content)
+
+
+async def test_without_the_right_token_there_is_a_sign_in_page(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("docs", "", files=[NOTES])
+    assert said.files
+    url = (await client_of(workspace).files_info(file=said.files[0].id))["file"]["url_private_download"]
+    for token in (None, "xoxb-wrong", workspace.credentials.app_token):
+        status, kind, body = await fetched(url, token)
+        assert (status, kind) == (200, "text/html")
+        assert NOTES.content not in body
+
+
+async def test_files_cannot_be_read_without_the_scope() -> None:
+    """As in Slack, the message still names the file."""
+    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"files:read"})) as workspace:
+        said = await workspace.people["ana"].say("docs", "", files=[NOTES])
+        client = client_of(workspace)
+        history = await client.conversations_history(channel="C0DOCS001")
+        (file,) = history["messages"][0]["files"]
+        assert await error(client.files_info(file=file["id"])) == "missing_scope"
+        status, kind, _ = await fetched(file["url_private_download"], workspace.credentials.bot_token)
+        assert (status, kind) == (200, "text/html")
+        assert said.ts == history["messages"][0]["ts"]
+
+
+async def test_files_in_channels_without_the_bot_are_not_found(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("leads", "", files=[NOTES])
+    assert said.files
+    assert await error(client_of(workspace).files_info(file=said.files[0].id)) == "file_not_found"
+    url = f"{workspace.origin}/files-pri/T0LOCAL01-{said.files[0].id}/notes.md"
+    assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
+
+
+async def test_in_a_shared_channel_the_app_has_to_ask_for_the_file(
+    workspace: WorkspaceServer, bodies: list[dict[str, Any]]
+) -> None:
+    said = await workspace.people["emil"].say("partners", "ours", files=[NOTES])
+    await workspace.deliveries.settled()
+    assert said.files
+    (event,) = (body["event"] for body in bodies)
+    assert event["files"] == [
+        {
+            "id": said.files[0].id,
+            "mode": "file_access",
+            "file_access": "check_file_info",
+            "created": 0,
+            "timestamp": 0,
+            "user": "",
+        }
+    ]
+    info = (await client_of(workspace).files_info(file=said.files[0].id))["file"]
+    assert (info["name"], info["user_team"]) == ("notes.md", "T0PARTNER")
+
+
+async def test_files_have_limits(workspace: WorkspaceServer) -> None:
+    ana = workspace.people["ana"]
+    with pytest.raises(SlackError, match="file_too_large"):
+        await ana.say("docs", "", files=[Upload("big.bin", bytes(MAX_FILE_BYTES + 1))])
+    with pytest.raises(SlackError, match="too_many_files"):
+        await ana.say("docs", "", files=["a.txt"] * (MAX_FILES + 1))
+    with pytest.raises(SlackError, match="invalid_name"):
+        await ana.say("docs", "", files=[""])
+    assert workspace.channels.messages("docs") == []
+
+
+async def test_an_uploaded_page_cannot_run_in_the_workspace(workspace: WorkspaceServer) -> None:
+    """It would have the same origin as the workspace's own page."""
+    said = await workspace.people["ana"].say("docs", "", files=[Upload("x.html", b"<script>alert(1)</script>")])
+    assert said.files
+    url = (await client_of(workspace).files_info(file=said.files[0].id))["file"]["url_private"]
+    headers = {"Authorization": f"Bearer {workspace.credentials.bot_token}"}
+    async with ClientSession() as session, session.get(url, headers=headers) as answer:
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"

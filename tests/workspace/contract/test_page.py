@@ -10,9 +10,9 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSServerHandshakeErr
 from support.worlds.workspace_world import client_of
 
 from bot.workspace import WorkspaceServer
-from bot.workspace.model.files import MAX_FILE_BYTES
-from bot.workspace.page.streams import MAX_QUEUED_FRAMES
-from bot.workspace.page.uploads import MAX_WAITING
+from bot.workspace.model.entities import MAX_FILE_BYTES
+from bot.workspace.page.rendering import MAX_QUEUED_FRAMES
+from bot.workspace.page.requests import MAX_WAITING
 
 ANA, BEN, GIA, EMIL, DOCS = "U0ANA0001", "U0BEN0001", "U0GIA0001", "U0EMIL001", "C0DOCS001"
 PROMPT: dict[str, Any] = {

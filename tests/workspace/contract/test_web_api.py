@@ -1,5 +1,6 @@
-"""The workspace's Web API, called with slack_sdk, as Pagehand does."""
+"""The workspace's Web API, called with slack_sdk, as Pagehand does: messages, people, channels, and their scopes."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -9,7 +10,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.workspace_world import error, refused, running
+from support.worlds.workspace_world import client_of, error, refused, running
+
+from bot.workspace import AppConfig, User, WorkspaceServer
+from bot.workspace.model.app_config import DEFAULT_SCOPES
 
 DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
 METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}
@@ -23,9 +27,6 @@ async def failed(call: Any) -> AsyncSlackResponse:
 
 def section(text: str) -> dict[str, Any]:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
-
-
-# tokens and scopes
 
 
 async def test_tokens_are_refused_as_slack_refuses_them(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
@@ -80,9 +81,6 @@ async def test_json_form_and_query_are_equivalent(workspace: FaultyWorkspace) ->
             async with request as answer:
                 assert (await answer.json())["ok"]
     assert [m.text for m in workspace.channels.messages("docs")] == ["j", "f", "q", ""]
-
-
-# posting
 
 
 async def test_the_answer_to_a_post_has_the_stored_message(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
@@ -160,9 +158,6 @@ async def test_threads(workspace: FaultyWorkspace, client: AsyncWebClient) -> No
     assert await error(client.conversations_replies(channel=DOCS, ts="1.000001")) == "thread_not_found"
 
 
-# changing
-
-
 async def test_an_update_with_text_alone_removes_the_blocks_and_keeps_the_metadata(client: AsyncWebClient) -> None:
     posted = await client.chat_postMessage(channel=DOCS, text="t", blocks=[section("b")], metadata=METADATA)
     ts = posted["ts"]
@@ -227,9 +222,6 @@ async def test_permalinks_lead_to_the_message(client: AsyncWebClient) -> None:
     assert link.endswith(f"/archives/{DOCS}/p{reply.replace('.', '')}?thread_ts={root}&cid={DOCS}")
 
 
-# conversations
-
-
 async def test_joining(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     assert (await client.conversations_info(channel=GENERAL))["channel"]["is_member"] is False
     assert (await client.conversations_join(channel=GENERAL))["channel"]["is_member"] is True
@@ -272,9 +264,6 @@ async def test_replies_in_pages_each_with_the_first_message(client: AsyncWebClie
     assert pages == [["root", "0", "1"], ["root", "2", "3"], ["root", "4"]]
 
 
-# response URLs
-
-
 async def test_a_response_url_can_be_used_five_times(workspace: FaultyWorkspace) -> None:
     ana = workspace.people["ana"]
     hook = AsyncWebhookClient(workspace.response_urls.issue(ana.id, GENERAL))
@@ -294,3 +283,79 @@ async def test_a_response_url_ends_after_half_an_hour() -> None:
         clock[0] += 1801
         answer = await AsyncWebhookClient(url).send(text="late")
         assert "expired_url" in answer.body
+
+
+async def test_guests_admins_and_outsiders_can_be_distinguished(
+    workspace: WorkspaceServer, client: AsyncWebClient
+) -> None:
+    single = User("U0UMA0001", "uma", "Uma Lee", "T0LOCAL01", is_restricted=True, is_ultra_restricted=True)
+    workspace.state.add_user(single)
+    keys = ("is_admin", "is_restricted", "is_ultra_restricted", "team_id")
+    found = {}
+    for name in ("ana", "ben", "gia", "emil", "uma"):
+        user = (await client.users_info(user=workspace.people[name].id))["user"]
+        found[name] = tuple(user[key] for key in keys)
+    assert found == {
+        "ana": (True, False, False, "T0LOCAL01"),
+        "ben": (False, False, False, "T0LOCAL01"),
+        "gia": (False, True, False, "T0LOCAL01"),
+        "emil": (False, False, False, "T0PARTNER"),
+        "uma": (False, True, True, "T0LOCAL01"),
+    }
+
+
+async def test_user_groups_and_their_members(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    members = [workspace.people["ana"].id, workspace.people["ben"].id]
+    (bare,) = (await client.usergroups_list())["usergroups"]
+    assert (bare["id"], bare["handle"], "users" in bare) == ("S0WRITERS", "writers", False)
+    assert (await client.usergroups_users_list(usergroup="S0WRITERS"))["users"] == members
+    assert (await refused(client.usergroups_users_list(usergroup="S0NONE")))["error"] == "no_such_subteam"
+
+
+async def test_a_group_is_mentioned_by_its_handle(workspace: WorkspaceServer) -> None:
+    said = await workspace.people["ana"].say("docs", "ask @writers, or @nobody.")
+    assert said.text == "ask <!subteam^S0WRITERS>, or @nobody."
+
+
+async def test_kinds_of_channels(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    keys = ("is_private", "is_im", "is_shared", "is_ext_shared", "is_member")
+    await workspace.people["ana"].invite("leads", "pagehand")
+    found = {}
+    for name in ("docs", "general", "leads", "partners"):
+        info = (await client.conversations_info(channel=workspace.channels[name].id))["channel"]
+        found[name] = tuple(info[key] for key in keys)
+    assert found == {
+        "docs": (False, False, False, False, True),
+        "general": (False, False, False, False, False),
+        "leads": (True, False, False, False, True),
+        "partners": (False, False, True, True, True),
+    }
+    direct = (await client.conversations_info(channel=workspace.channels["ana"].id))["channel"]
+    assert (direct["is_im"], direct["user"]) == (True, workspace.people["ana"].id)
+
+
+@pytest.mark.parametrize(
+    ("scope", "method", "arguments"),
+    [
+        ("channels:read", "conversations.info", {"channel": "C0DOCS001"}),
+        ("groups:read", "conversations.info", {"channel": "C0LEADS01"}),
+        ("im:read", "conversations.info", {"channel": "D00ANA0001"}),
+        ("channels:history", "conversations.replies", {"channel": "C0DOCS001", "ts": "1.0"}),
+        ("im:history", "conversations.history", {"channel": "D00ANA0001"}),
+        ("users:read", "users.info", {"user": "U0ANA0001"}),
+        ("usergroups:read", "usergroups.list", {}),
+        ("usergroups:read", "usergroups.users.list", {"usergroup": "S0WRITERS"}),
+        ("files:read", "files.info", {"file": "F0"}),
+        ("chat:write", "chat.postMessage", {"channel": "U0ANA0001", "text": "x"}),
+    ],
+)
+async def test_a_missing_scope_for_people_is_named(scope: str, method: str, arguments: dict[str, str]) -> None:
+    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope})) as workspace:
+        workspace.channels.add_bot("leads")
+        client = client_of(workspace)
+        answer = await refused(client.api_call(method, params=arguments))
+        assert (answer["error"], answer["needed"], scope in answer["provided"].split(",")) == (
+            "missing_scope",
+            scope,
+            False,
+        )

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.browser_page import ANA, BEN, DOCS, WorkspaceTabs, messages, replies
 
-from bot.workspace.model.files import MAX_FILE_BYTES, Upload
+from bot.workspace.model.entities import MAX_FILE_BYTES, Upload
 
 pytestmark = [pytest.mark.full, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

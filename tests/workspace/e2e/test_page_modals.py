@@ -1,6 +1,7 @@
-"""The app's modals on the workspace's page, with a real browser and a real Bolt app."""
+"""Texts and modals on the workspace's page, in a real browser: Slack's formats work, and hostile text is harmless."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import ANA, DOCS, LEADS, WorkspaceTabs
+from support.worlds.browser_page import ANA, DOCS, LEADS, WorkspaceTabs, messages
 from support.worlds.modal_samples import PROMPT, TITLE, WHOLE, input_block, modal, option, plain
+
+from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -205,3 +208,141 @@ async def test_escape_and_the_cross_close_a_modal(tabs: WorkspaceTabs, app: Asyn
     await shown.get_by_role("button", name="Close", exact=True).click()
     await expect(shown).to_have_count(0)
     assert (await heard.next())["is_cleared"] is True
+
+
+RENDER = """async ([text, object]) => {
+  const { mrkdwn, textObject } = await import("/page/static/text/inline.js");
+  const people = { U1: { name: "ana" } };
+  const docs = { id: "C1", name: "docs" };
+  const view = {
+    me: { id: "U1" },
+    person: (id) => people[id],
+    channel: (id) => (id === "C1" ? docs : undefined),
+    channelNamed: (name) => (name === "docs" ? docs : undefined),
+    href: () => "#c1",
+  };
+  const box = document.createElement("div");
+  box.append(...(object ? textObject({ text, ...object }, view) : mrkdwn(text, view)));
+  for (const node of box.querySelectorAll("*")) {
+    for (const name of ["class", "title", "target", "rel", "tabindex", "dir", "role"]) node.removeAttribute(name);
+  }
+  box.querySelectorAll("bdi").forEach((node) => node.replaceWith(...node.childNodes));
+  return box.innerHTML;
+}"""
+MRKDWN = [
+    ("a *b* _c_ ~d~ `e*f*`", "a <strong>b</strong> <em>c</em> <s>d</s> <code>e*f*</code>"),
+    ("*bold _and italic_*", "<strong>bold <em>and italic</em></strong>"),
+    ("2*3*4 snake_case_name * not *", "2*3*4 snake_case_name * not *"),
+    ("*see `a*b` now*", "<strong>see <code>a*b</code> now</strong>"),
+    ("*one\ntwo*", "*one\ntwo*"),
+    ("&lt;b&gt; &amp;lt; &quot;", "&lt;b&gt; &amp;lt; &amp;quot;"),
+    ("&gt; one\n&gt; two\nthree", "<blockquote>one\ntwo</blockquote>three"),
+    ("x ```a\n *b* &lt;``` y", "x <pre>a\n *b* &lt;</pre> y"),
+    ("<@U1> <@U9|left> <#C1|docs>", '<span>@ana</span> <span>@left</span> <a href="#c1">#docs</a>'),
+    ("<!here> <!date^0^{nope}|then>", '<span data-broadcast="here">@here</span> <time>then</time>'),
+    ("<!date^0^day {date_num}|then>", "<time>day 1970-01-01</time>"),
+    (":no_such_thing: 10:30:00", "<span>:no_such_thing:</span> 10<span>:30:</span>00"),
+    ("<https://a.test/?x=1&amp;y=2|the *label*>", '<a href="https://a.test/?x=1&amp;y=2">the *label*</a>'),
+    ("see https://a.test/b_c_d.", 'see <a href="https://a.test/b_c_d">https://a.test/b_c_d</a>.'),
+    ("<mailto:a@b.test|mail>", '<a href="mailto:a@b.test">mail</a>'),
+    ("<javascript:alert(1)|click>", "<span>click</span>"),
+    ("<JaVaScRiPt:alert(1)>", "<span>JaVaScRiPt:alert(1)</span>"),
+    ("<data:text/html,x|click>", "<span>click</span>"),
+    ("<script>alert(1)</script>", "<span>script</span>alert(1)<span>/script</span>"),
+    ("*_~`<*_~`<", "*_~<code>&lt;*_~</code>&lt;"),
+    ("@here #docs", "@here #docs"),
+]
+
+
+async def test_mrkdwn_is_rendered(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
+    assert [(text, await page.evaluate(RENDER, [text, None])) for text, _ in MRKDWN] == MRKDWN
+
+
+OBJECTS = [
+    ("@here #docs", {"type": "mrkdwn"}, '<span data-broadcast="here">@here</span> <a href="#c1">#docs</a>'),
+    ("@here #docs https://a.test", {"type": "mrkdwn", "verbatim": True}, "@here #docs https://a.test"),
+    ("*a* <!here> &lt;", {"type": "plain_text"}, "*a* &lt;!here&gt; &amp;lt;"),
+    (":a_b:", {"type": "plain_text", "emoji": False}, ":a_b:"),
+]
+
+
+@pytest.mark.full
+async def test_text_objects_are_rendered(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
+    assert [(text, kind, await page.evaluate(RENDER, [text, kind])) for text, kind, _ in OBJECTS] == OBJECTS
+
+
+MARKDOWN = [
+    ("| a | b |\n|---|--:|\n| *x* | 1 |\n| y \\| z |", [["a", "b"], ["x", "1"], ["y | z", ""]]),
+    ("a | b\n- | -\n<img> | `c` | too many", [["a", "b"], ["<img>", "c"]]),
+    ("| a | b |\n|---|", None),
+    ("|" * 12_000, None),
+]
+
+
+@pytest.mark.full
+async def test_tables_and_tasks_of_the_markdown_block(tabs: WorkspaceTabs) -> None:
+    """Text that only resembles a table or task stays text."""
+    page = await tabs.open(ANA)
+    render = """async (text) => {
+      const { markdown } = await import("/page/static/text/markdown.js");
+      const box = markdown(text, { person: () => undefined, channel: () => undefined, href: () => "#" });
+      const rows = [...box.querySelectorAll("table:first-of-type tr")];
+      return rows.length ? rows.map((row) => [...row.cells].map((cell) => cell.textContent)) : null;
+    }"""
+    for text, rows in MARKDOWN:
+        assert await page.evaluate(render, text) == rows
+    tasks = """async () => {
+      const { markdown } = await import("/page/static/text/markdown.js");
+      const list = markdown("- [x] done\\n- [ ] to do\\n- [y] no", {});
+      return [...list.querySelectorAll("li")].map((li) => li.textContent);
+    }"""
+    assert await page.evaluate(tasks) == ["☑ done", "☐ to do", "[y] no"]
+
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)> <b onmouseover=alert(1)>x</b>",
+    "\u202eevil\u202c zero\u200bwidth\ufeff \u0000 \ud83d\ude00",
+    "*" * 40_000,
+    "<" * 40_000,
+    "`_*~" * 10_000,
+    "*a _b ~c " * 4_400,
+    "https://a.test/" + "." * 39_000,
+    ":" * 40_000,
+    "```" * 13_001,
+    "[" * 12_000,
+    "\n&gt; " * 5_000,
+]
+
+
+@pytest.mark.full
+async def test_hostile_text_stays_text(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
+    for text in HOSTILE:
+        for kind in (None, {"type": "mrkdwn"}, {"type": "plain_text"}):
+            html = await page.evaluate(RENDER, [text, kind])
+            assert "<img" not in html
+            assert "<b " not in html
+
+
+async def test_hostile_messages_stay_messages(
+    tabs: WorkspaceTabs, workspace: WorkspaceServer, slack: AsyncWebClient
+) -> None:
+    markup = "<img src=x onerror=alert(1)><script>alert(1)</script>"
+    blocks: list[dict[str, Any]] = [
+        {"type": "header", "text": {"type": "plain_text", "text": markup}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "<javascript:alert(1)|click> " + "*a " * 900}},
+        {"type": "markdown", "text": f"# {markup}\n[x](javascript:alert(1)) [y](https://a.test) **b** `{markup}`"},
+    ]
+    await slack.chat_postMessage(channel=DOCS, text="blocks", blocks=json.loads(json.dumps(blocks)))
+    await workspace.people["ben"].say("docs", markup + "\n" + "x *y* " * 5_000)
+    page = await tabs.open(ANA, DOCS)
+    await expect(messages(page)).to_have_count(2)
+    row = messages(page).first
+    await expect(row.locator("h3")).to_have_text(markup)
+    await expect(row.locator(".md-heading")).to_have_text(markup)
+    await expect(row.locator("script, img, [onerror]")).to_have_count(0)
+    hrefs = await row.locator("a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert hrefs == ["https://a.test/"]
+    await expect(messages(page).last.get_by_role("button", name="Show the whole message")).to_be_visible()

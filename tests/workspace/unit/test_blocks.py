@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.workspace.model.errors import SlackError
-from bot.workspace.wire.blocks import checked_blocks
+from bot.workspace.model.entities import SlackError
+from bot.workspace.wire.views import checked_blocks
 
 
 def plain(text: str) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support.hypothesis_settings import examples
 from support.worlds.workspace_world import running
 
-from bot.workspace.web_api.credentials import TokenKind
+from bot.workspace.delivery.deliveries import Ack
+from bot.workspace.web_api.method import TokenKind
 from bot.workspace.web_api.methods import METHODS
-from bot.workspace.wire.envelopes import Ack
 
 VALUES = st.recursive(
     st.none()

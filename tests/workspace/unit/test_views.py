@@ -7,7 +7,7 @@ import pytest
 
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.elements import Element, InputValue, elements, value_of
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import SlackError
 from bot.workspace.model.sample_data import HOME
 from bot.workspace.model.views import OpenViews, View
 from bot.workspace.wire.views import checked_view, rendered_view

@@ -1,12 +1,11 @@
 """The Web API's methods. Slack's answer to an unknown method is the answer to any other."""
 
 from bot.workspace.web_api.method import Method
-from bot.workspace.web_api.methods import conversations, identity, manifests, messages, views
+from bot.workspace.web_api.methods import apps, conversations, messages, views
 
 METHODS: dict[str, Method] = {
+    **apps.METHODS,
     **conversations.METHODS,
-    **identity.METHODS,
-    **manifests.METHODS,
     **messages.METHODS,
     **views.METHODS,
 }

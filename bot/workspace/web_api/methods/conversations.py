@@ -4,8 +4,7 @@ import base64
 import binascii
 from itertools import islice
 
-from bot.workspace.model.entities import Channel, Json, Message, microseconds
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Channel, Json, Message, SlackError, microseconds
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.wire.arguments import Arguments
 

@@ -3,12 +3,11 @@
 from typing import Any
 
 from bot.workspace.model.app_config import MessagesTab
-from bot.workspace.model.entities import Channel, Json, Message, is_timestamp
-from bot.workspace.model.errors import SlackError
+from bot.workspace.model.entities import Channel, Json, Message, SlackError, is_timestamp
 from bot.workspace.model.text import emoji_name, stored_app_text
 from bot.workspace.web_api.file_downloads import readable_file
 from bot.workspace.web_api.method import Method, MethodCall
-from bot.workspace.wire.blocks import checked_blocks
+from bot.workspace.wire.views import checked_blocks
 
 UPDATE_LIMIT = 4_000
 METADATA_LIMIT = 16_000

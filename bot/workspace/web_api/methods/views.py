@@ -1,9 +1,7 @@
 """``views.*``."""
 
-from bot.workspace.model.entities import Json
-from bot.workspace.model.errors import SlackError
-from bot.workspace.model.triggers import Trigger
-from bot.workspace.model.views import View, ViewKind
+from bot.workspace.model.entities import Json, SlackError
+from bot.workspace.model.views import Trigger, View, ViewKind
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.wire.arguments import invalid_argument
 from bot.workspace.wire.views import checked_view, rendered_view

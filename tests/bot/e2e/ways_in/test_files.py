@@ -12,7 +12,7 @@ from support.worlds.jobserver_world import KEY, JobServerWorld, git, make_bare, 
 from support.worlds.ways_in_world import LINK, OpenWorld, WaysInWorld
 
 from bot.notices.said import ButtonId
-from bot.workspace.model.files import Upload
+from bot.workspace.model.entities import Upload
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 PORTS = Upload("ports.md", "# Ports\n\n8443, \N{EURO SIGN}\n".encode())

@@ -16,8 +16,7 @@ from bot.slack.rendering.home import (
     HOME_STOP,
 )
 from bot.slack.rendering.words.forms import PROMPT_MISSING
-from bot.workspace.model.entities import Message, User
-from bot.workspace.model.files import Upload
+from bot.workspace.model.entities import Message, Upload, User
 from bot.workspace.model.sample_data import HOME
 
 
