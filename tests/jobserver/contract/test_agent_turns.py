@@ -1,19 +1,23 @@
-"""An agent's turns: what it does, what it says, and how it continues."""
+"""An agent's turns: what it does, says and asks, how it continues, and the options that it is given."""
 
 import asyncio
+import json
 import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.worlds.agent_world import AgentWorld, agent_world, is_running, scripted
 
 from bot.jobapi.models import PlanStep, StepStatus
 from bot.jobserver.agents.choice import CHECK_S, check_editor
+from bot.jobserver.agents.connection import Wanted
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.errors import EditError
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.store.records import Question
 from bot.jobserver.usage import Money, Spent
 
 EDITS = """
@@ -303,3 +307,171 @@ async def test_a_cancel_before_the_turn_ends_the_agent_too(tmp_path: Path) -> No
     world = agent_world(tmp_path, starts)
     await cancel_once(world, (world.copy / "pid").exists)
     assert not is_running(int((world.copy / "pid").read_text()))
+
+
+FORM = """
+PORTS = {"type": "string", "title": "Port", "enum": ["80", "443"]}
+def form(agent, **more):
+    params = {"sessionId": agent.session_id, "mode": "form", "message": "Which port?",
+              "requestedSchema": {"type": "object", "properties": {"port": PORTS}}}
+    return agent.request("elicitation/create", {**params, **more})
+"""
+ASKS = FORM + """
+def turn(agent, text):
+    answer = form(agent)["result"]
+    agent.say(f"{answer['action']} {answer.get('content')}")
+"""  # fmt: skip
+
+
+async def test_the_answer_is_returned_to_the_agent(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, ASKS)
+    world.progress.reply = "443"
+    assert await world.edit("Describe the port") == EditResult(summary="accept {'port': '443'}")
+    (question,) = world.progress.questions
+    assert question.text == "Which port?\n- 80\n- 443"
+    assert [option.label for option in question.fields[0].options] == ["80", "443"]
+    assert world.received("initialize")[0]["clientCapabilities"]["elicitation"] == {"form": {}}
+
+
+async def test_an_unanswered_question_is_declined_and_ends_the_job(tmp_path: Path) -> None:
+    """Once per turn: later questions are declined at once."""
+    world = agent_world(tmp_path, ASKS.replace("answer = form(agent)", "form(agent); answer = form(agent)"))
+    result = await world.edit("Describe the port")
+    assert (result.summary, result.question) == ("decline None", "Which port?\n- 80\n- 443")
+    assert result.question_fields == world.progress.questions[0].fields
+    assert len(world.progress.questions) == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "mode='url', url='https://evil.example', elicitationId='1'",
+        "requestedSchema={'type': 'object', 'properties': {'password': {'type': 'string'}}}",
+        "requestedSchema='nonsense'",
+    ],
+)
+async def test_urls_secrets_and_malformed_questions_are_declined_unseen(tmp_path: Path, more: str) -> None:
+    world = agent_world(tmp_path, ASKS.replace("form(agent)[", f"form(agent, {more})["))
+    assert await world.edit("Describe the port") == EditResult(summary="decline None")
+    assert world.progress.questions == []
+
+
+async def test_time_spent_on_a_question_does_not_count(tmp_path: Path) -> None:
+    """Otherwise a second answer would be too late."""
+    world = agent_world(tmp_path, ASKS, time_limit=2.0)
+
+    async def late(question: Question, _: object) -> str:
+        await asyncio.sleep(2.5)  # longer than the limit under test
+        return "80"
+
+    world.progress.ask = late  # type: ignore[method-assign,assignment]
+    assert (await world.edit("Describe the port")).summary == "accept {'port': '80'}"
+
+
+async def test_a_question_is_answered_before_the_agent_is_cancelled(tmp_path: Path) -> None:
+    """Otherwise some agents hang."""
+    world = agent_world(tmp_path, ASKS.replace("    agent.say(", "    agent.cancelled.wait(60)\n    agent.say("))
+    world.progress.reply = None
+    editing = asyncio.create_task(world.edit("Describe the port"))
+    await world.progress.has_asked.wait()
+    editing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await editing
+    assert _last(world, 2) == [{"action": "cancel"}, "session/cancel"]
+
+
+async def test_the_time_limit_resumes_after_the_answer(tmp_path: Path) -> None:
+    """An agent that hangs then is stopped."""
+    world = agent_world(tmp_path, ASKS.replace("    agent.say(", "    time.sleep(60)\n    agent.say("), time_limit=2.0)
+    world.progress.reply = "80"
+    with pytest.raises(Exception, match="took longer than 2 s"):
+        await world.edit("Describe the port")
+
+
+def _last(world: AgentWorld, count: int) -> list[object]:
+    """Returns the last things the agent received: a request's method, or the answer to its own."""
+    lines = (world.root / "home" / "received.jsonl").read_text(encoding="utf-8").splitlines()[-count:]
+    return [message.get("method") or message["result"] for message in map(json.loads, lines)]
+
+
+LISTS = """
+def select(category, current, *values):
+    return {"id": f"the-{category}", "name": "X", "category": category, "type": "select", "currentValue": current,
+            "options": [{"value": value, "name": value} for value in values]}
+
+options = [select("mode", "auto", "auto", "default"), select("model", "opus", "opus", "haiku"),
+           select("thought_level", "low", "low", "high")]
+
+def turn(agent, text):
+    agent.update("config_option_update", configOptions=options)
+    agent.say("Done.")
+"""
+IGNORES = LISTS + "overrides = {'session/set_config_option': lambda *_: {'configOptions': options}}\n"
+CHOSEN = [("the-model", "haiku"), ("the-thought_level", "high"), ("the-mode", "default")]
+
+
+async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path) -> None:
+    """A restarted program may have forgotten them."""
+    wanted = Wanted("haiku", "high", "default")
+    world = agent_world(tmp_path, LISTS, wanted=wanted)
+    for times in (1, 2):
+        assert (await world.edit("go")).summary == "Done."
+        told = world.received("session/set_config_option")
+        assert [(one["configId"], one["value"]) for one in told] == CHOSEN * times
+    assert world.progress.sessions == ["session-1"]
+    assert "[model haiku, effort high, mode default]" in world.log
+
+
+async def test_an_option_with_the_wanted_value_is_not_set_again(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, LISTS, wanted=Wanted("opus", "low", "auto"))
+    await world.edit("go")
+    assert world.received("session/set_config_option") == []
+
+
+async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -> None:
+    world = agent_world(tmp_path, LISTS, wanted=Wanted("sonet"))
+    with pytest.raises(EditError, match="has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"):
+        await world.edit("go")
+    assert world.received("session/prompt") == []
+
+
+async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path) -> None:
+    """In that mode it may ask nobody."""
+    world = agent_world(tmp_path, IGNORES, wanted=Wanted(mode="default"))
+    with pytest.raises(EditError, match="did not accept the mode “default”"):
+        await world.edit("go")
+    assert world.received("session/prompt") == []
+
+
+@pytest.mark.parametrize("answer", ["None", "{'configOptions': 'x'}", "[]"])
+async def test_a_resumed_session_without_options_continues(tmp_path: Path, answer: str) -> None:
+    script = f"{LISTS}\noverrides = {{'session/resume': lambda agent, params: agent._resume(params) and {answer}}}\n"
+    world = agent_world(tmp_path, script, wanted=Wanted("haiku"))
+    await world.edit("go")
+    assert (await world.edit("go on")).summary == "Done."
+    assert world.progress.sessions == ["session-1"]
+
+
+async def findings(tmp_path: Path, **given: Any) -> list[tuple[str, bool | None, str]]:
+    settings = JobServerSettings(
+        repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
+        egress="open", allow_root=True, agent=shlex.join(scripted(tmp_path, LISTS).command), **given,
+    )  # fmt: skip
+    return [(one.name, one.is_ok, one.message) async for one in check_editor(settings, os.environ)]
+
+
+async def test_the_check_shows_the_chosen_options_and_the_alternatives(tmp_path: Path) -> None:
+    found = await findings(tmp_path, model="haiku")
+    assert [name for name, *_ in found] == ["installed", "sandbox", "starts", "options", "answers"]
+    options = "model haiku (of opus, haiku); effort low (of low, high); mode auto (of auto, default)"
+    assert found[3] == ("options", True, options)
+
+
+@pytest.mark.parametrize(("given", "words"), [({"model": "sonet"}, "opus, haiku"), ({"effort": "much"}, "low, high")])
+async def test_the_check_lists_values_for_a_wrong_one_and_calls_no_model(
+    tmp_path: Path, given: dict[str, str], words: str
+) -> None:
+    found = await findings(tmp_path, **given)
+    name, is_good, said = found[-1]
+    assert (name, is_good) == ("options", False)
+    assert said.endswith(f"to one of {words}")

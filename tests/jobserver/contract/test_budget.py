@@ -1,21 +1,32 @@
-"""A job whose budget is used up: its work is kept, and its thread is asked."""
+"""A job's use of its model: its budget, what its details tell of it, and the job server's metrics."""
 
 import asyncio
+import shlex
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from support.fakes.job_ports import ScriptedEditor, append_prompt
-from support.worlds.executor_world import executing
+from support.oracles.promtool import faults_of
+from support.worlds.agent_world import scripted
+from support.worlds.executor_world import ExecutorWorld, executing
+from support.worlds.jobserver_world import JobServerWorld, make_bare, running
 
-from bot.jobapi.models import AgentJob, Status
+from bot.jobapi.models import AgentJob, Cost, Status, Usage
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.errors import JobServerError
+from bot.jobserver.egress.proxy import Egress, EgressRefusals
+from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.limits import TokenBudget
-from bot.jobserver.usage import Spent
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.records import InstructionBacklog, JobTemplate, PromptRequest
+from bot.jobserver.store.schema import STEPS
+from bot.jobserver.usage import Money, Spent
 
 
 async def greedy(task: EditTask, progress: EditProgress) -> EditResult | None:
@@ -107,3 +118,117 @@ def test_a_budget_that_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(JobServerError, match="BUDGET counts what the model relay passes on"):
         agent_editor(settings, NoSandbox(), {"ANTHROPIC_API_KEY": "planted"})
+
+
+async def thrifty(task: EditTask, progress: EditProgress) -> EditResult | None:
+    """Uses 1,000 tokens, and fails if the prompt says so."""
+    await append_prompt(task, progress)
+    progress.spent(Spent(600, 100, Money(0.25, "USD")))
+    progress.spent(Spent(300))
+    if task.prompt == "fail":
+        raise EditError("out of credit")
+    return None
+
+
+def usage(job: AgentJob) -> Usage | None:
+    return job.details.usage if job.details else None
+
+
+async def test_usage_covers_all_instructions_including_failed_ones(tmp_path: Path) -> None:
+    """The model was called anyway."""
+    async with executing(tmp_path, ScriptedEditor(thrifty)) as world:
+        job = await world.done("fail")
+        assert usage(job) == Usage(tokens_sent=900, tokens_answered=100, cost=Cost(amount=0.25, currency="USD"))
+        again = await world.done("go on", job.id)
+        assert usage(again) == Usage(tokens_sent=1800, tokens_answered=200, cost=Cost(amount=0.5, currency="USD"))
+        assert description(world).endswith("Used: 1,800 tokens sent to the model, 200 answered; 0.50 USD.")
+        assert world.folders.log(job.id).read_text().count("used: 900 tokens sent to the model, 100 answered") == 2
+
+
+async def test_uncounted_usage_is_not_reported(tmp_path: Path) -> None:
+    """The built-in editor calls no model."""
+    async with executing(tmp_path, ScriptedEditor()) as world:
+        job = await world.done("do it")
+        assert usage(job) is None
+        assert "Used" not in description(world)
+
+
+def description(world: ExecutorWorld) -> str:
+    return world.pull_requests.opened[-1].description
+
+
+TOKEN = "planted-secret-metrics-token"
+
+
+async def page_of(world: JobServerWorld) -> str:
+    answer = await world.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    return answer.raise_for_status().text
+
+
+async def test_runs_are_counted_for_holders_of_the_token(tmp_path: Path) -> None:
+    bare = make_bare(tmp_path / "r.git", {"docs/a.md": "# Start\n"})
+    async with running(bare, tmp_path / "data", metrics_token=TOKEN) as world:
+        await world.done('Replace "Start" with "Begin"')
+        for wrong in ("", f"Bearer {TOKEN}x", f"Basic {TOKEN}"):
+            answer = await world.client.get("/metrics", headers={"Authorization": wrong})
+            assert (answer.status_code, "pagehand_jobserver" in answer.text) == (401, False)
+        page = await page_of(world)
+    assert 'pagehand_jobserver_runs_total{agent="builtin",outcome="done"} 1.0' in page
+    assert 'pagehand_jobserver_runs_total{agent="builtin",outcome="failed"} 0.0' in page
+    assert 'pagehand_jobserver_instructions{state="queued"} 0.0' in page
+    assert "pagehand_jobserver_queued_seconds 0.0" in page
+    assert "pagehand_jobserver_tokens_total 0.0" in page
+    assert "Begin" not in page
+    assert faults_of(page) == ""
+
+
+TELLS_USAGE = """
+def turn(agent, text):
+    Path("docs/a.md").write_text("# Begin\\n")
+    return {"stopReason": "end_turn", "usage": {
+        "totalTokens": 36, "inputTokens": 10, "outputTokens": 6, "cachedReadTokens": 15, "cachedWriteTokens": 5}}
+"""
+
+
+async def test_tokens_reported_by_an_agent_are_counted(tmp_path: Path) -> None:
+    bare = make_bare(tmp_path / "r.git", {"docs/a.md": "# Start\n"})
+    agent = shlex.join(scripted(tmp_path, TELLS_USAGE).command)
+    async with running(bare, tmp_path / "data", agent=agent, metrics_token=TOKEN) as world:
+        job = await world.done("Write a.md")
+        page = await page_of(world)
+    assert job["details"]["usage"] == {"tokensSent": 30, "tokensAnswered": 6, "cost": None}
+    assert "pagehand_jobserver_tokens_total 36.0" in page
+    assert 'pagehand_jobserver_runs_total{agent="other",outcome="done"} 1.0' in page
+
+
+async def test_the_age_of_the_queue_is_that_of_its_oldest_instruction(tmp_path: Path) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
+        queue = InstructionQueue(database, now=lambda: at)
+        jobs = JobStore(database, rate_limit=100, now=lambda: at)
+        first = await jobs.submit(PromptRequest("docs", "one"), JobTemplate("r", "main", "m"))
+        await queue.next_instruction(first.id)
+        assert await queue.backlog() == InstructionBacklog(queued=0, running=1, oldest_seconds=0.0)
+        for _ in range(2):
+            at += timedelta(seconds=30)
+            await jobs.submit(PromptRequest("docs", "more"), JobTemplate("r", "main", "m"))
+        at += timedelta(seconds=5)
+        assert await queue.backlog() == InstructionBacklog(queued=2, running=1, oldest_seconds=35.0)
+
+
+async def test_without_a_token_there_are_no_metrics(tmp_path: Path) -> None:
+    async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data") as world:
+        assert (await world.client.get("/metrics")).status_code == 404
+
+
+async def test_refusals_are_counted_when_a_run_ends() -> None:
+    counted = list[int]()
+    egress, refusals = Egress(count=counted.append), EgressRefusals()
+    async with egress.opened(refusals):
+        for host in ("a.example", "b.example", "a.example"):
+            refusals.refused(host)
+        assert counted == []
+    with pytest.raises(KeyError):
+        async with egress.opened(refusals):
+            raise KeyError
+    assert counted == [3, 3]

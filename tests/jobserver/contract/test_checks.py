@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import pytest
-from support.fakes.fake_snapshot import FakeSnapshot
+from support.fakes.job_ports import FakeSnapshot
 
 from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks.checkers import VALE_REPORT, CheckProgram, parse_report

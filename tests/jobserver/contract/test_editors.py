@@ -1,10 +1,8 @@
 """Editors that are programs, restarts during their work, and hostile repositories."""
 
 import asyncio
-import contextlib
 import json
 import shutil
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +11,6 @@ from typing import Any
 
 import pytest
 from support.worlds.jobserver_world import (
-    ADA,
     KEY,
     JobServerWorld,
     git,
@@ -173,27 +170,6 @@ async def test_a_missing_program_fails_the_job(tmp_path: Path) -> None:
         assert "cannot be started" in world.log(job["id"])
 
 
-CHILDREN = """
-import os, signal, subprocess, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-child = subprocess.Popen([sys.executable, "-c", stubborn])
-open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
-if sys.argv[2] == "stay":
-    time.sleep(600)
-"""
-
-
-@pytest.mark.parametrize("how", ["stay", "leave"])
-async def test_nothing_of_a_program_outlives_its_run(tmp_path: Path, how: str) -> None:
-    pids, limit = tmp_path / "pids", "1.5" if how == "stay" else "60"
-    async with with_program(tmp_path, CHILDREN, str(pids), how, time_limit=limit) as world:
-        job = await world.done("go")
-        assert job["status"] == ("failed" if how == "stay" else "completed")
-        for pid in pids.read_text().split():
-            assert not await asyncio.to_thread(is_running, int(pid))
-
-
 def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -263,41 +239,6 @@ async def test_a_stop_is_quick_and_the_interrupted_instruction_restarts(tmp_path
         assert ended["status"] == "completed"
         subjects = git(world.repository, "log", "--format=%s", f"main..pagehand/{job['id']}").split()
         assert subjects == ["two", "one"]
-
-
-# The instruction is the last line, after the earlier conversation.
-APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
-
-
-async def test_an_instruction_pushed_before_a_crash_is_not_repeated(tmp_path: Path) -> None:
-    async with with_program(tmp_path, APPENDS) as world:
-        job = await world.done("one")
-        await world.message(job["id"], "two")
-        before = await world.ended(job["id"])
-        page = await page_of_changes(world)
-    await asyncio.to_thread(forget_the_end, tmp_path / "data" / "jobs.sqlite3")
-    async with with_program(tmp_path, APPENDS, public_url=world.url) as world:
-        assert without_checks(await world.ended(job["id"])) == without_checks(before)
-        assert world.show(f"pagehand/{job['id']}", "notes.md") == "one\ntwo\n"
-        assert await page_of_changes(world) == page
-        assert (await world.client.get("/pulls/2", auth=ADA)).status_code == 404
-
-
-async def page_of_changes(world: JobServerWorld) -> str:
-    return (await world.client.get("/pulls/1", auth=ADA)).raise_for_status().text
-
-
-def without_checks(job: dict[str, Any]) -> dict[str, Any]:
-    """Removes them: they were done before the push, and are not repeated for pushed changes."""
-    details = job["details"]
-    return {**job, "details": {**details, "pullRequest": {**details["pullRequest"], "checks": []}}}
-
-
-def forget_the_end(path: Path) -> None:
-    """Restores the table as it is if the server dies after the push and before recording it."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE instructions SET state = 'running' WHERE number = 2")
-        connection.execute("UPDATE jobs SET status = 'active', finished_at = NULL")
 
 
 def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:

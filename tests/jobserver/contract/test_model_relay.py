@@ -253,14 +253,6 @@ async def test_the_servers_proxy_is_used_unless_no_proxy_excludes_it(monkeypatch
         assert proxy_for("http://127.0.0.1:1/v1") is None
 
 
-async def test_tools_that_run_at_the_provider_are_refused_and_counted(world: RelayWorld) -> None:
-    tools = [{"type": "web_search_20250305", "name": "web_search"}]
-    async with world.post(json={**ASKED, "tools": tools}) as r:
-        assert r.status == 403
-        assert "web_search_20250305" in (await r.json())["error"]["message"]
-    assert (world.upstream.asked, world.refused) == ([], ["its model's API (web_search_20250305)"])
-
-
 @pytest.mark.parametrize(
     "target",
     [

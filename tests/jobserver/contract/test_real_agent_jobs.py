@@ -2,21 +2,15 @@
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 from support.agents.packages import NotInstalled, package_of, program_folder
-from support.agents.process_marks import MARK, marked_processes
-from support.agents.real_agents import EXAMPLE_AGENTS
-from support.servers import github_server_faults as faults
-from support.servers.github_server import github_server
-from support.servers.github_server_state import TOKEN
+from support.agents.real_agents import EXAMPLE_AGENTS, MARK
 from support.servers.model_script import Hang, Refuse, RunCommand, Say, WriteFile
 from support.servers.model_server import ModelServer
-from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running, until
+from support.worlds.jobserver_world import JobServerWorld, make_bare, running
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.bubblewrap import COPY
@@ -95,21 +89,6 @@ async def test_a_job_over_budget_continues_after_a_reply(
 
 
 @pytest.mark.full
-async def test_a_job_is_cancelled_while_its_model_is_silent(
-    world: JobServerWorld, model: ModelServer, tmp_path: Path
-) -> None:
-    model.script.on("Think about it", Hang())
-    job = (await world.create("Think about it")).raise_for_status().json()
-    await model.until_hanging()
-    assert marked_processes(str(tmp_path))
-    (await world.client.post(f"{JOB}/{job['id']}/cancel")).raise_for_status()
-    job = await world.ended(job["id"])
-    assert (job["status"], job["prLink"]) == ("completed", None)
-    assert "stopped" in job["details"]["reason"]
-    assert not marked_processes(str(tmp_path))
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(
     ("status", "words"),
     [
@@ -139,42 +118,3 @@ async def test_work_is_resumed_after_the_model_refused_more(
     )  # fmt: skip
     assert job["prLink"]
     assert job["details"]["partialWork"] is None
-
-
-@pytest.mark.full
-async def test_a_change_github_refuses_once_is_still_proposed(
-    tmp_path: Path, model: ModelServer, goose: dict[str, Any]
-) -> None:
-    """At the next message, even without changes; and without a message, at the next start."""
-    page = str(COPY / "colours.md")
-    model.script.on("Make it American", WriteFile(page, "Every color has a name.\n"), Say("It is American now."))
-    model.script.on("Look again", Say("It is right as it is."))
-    blocked, limited = faults.error(403, "You have been blocked from creating content"), faults.secondary_limit(300)
-    async with github_server(tmp_path / "github") as server:
-        pulls = f"{server.url}/acme/docs/pull"
-
-        def jobs() -> AbstractAsyncContextManager[JobServerWorld]:
-            settings = {**goose, "address": server.repository_url, "github_token": SecretStr(TOKEN)}
-            return running(server.repository.git.path, tmp_path / "data", **settings)
-
-        async def refused(world: JobServerWorld, fault: faults.Fault) -> str:
-            server.faults.arm("POST", "/repos/acme/docs/pulls", fault)
-            job = await world.done("Make it American")
-            assert (job["status"], job["prLink"]) == ("completed", None)
-            assert job["details"]["pullRequest"]["state"] == "pending"
-            return str(job["id"])
-
-        async with jobs() as world:
-            job_id = await refused(world, blocked)
-            (await world.message(job_id, "Look again")).raise_for_status()
-            job = await world.ended(job_id)
-            assert (job["prLink"], job["details"]["summary"]) == (f"{pulls}/1", "It is right as it is.")
-            job_id = await refused(world, limited)
-        async with jobs() as world:
-
-            async def link() -> str:
-                return str((await world.job(job_id))["prLink"] or "")
-
-            assert await until(link) == f"{pulls}/2"
-        branch = server.pull_request(2).branch
-        assert server.repository.git.git("show", f"{branch}:colours.md") == "Every color has a name."

@@ -244,32 +244,6 @@ async def test_only_the_first_of_many_left_out_files_are_named(world: World) -> 
     assert (len(found.left_out), found.left_out[-1]) == (21, "and 480 more")
 
 
-async def test_a_git_directory_made_by_the_editor_is_not_used(world: World, tmp_path: Path) -> None:
-    """Filters, hooks, another work tree and another remote: all of it is in a `.git` that is not read."""
-    witness = tmp_path / "witness"
-
-    def edit(copy: Path) -> None:
-        git(copy, "init", "--quiet")
-        for setting in ("filter.x.clean", "filter.x.smudge", "core.fsmonitor", "diff.external", "core.sshCommand"):
-            git(copy, "config", setting, f"touch {witness}")
-        git(copy, "config", "core.worktree", "/etc")
-        git(copy, "config", "url./tmp/elsewhere.insteadOf", str(world.bare))
-        (copy / ".git/hooks").mkdir(exist_ok=True)
-        for hook in ("pre-commit", "pre-push", "post-index-change", "reference-transaction"):
-            (copy / ".git/hooks" / hook).write_text(f"#!/bin/sh\ntouch {witness}\n")
-            (copy / ".git/hooks" / hook).chmod(0o755)
-        (copy / ".gitattributes").write_text("* filter=x diff=x merge=x\n")
-        (copy / "docs/start.md").write_text("Changed\n")
-
-    start = await world.checked_out()
-    edit(world.copy)
-    found = await world.repository.collect(start.tree, world.copy)
-    await world.repository.push(await world.repository.commit(start, found.tree, "Ours\n"), BRANCH)
-    assert not witness.exists()
-    assert await world.changed_paths(found.tree) <= {".gitattributes", "docs/start.md"}
-    assert git(world.bare, "show", f"{BRANCH}:docs/start.md") == "Changed\n"
-
-
 async def test_a_repositorys_symlink_is_exported_as_a_text_file(world: World) -> None:
     (world.theirs / "link.md").symlink_to("README.md")
     git(world.theirs, "add", "--all")

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from support.agents.packages import NotInstalled, Package, program_folder, python_program_folder
-from support.fakes.fake_snapshot import FakeSnapshot
+from support.fakes.job_ports import FakeSnapshot
 
 from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks.checkers import CheckProgram

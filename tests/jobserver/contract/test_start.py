@@ -1,5 +1,6 @@
-"""What a job server prepares before the first job."""
+"""What a job server prepares before its first job, and how it continues from a copy of its data."""
 
+import asyncio
 import shutil
 from pathlib import Path
 
@@ -64,3 +65,23 @@ async def test_a_local_repositorys_objects_are_copied_and_shared_with_nobody(tmp
 
 async def _is(first: FirstFetch, state: MirrorState) -> bool:
     return first.state is state
+
+
+MANUAL = {"docs/start.md": "# Start\n\nA colour and a flavour.\n"}
+
+
+@pytest.mark.promise("job server's data")
+async def test_a_server_continues_from_a_copy_of_its_data(tmp_path: Path) -> None:
+    repository, data = make_bare(tmp_path / "manual.git", MANUAL), tmp_path / "data"
+    async with running(repository, data) as world:
+        job = await world.done('Replace "colour" with "color"')
+    await asyncio.to_thread(shutil.copytree, data, tmp_path / "restored")
+    await asyncio.to_thread(shutil.rmtree, data)
+    async with running(repository, tmp_path / "restored") as world:
+        assert (await world.job(job["id"]))["status"] == "completed"
+        told = await world.message(job["id"], 'Replace "flavour" with "flavor"')
+        assert told.status_code == 200
+        ended = await world.ended(job["id"])
+        link = ended["prLink"].replace(ended["prLink"].split("/pulls/")[0], world.url)
+        assert (await world.press(link, "merge")).status_code == 303
+    assert "A color and a flavor." in git(repository, "show", "main:docs/start.md")

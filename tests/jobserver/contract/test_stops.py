@@ -1,21 +1,79 @@
-"""A cancel, and a kill, at each step of an instruction: nothing is lost, repeated or stuck."""
+"""A cancel, and a kill, at each step of an instruction and its pull request: nothing is lost, repeated or stuck."""
 
 import asyncio
+import contextlib
 import json
 import os
+import shutil
+import signal
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from support.servers.free_ports import free_port
-from support.servers.held_git import HeldGit, Moment
+from support.servers.github_server import GitHubServer, github_server
+from support.servers.github_server_faults import Fault
+from support.servers.github_server_state import TOKEN
 from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, JobServerWorld, git, make_bare, running, until
 
 pytestmark = pytest.mark.promise("jobs once")
+
+HOLDING_GIT = """#!/bin/sh
+held() {{
+    echo $$ > '{held}.new' && mv '{held}.new' '{held}'
+    while [ -e '{hold}' ]; do sleep 0.02; done
+}}
+when=never command=
+[ -e '{hold}' ] && read -r when command < '{hold}'
+case " $* " in
+*" "$command" "*) [ $when = before ] && held
+    [ $when = after ] && {{ '{git}' "$@"; code=$?; held; exit $code; }} ;;
+esac
+exec '{git}' "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Before or after git runs this command, a word of its arguments with shell wildcards."""
+
+    command: str
+    is_after: bool = False
+
+
+class HeldGit:
+    """`directory` holds a program `git` for the PATH; it blocks at a moment while there is a file `hold`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._hold = directory / "hold"
+        self._held = directory / "held"
+        directory.mkdir()
+        program = directory / "git"
+        program.write_text(HOLDING_GIT.format(hold=self._hold, held=self._held, git=shutil.which("git")))
+        program.chmod(0o755)
+        self.path = f"{directory}{os.pathsep}{os.environ['PATH']}"
+
+    def hold(self, moment: Moment) -> None:
+        self._held.unlink(missing_ok=True)
+        self._hold.write_text(f"{'after' if moment.is_after else 'before'} {moment.command}\n")
+
+    def is_held(self) -> bool:
+        return self._held.exists()
+
+    def release(self) -> None:
+        self._hold.unlink()
+
+    def kill(self) -> None:
+        """Kills the blocked process and its children; it may have ended by itself."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(int(self._held.read_text()), signal.SIGKILL)
+        self.release()
+
 
 PROGRAM = """
 import os, pathlib, sys, time
@@ -147,36 +205,33 @@ asyncio.run(JobServer(JobServerSettings.from_environment(os.environ)).serve_fore
 
 
 class RealServer:
-    """A job server in its own process."""
+    """A job server in its own process, which a test kills. It starts again with the same settings."""
 
-    def __init__(self, tmp_path: Path) -> None:
-        self.tmp_path = tmp_path
-        self.port = free_port()
+    def __init__(self, data: Path, path: str = os.environ["PATH"], **settings: str) -> None:
+        port = str(free_port())
+        given = {"API_KEY": KEY, "DATA_DIRECTORY": str(data), "PORT": port, **settings}
+        self._environment = os.environ | {f"PAGEHAND_JOBSERVER_{name}": value for name, value in given.items()}
+        self._environment["PATH"] = path
         headers = {"Authorization": f"Bearer {KEY}"}
-        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", headers=headers, verify=WITHOUT_TLS)
+        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, verify=WITHOUT_TLS)
 
-    async def start(self, path: str) -> asyncio.subprocess.Process:
-        environment = os.environ | {
-            "PATH": path,
-            "PAGEHAND_JOBSERVER_REPOSITORY": str(self.tmp_path / "r.git"),
-            "PAGEHAND_JOBSERVER_PORT": str(self.port),
-            "PAGEHAND_JOBSERVER_API_KEY": KEY,
-            "PAGEHAND_JOBSERVER_EDITOR": "command",
-            "PAGEHAND_JOBSERVER_ALLOW_ROOT": "true",
-            "PAGEHAND_JOBSERVER_SANDBOX": "none",
-            "PAGEHAND_JOBSERVER_EGRESS": "open",
-            "PAGEHAND_JOBSERVER_COMMAND": command(self.tmp_path),
-            "PAGEHAND_JOBSERVER_DATA_DIRECTORY": str(self.tmp_path / "data"),
-        }
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVE, env=environment)
-        await until(self.answers)
-        return process
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVE, env=self._environment)
+        await until(self._answers)
 
-    async def answers(self) -> bool | None:
+    async def _answers(self) -> bool | None:
         try:
             return (await self.client.get("/health")).is_success
         except httpx.TransportError:
             return None
+
+    def kill(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+
+    async def dies(self) -> None:
+        async with asyncio.timeout(30):
+            await self._process.wait()
 
     async def ended(self, job_id: str) -> dict[str, Any]:
         async def check() -> dict[str, Any] | None:
@@ -184,6 +239,18 @@ class RealServer:
             return None if seen["status"] == "active" else seen
 
         return await until(check)
+
+
+@asynccontextmanager
+async def real_server(data: Path, path: str = os.environ["PATH"], **settings: str) -> AsyncIterator[RealServer]:
+    real = RealServer(data, path, **settings)
+    try:
+        await real.start()
+        yield real
+    finally:
+        real.kill()
+        await real.dies()
+        await real.client.aclose()
 
 
 @pytest.mark.parametrize(
@@ -197,29 +264,105 @@ class RealServer:
 async def test_a_kill_at_any_step_repeats_nothing_and_forgets_no_cancel(
     tmp_path: Path, held: HeldGit, *, steps: Iterable[str], is_cancelled: bool
 ) -> None:
-    real = RealServer(tmp_path)
-    process = await real.start(held.path)
+    settings = {
+        "REPOSITORY": str(tmp_path / "r.git"), "EDITOR": "command", "COMMAND": command(tmp_path), "ALLOW_ROOT": "true",
+        "SANDBOX": "none", "EGRESS": "open",
+    }  # fmt: skip
     links = list[str]()
-    for step in steps:
-        held.hold(STEPS[step])
-        job = (await real.client.post(JOB, json={"prompt": "one"})).json()
-        await until(lambda: asyncio.to_thread(held.is_held))
-        if is_cancelled:
-            assert (await real.client.post(f"{JOB}/{job['id']}/cancel", json=ROBIN)).status_code == 200
-        process.kill()
-        await process.wait()
-        await asyncio.to_thread(held.kill)
-        process = await real.start(held.path)
-        ended = await real.ended(job["id"])
-        assert ended["status"] == "completed", step
-        assert str(ended["details"]["reason"]).startswith("stopped by Robin") == is_cancelled, step
-        is_published = not is_cancelled or step in PUSHED
-        assert bool(ended["prLink"]) == is_published, step
-        branches = f"--glob=refs/heads/pagehand/{job['id']}*"
-        commits = git(tmp_path / "r.git", "log", "--format=%s", branches, "--not", "main")
-        assert commits.split() == ["one"] * is_published, f"{step}: an instruction is one commit"
-        links += [ended["prLink"]] * is_published
-    process.kill()
-    await process.wait()
-    await real.client.aclose()
+    async with real_server(tmp_path / "data", held.path, **settings) as real:
+        for step in steps:
+            held.hold(STEPS[step])
+            job = (await real.client.post(JOB, json={"prompt": "one"})).json()
+            await until(lambda: asyncio.to_thread(held.is_held))
+            if is_cancelled:
+                assert (await real.client.post(f"{JOB}/{job['id']}/cancel", json=ROBIN)).status_code == 200
+            real.kill()
+            await real.dies()
+            await asyncio.to_thread(held.kill)
+            await real.start()
+            ended = await real.ended(job["id"])
+            assert ended["status"] == "completed", step
+            assert str(ended["details"]["reason"]).startswith("stopped by Robin") == is_cancelled, step
+            is_published = not is_cancelled or step in PUSHED
+            assert bool(ended["prLink"]) == is_published, step
+            branches = f"--glob=refs/heads/pagehand/{job['id']}*"
+            commits = git(tmp_path / "r.git", "log", "--format=%s", branches, "--not", "main")
+            assert commits.split() == ["one"] * is_published, f"{step}: an instruction is one commit"
+            links += [ended["prLink"]] * is_published
     assert len(set(links)) == len(links), "each job has a pull request of its own"
+
+
+PULLS = "/repos/acme/docs/pulls"
+Arm = Callable[[GitHubServer, Callable[[], object]], None]
+
+
+def _before_the_push(server: GitHubServer, kill: Callable[[], object]) -> None:
+    server.before_push = _once(server, kill)
+
+
+def _after_the_push(server: GitHubServer, kill: Callable[[], object]) -> None:
+    server.after_push = _once(server, kill)
+
+
+def _once(server: GitHubServer, kill: Callable[[], object]) -> Callable[[], object]:
+    def kill_and_forget() -> None:
+        server.before_push = server.after_push = lambda: None
+        kill()
+
+    return kill_and_forget
+
+
+def _as_it_is_looked_for(server: GitHubServer, kill: Callable[[], object]) -> None:
+    server.faults.arm("GET", PULLS, Fault(502, happens=kill))
+
+
+def _as_it_is_asked_for(server: GitHubServer, kill: Callable[[], object]) -> None:
+    server.faults.arm("POST", PULLS, Fault(502, happens=kill))
+
+
+def _once_it_is_open(server: GitHubServer, kill: Callable[[], object]) -> None:
+    server.faults.arm("POST", PULLS, Fault(502, applied=True, happens=kill))
+
+
+MOMENTS: tuple[Arm, ...] = (
+    _before_the_push,
+    _after_the_push,
+    _as_it_is_looked_for,
+    _as_it_is_asked_for,
+    _once_it_is_open,
+)
+RISKIEST_MOMENTS = (_after_the_push, _once_it_is_open)
+"""Something happened at GitHub that the server was not told."""
+
+
+@pytest.fixture
+async def github(tmp_path: Path) -> AsyncIterator[GitHubServer]:
+    async with github_server(tmp_path / "github", {f"{n}.md": "A colour.\n" for n in range(len(MOMENTS))}) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [RISKIEST_MOMENTS, pytest.param(MOMENTS, marks=pytest.mark.full)],
+    ids=["riskiest moments", "every moment"],
+)
+async def test_a_kill_at_any_moment_leaves_exactly_one_pull_request(
+    github: GitHubServer, tmp_path: Path, moments: tuple[Arm, ...]
+) -> None:
+    """One job per moment, since each takes a start."""
+    settings = {"REPOSITORY": github.repository_url, "GITHUB_TOKEN": TOKEN}
+    async with real_server(tmp_path / "data", **settings) as server:
+        for number, arm in enumerate(moments):
+            arm(github, server.kill)
+            prompt = 'Replace "colour" with "color"'
+            job = (await server.client.post(JOB, json={"prompt": prompt})).raise_for_status().json()
+            await server.dies()
+            await server.start()
+            ended = await server.ended(job["id"])
+            assert (ended["status"], ended["details"]["pullRequest"]["state"]) == ("completed", "open"), arm.__name__
+            assert ended["prLink"] == f"{github.url}/acme/docs/pull/{number + 1}", arm.__name__
+            branch = f"pagehand/{job['id']}"
+            opened = [record.branch for record in github.repository.pull_requests]
+            assert (opened.count(branch), len(opened)) == (1, number + 1), arm.__name__
+            commits = github.repository.git.git("log", "--format=%s", branch, "--not", "main").splitlines()
+            assert commits == [prompt], arm.__name__

@@ -19,6 +19,7 @@ from support.worlds.jobserver_world import make_bare
 from bot.jobserver.agents.named import CODEX
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.settings import PREFIX
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 GOOSE = EXAMPLE_AGENTS["goose"]
@@ -52,25 +53,26 @@ def installed() -> str:
         pytest.skip(str(reason))
 
 
+async def ran(path: str, tmp_path: Path, **settings: str) -> tuple[int | None, str]:
+    given = {"API_KEY": "planted-key-of-the-job-server", "PORT": str(free_port())} | settings
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("pagehand"), "jobserver", "--check",
+        env={"PATH": path} | {PREFIX + name: value for name, value in given.items()},
+        cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
 async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str, **more: str) -> tuple[int | None, str]:
-    prefix = "PAGEHAND_JOBSERVER_"
     settings = {
         "REPOSITORY": str(make_bare(tmp_path / "docs.git", {"a.md": "A.\n"})),
-        "PORT": str(free_port()),
-        "API_KEY": "planted-key-of-the-job-server",
         "DATA_DIRECTORY": str(tmp_path / "data"),
         "SANDBOX": sandbox,
         "ALLOW_ROOT": "true",
         **{name.upper(): value for name, value in GOOSE.settings(model.url).items()},
-        **more,
     }
-    environment = {"PATH": path} | {prefix + name: value for name, value in settings.items()}
-    program = Path(sys.executable).with_name("pagehand")
-    process = await asyncio.create_subprocess_exec(
-        program, "jobserver", "--check", env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await process.communicate()
-    return process.returncode, output.decode()
+    return await ran(path, tmp_path, **(settings | more))
 
 
 @pytest.mark.full
@@ -109,25 +111,12 @@ async def test_an_agent_that_is_not_installed_fails(tmp_path: Path, model: Model
 
 @pytest.mark.full
 async def test_the_check_reports_a_github_tokens_permissions(tmp_path: Path) -> None:
-    prefix = "PAGEHAND_JOBSERVER_"
     async with github_server(tmp_path / "github") as github:
-        settings = {
-            "REPOSITORY": github.repository_url,
-            "API_KEY": "planted-key-of-the-job-server",
-            "PORT": str(free_port()),
-        }
         for token, code, words in (
             (TOKEN, 0, "the repository acme/docs can be read"),
             ("planted-old-token", 1, "does not accept the token"),
         ):
-            environment = {"PATH": PATH} | {
-                prefix + name: value for name, value in (settings | {"GITHUB_TOKEN": token}).items()
-            }
-            process = await asyncio.create_subprocess_exec(
-                Path(sys.executable).with_name("pagehand"), "jobserver", "--check",
-                env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
-            )  # fmt: skip
-            output = (await process.communicate())[0].decode()
-            assert process.returncode == code, output
+            found, output = await ran(PATH, tmp_path, REPOSITORY=github.repository_url, GITHUB_TOKEN=token)
+            assert found == code, output
             assert words in output
             assert token not in output

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.editor import first_prompt, next_prompt
 from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.turn import (
     ANSWER_LIMIT,
@@ -22,7 +21,7 @@ from bot.jobserver.agents.turn import (
     result,
     stopped_early,
 )
-from bot.jobserver.editors.interface import EditResult, Exchange
+from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import Redactor
 from bot.jobserver.pipeline.foreign_text import MAX_QUESTION
 from bot.jobserver.text import one_line
@@ -89,13 +88,6 @@ def test_malformed_foreign_values_cause_no_error_of_ours(value: Any) -> None:
     assert request_failed("x", 1, "m", value, login="")
     nested(value, "a", "b")
     codex_failure(end(meta=value if isinstance(value, dict) else {}))
-
-
-@pytest.mark.parametrize("prompt", ["/logout", "!ls", "--help", "", "\n", "make that shorter"])
-def test_the_prompt_comes_last_and_never_first(prompt: str) -> None:
-    for told in (first_prompt(prompt), first_prompt(prompt, [Exchange("/a", "!b")]), next_prompt(prompt, ["npm test"])):
-        assert told.endswith(f"\n\n{prompt}")
-        assert told[0].isalpha()
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,6 @@ from acp.schema import NewSessionResponse
 from bot.jobserver.agents.connection import (
     Category,
     Options,
-    Wanted,
-    check_set,
-    current_in_words,
     in_words,
     option_to_set,
     options_of,
@@ -37,20 +34,6 @@ MODEL = listed("model", "opus", "opus", "haiku")
 EFFORT = listed("thought_level", "low", "low", "high")
 
 
-def test_options_with_other_values_are_set() -> None:
-    have = options(MODEL, EFFORT)
-    option = option_to_set("claude", Category.MODEL, "haiku", have)
-    assert option is not None
-    assert option.id == "the-model"
-    assert option_to_set("claude", Category.MODEL, "opus", have) is None
-
-
-def test_the_model_is_set_first_since_others_depend_on_it() -> None:
-    wanted = [category for category, _ in Wanted("haiku", "low", "default").in_order()]
-    assert wanted == [Category.MODEL, Category.EFFORT, Category.MODE]
-    assert list(Wanted(effort="low").in_order()) == [(Category.EFFORT, "low")]
-
-
 @pytest.mark.parametrize(
     ("category", "value", "said"),
     [
@@ -71,13 +54,6 @@ def test_an_unlisted_effort_is_refused_but_an_unlistable_model_is_not() -> None:
         option_to_set("gemini", Category.EFFORT, "low", options(MODEL))
 
 
-def test_an_agent_that_ignores_an_option_is_not_used() -> None:
-    check_set("x", Category.MODEL, "opus", options(MODEL))
-    for have in (options(listed("mode", "auto", "auto", "default")), options()):
-        with pytest.raises(NotOfferedError, match=r"did not accept the mode “default”"):
-            check_set("x", Category.MODE, "default", have)
-
-
 def test_option_groups_are_flattened_and_malformed_options_ignored() -> None:
     groups = [{"group": "a", "name": "A", "options": [{"value": "m1", "name": "1"}]},
               {"group": "b", "name": "B", "options": [{"value": "m2", "name": "2"}]}]  # fmt: skip
@@ -96,9 +72,3 @@ def test_option_lists_are_bounded_and_on_one_line() -> None:
     assert words.endswith(" and 490 more)")
     assert len(words) < 1000
     assert "\n" not in words
-
-
-def test_chosen_options_are_reported_by_category() -> None:
-    have = options(EFFORT, MODEL)
-    assert in_words(have) == "model opus (of opus, haiku); effort low (of low, high)"
-    assert current_in_words(have) == "model opus, effort low"

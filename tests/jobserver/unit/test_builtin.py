@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.fakes.fake_progress import FakeProgress
+from support.fakes.job_ports import FakeProgress
 from support.worlds.jobserver_world import git
 
 from bot.jobserver.documents import title_of

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.fakes.fake_snapshot import FakeSnapshot
+from support.fakes.job_ports import FakeSnapshot
 
 from bot.jobserver.checks.change import CheckedChange, new_lines
 from bot.jobserver.checks.links import broken_links

@@ -1,8 +1,10 @@
 """The agents that are tested as real programs, and the settings that make them call only the test's model."""
 
+import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,8 +51,6 @@ def _example(name: str) -> RealAgent:
 
 EXAMPLE_AGENTS = {path.stem: _example(path.stem) for path in sorted(EXAMPLES.glob("*.env"))}
 """Those that the README documents as settings."""
-
-
 REAL_AGENTS = {
     "claude": RealAgent(
         named.CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}, model="opus", effort="max"
@@ -74,3 +74,21 @@ def tried(*names: str, default: Collection[str] = (_DEFAULT,)) -> pytest.MarkDec
         return [] if name in default else [pytest.mark.full]
 
     return pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in names or REAL_AGENTS])
+
+
+MARK = "PAGEHAND_TEST_RUN"
+
+
+def marked_processes(mark: str) -> list[str]:
+    """Returns the command lines of those that are still running."""
+    return [line for entry in Path("/proc").iterdir() if entry.name.isdigit() for line in _line_of(entry, mark)]
+
+
+def _line_of(process: Path, mark: str) -> Iterator[str]:
+    try:
+        # A zombie has no environment.
+        variables = (process / "environ").read_bytes().split(b"\0")
+        if os.fsencode(f"{MARK}={mark}") in variables:
+            yield (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return

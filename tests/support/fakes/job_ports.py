@@ -1,17 +1,18 @@
-"""Fakes that an instruction's execution uses: an editor, checks, and a host of pull requests."""
+"""Fakes that an instruction's execution uses: an editor, its progress, files, checks, and a host of pull requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState, Requester
+from bot.jobapi.models import CheckResult, CheckStatus, PlanStep, PullRequestState, Requester
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.leaks.scan import Leak, Trees
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
 from bot.jobserver.repository.snapshot import Snapshot
-from bot.jobserver.store.records import Extra
+from bot.jobserver.store.records import Extra, Question
+from bot.jobserver.usage import Spent
 
 Edit = Callable[[EditTask, EditProgress], Awaitable[EditResult | None]]
 
@@ -112,3 +113,61 @@ class FakePullRequests:
     def end(self, state: PullRequestState) -> None:
         """Merges or closes the newest one."""
         self.kept[-1] = replace(self.kept[-1], state=state)
+
+
+class FakeProgress:
+    """Keeps the progress reported by an editor, in order."""
+
+    def __init__(self) -> None:
+        self.plans: list[tuple[PlanStep, ...]] = []
+        self.activities: list[str] = []
+        self.sessions: list[str] = []
+        self.total = Spent()
+        self.questions: list[Question] = []
+        self.has_asked = asyncio.Event()
+        self.reply: str | None = ""
+        """The answer; empty: none in time, None: never."""
+
+    def plan(self, steps: Sequence[PlanStep]) -> None:
+        self.plans.append(tuple(steps))
+
+    def activity(self, title: str) -> None:
+        self.activities.append(title)
+
+    def session(self, session_id: str) -> None:
+        self.sessions.append(session_id)
+
+    def spent(self, spent: Spent) -> None:
+        self.total += spent
+
+    async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None:
+        self.questions.append(question)
+        self.has_asked.set()
+        if self.reply is None:
+            await asyncio.get_running_loop().create_future()
+        return self.reply if self.reply and is_answer(self.reply) else None
+
+
+@dataclass(frozen=True)
+class FakeSnapshot:
+    """Implements `Snapshot`."""
+
+    files: Mapping[str, str]
+
+    def paths(self) -> tuple[PurePosixPath, ...]:
+        return tuple(sorted(map(PurePosixPath, self.files)))
+
+    def may_hold(self, path: PurePosixPath) -> bool:
+        return any(path in {file, *file.parents} for file in map(PurePosixPath, self.files))
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        text = self.files.get(str(path))
+        return None if text is None else text.encode()
+
+    def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+        yield from ((path, data) for path in paths if (data := self.read(path)) is not None)
+
+    def write_files(self, folder: Path) -> None:
+        for name, text in self.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")

@@ -25,8 +25,8 @@ from support.servers.model_script import (
     Step,
     ToolCall,
     WriteFile,
+    tool_call,
 )
-from support.servers.model_tools import tool_call
 from support.servers.model_wire import anthropic, chat_completions, gemini, responses
 
 _LARGEST_REQUEST = 50_000_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.fakes.fake_progress import FakeProgress
+from support.fakes.job_ports import FakeProgress
 
 from bot.jobserver.agents.connection import Wanted
 from bot.jobserver.agents.editor import AgentEditor

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from support.agents.packages import package_of, program_folder
-from support.agents.process_marks import MARK, marked_processes
-from support.agents.real_agents import RealAgent
-from support.fakes.fake_progress import FakeProgress
+from support.agents.real_agents import MARK, RealAgent, marked_processes
+from support.fakes.job_ports import FakeProgress
 from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_editor

@@ -1,9 +1,9 @@
-"""git over http with a credential that nobody but git sees."""
+"""A job server whose repository is at GitHub: git over http, with a credential that nobody else sees, and jobs."""
 
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 from support.oracles.process_watch import watching
+from support.servers import github_server_faults as faults
 from support.servers.github_server import GitHubServer, github_server
 from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
 from support.worlds.github_world import as_app, branch_with_a_commit, connected, settings_for
+from support.worlds.jobserver_world import JobServerWorld, running, until
 
-from bot.jobserver.errors import GitError
+from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.pull_requests.github.authentication import GitCredentials, PersonalToken
 from bot.jobserver.repository.credentials import GitResult
 from bot.jobserver.repository.git import Git, explain
@@ -25,8 +27,8 @@ BRANCH = "pagehand/1"
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[GitHubServer]:
-    async with github_server(tmp_path / "github") as running:
-        yield running
+    async with github_server(tmp_path / "github") as made:
+        yield made
 
 
 async def git_for(server: GitHubServer, tmp_path: Path, **identity: Any) -> tuple[Git, Path]:
@@ -176,26 +178,40 @@ async def test_a_revoked_token_is_explained(server: GitHubServer, tmp_path: Path
         await git.has_branch(copy, BRANCH)
 
 
-async def test_a_read_only_token_is_explained(server: GitHubServer, tmp_path: Path) -> None:
-    git, copy = await git_for(server, tmp_path)
+def _read_only(server: GitHubServer) -> None:
     server.tokens[TOKEN] -= {"contents:write"}
-    words = await refused(git, copy)
-    assert "Contents: read and write" in words
-    assert "Permission to acme/docs.git denied" in words
 
 
-async def test_a_hidden_repository_is_explained(server: GitHubServer, tmp_path: Path) -> None:
-    git, copy = await git_for(server, tmp_path)
+def _hidden(server: GitHubServer) -> None:
     server.repository.name = "elsewhere"
-    assert "shows no such repository" in await refused(git, copy)
 
 
-async def test_a_protected_branch_is_explained(server: GitHubServer, tmp_path: Path) -> None:
-    git, copy = await git_for(server, tmp_path)
+def _protected(server: GitHubServer) -> None:
     server.repository.git.protect("pagehand/*")
+
+
+@pytest.mark.parametrize(
+    ("happens", "told"),
+    [
+        (_read_only, ("Contents: read and write", "Permission to acme/docs.git denied")),
+        (_hidden, ("shows no such repository",)),
+        (
+            _protected,
+            (
+                "the branch is protected at its host: exempt branches that begin with pagehand/",
+                "Changes must be made through a pull request.",
+            ),
+        ),
+    ],
+    ids=["read-only token", "hidden repository", "protected branch"],
+)
+async def test_a_refused_push_is_explained(
+    server: GitHubServer, tmp_path: Path, happens: Callable[[GitHubServer], None], told: tuple[str, ...]
+) -> None:
+    git, copy = await git_for(server, tmp_path)
+    happens(server)
     words = await refused(git, copy)
-    assert "the branch is protected at its host: exempt branches that begin with pagehand/" in words
-    assert "Changes must be made through a pull request." in words
+    assert [part for part in told if part not in words] == []
 
 
 async def test_a_push_that_loses_a_race_keeps_the_other_commit(server: GitHubServer, tmp_path: Path) -> None:
@@ -211,3 +227,124 @@ async def test_an_unreachable_host_is_explained(server: GitHubServer, tmp_path: 
     git, copy = await git_for(server, tmp_path)
     nowhere = Git("http://127.0.0.1:1/acme/docs.git", git.environment, is_local=False, credentials=git.credentials)
     assert "cannot be reached: check the network" in await refused(nowhere, copy)
+
+
+def world(server: GitHubServer, tmp_path: Path, identity: dict[str, Any]) -> Any:
+    return running(server.repository.git.path, tmp_path / "data", address=server.repository_url, **identity)
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [{"github_token": SecretStr(TOKEN)}, pytest.param(as_app(), marks=pytest.mark.full)],
+    ids=["token", "app"],
+)
+async def test_a_job_becomes_a_pull_request_and_a_follow_up_after_merge_another(
+    server: GitHubServer, tmp_path: Path, identity: dict[str, Any]
+) -> None:
+    async with world(server, tmp_path, identity) as jobs:
+        made: JobServerWorld = jobs
+        job = await made.done('Replace "colour" with "color"')
+        assert job["prLink"] == f"{server.url}/acme/docs/pull/1"
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"] == f"{server.url}/acme/docs/pull/1"
+        assert '> Replace "name" with "code"' in server.pull_request(1).body
+        server.merge(1)
+        (await made.message(job["id"], 'Replace "Every" with "Each"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"] == f"{server.url}/acme/docs/pull/2"
+    assert server.repository.git.git("show", f"{server.pull_request(2).sha}:colours.md") == "Each color has a code."
+    kept = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert [path for path in kept if b"planted-secret" in path.read_bytes()] == []
+
+
+async def test_an_invalid_token_stops_the_start_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    with pytest.raises(JobServerError, match="the repository's host does not accept the token"):
+        async with world(server, tmp_path, {"github_token": SecretStr("planted-secret-old")}):
+            pass
+
+
+async def test_a_refused_push_fails_the_job_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+    server.repository.git.protect("pagehand/*")
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        assert job["status"] == "failed"
+        assert "the branch is protected at its host" in made.log(job["id"])
+
+
+async def test_a_concurrent_push_of_another_person_is_kept(server: GitHubServer, tmp_path: Path) -> None:
+    git = server.repository.git
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        branch = server.pull_request(1).branch
+
+        def push_first() -> None:
+            server.before_push = lambda: None
+            git.commit(branch, {"theirs.md": "Theirs.\n"}, "A person's commit")
+
+        server.before_push = push_first
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["status"] == "completed"
+    assert git.git("show", f"{branch}:theirs.md") == "Theirs."
+    assert git.git("show", f"{branch}:colours.md") == "Every color has a code."
+
+
+async def test_a_rejected_commit_does_not_come_back(server: GitHubServer, tmp_path: Path) -> None:
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        server.close(1)
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"].endswith("/pull/2")
+    second = server.pull_request(2)
+    assert second.branch != server.pull_request(1).branch
+    assert server.repository.git.git("show", f"{second.sha}:colours.md") == "Every colour has a code."
+
+
+async def test_a_deleted_merged_branch_is_no_obstacle(server: GitHubServer, tmp_path: Path) -> None:
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        server.merge(1, delete_branch=True)
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["prLink"].endswith("/pull/2")
+
+
+async def test_a_repository_renamed_meanwhile_keeps_working(server: GitHubServer, tmp_path: Path) -> None:
+    async with world(server, tmp_path, as_app()) as made:
+        job = await made.done('Replace "colour" with "color"')
+        server.repository.rename("acme-inc", "handbook")
+        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
+        assert (await made.ended(job["id"]))["status"] == "completed"
+    assert '> Replace "name" with "code"' in server.pull_request(1).body
+
+
+async def test_a_refused_pull_request_is_pending_and_opened_at_the_next_start(
+    server: GitHubServer, tmp_path: Path
+) -> None:
+    server.tokens[TOKEN] -= {"pull_requests:write"}
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        assert (job["status"], job["prLink"], job["details"]["pullRequest"]["state"]) == ("completed", None, "pending")
+        assert "give it the permission Pull requests: read and write" in job["details"]["pullRequest"]["reason"]
+        assert "give it the permission Pull requests: read and write" in made.log(job["id"])
+        (await made.message(job["id"], 'Replace "zebra" with "horse"')).raise_for_status()
+        assert (await made.ended(job["id"]))["details"]["pullRequest"]["state"] == "pending"
+    server.tokens[TOKEN] = ALL_PERMISSIONS
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN), "labels": ("docs",)}) as made:
+
+        async def link() -> str:
+            return str((await made.job(job["id"]))["prLink"] or "")
+
+        assert (await until(link)).endswith("/pull/1")
+    assert '> Replace "colour" with "color"' in server.pull_request(1).body
+    assert server.pull_request(1).labels == ["docs"]
+
+
+async def test_a_secondary_limit_costs_an_instruction_nothing(server: GitHubServer, tmp_path: Path) -> None:
+    """GitHub refuses once, and the next instruction changes nothing: its pull request is opened anyway."""
+    refused = faults.error(403, "You have been blocked from creating content")
+    server.faults.arm("POST", "/repos/acme/docs/pulls", refused)
+    async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
+        job = await made.done('Replace "colour" with "color"')
+        assert job["details"]["pullRequest"]["state"] == "pending"
+        (await made.message(job["id"], 'Replace "zebra" with "horse"')).raise_for_status()
+        ended = await made.ended(job["id"])
+        assert (ended["status"], ended["prLink"]) == ("completed", f"{server.url}/acme/docs/pull/1")
+        assert ended["details"]["pullRequest"]["state"] == "open"
