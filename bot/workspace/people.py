@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from bot.workspace.delivery.deliveries import (
-    Ack,
-    InteractionResult,
-    NotDeliveredError,
-    deliver_interaction,
-    failure_code,
-)
+from bot.workspace.delivery.deliveries import Ack, InteractionResult, NotDeliveredError, failure_code
 from bot.workspace.model.app_config import MessagesTab, Shortcut, SlashCommand
 from bot.workspace.model.entities import MAX_FILES, Channel, File, Message, SlackError, Upload, User
 from bot.workspace.model.state import SLACKBOT
@@ -34,9 +28,8 @@ class Actor:
         self.views = PersonViews(user, context, self.channel)
         self._state = context.state
         self._app = context.app
-        self._renderer = context.renderer
+        self._context = context
         self._payloads = context.payloads
-        self._deliveries = context.deliveries
         self._response_urls = context.response_urls
 
     @property
@@ -119,7 +112,7 @@ class Actor:
         """Shares a message into another conversation or thread, with optional text."""
         original = self._state.message(self.channel(channel), ts)
         message = self._message(self._writable(to), text, thread_ts)
-        message.attachments = [self._renderer.forwarded(original)]
+        message.attachments = [self._context.renderer.forwarded(original)]
         return self._state.post(message)
 
     async def command(self, channel: str, name: str, text: str = "") -> InteractionResult:
@@ -130,7 +123,7 @@ class Actor:
         url = self._response_urls.issue(self.id, place.id)
         payload = self._payloads.slash_command(self.user, place, command, text, url)
         try:
-            ack = await self._deliveries.request("slash_commands", payload)
+            ack = await self._context.deliveries.request("slash_commands", payload)
         except NotDeliveredError as error:
             return self._command_failed(place, command, failure_code(error))
         return self.show_ack(place, command, ack)
@@ -157,9 +150,7 @@ class Actor:
         message = self._seen(channel, ts)
         action = find_action(message.blocks, action_id, block_id, value)
         url = self._response_urls.issue(self.id, message.channel)
-        return await deliver_interaction(
-            self._deliveries, self._payloads.block_actions(self.user, message, action, url)
-        )
+        return await self._context.deliver(self._payloads.block_actions(self.user, message, action, url))
 
     async def shortcut(self, channel: str, ts: str, callback_id: str) -> InteractionResult:
         """Runs a message shortcut of the app and waits for the acknowledgement.
@@ -171,14 +162,12 @@ class Actor:
         if message.ephemeral_to is not None:
             raise SlackError("shortcut_not_found")
         url = self._response_urls.issue(self.id, message.channel)
-        return await deliver_interaction(
-            self._deliveries, self._payloads.message_shortcut(self.user, message, shortcut, url)
-        )
+        return await self._context.deliver(self._payloads.message_shortcut(self.user, message, shortcut, url))
 
     async def global_shortcut(self, callback_id: str) -> InteractionResult:
         """Runs a global shortcut of the app; ``shortcut_not_found`` as above."""
         shortcut = self._shortcut(callback_id, "global")
-        return await deliver_interaction(self._deliveries, self._payloads.global_shortcut(self.user, shortcut))
+        return await self._context.deliver(self._payloads.global_shortcut(self.user, shortcut))
 
     def _seen(self, channel: str, ts: str) -> Message:
         place = self.channel(channel)
@@ -270,7 +259,7 @@ class WorkspacePeople:
 
     def __init__(self, context: ActorContext) -> None:
         self._context = context
-        self._state = context.state
+        self._users = context.state.users
 
     def __getitem__(self, name: str) -> Actor:
         """Returns a person by name or id.
@@ -278,10 +267,7 @@ class WorkspacePeople:
         Raises:
             SlackError: ``user_not_found``.
         """
-        user = self._state.find_user(name)
-        if user is None:
-            raise SlackError("user_not_found")
-        return self._actor(user)
+        return self._actor(self._context.state.find_user(name))
 
     def human(self, user_id: str) -> Actor:
         """Returns the person with an id; a bot is none.
@@ -289,14 +275,14 @@ class WorkspacePeople:
         Raises:
             SlackError: ``user_not_found``.
         """
-        user = self._state.users.get(user_id)
-        if user is None or user.is_bot:
-            raise SlackError("user_not_found")
-        return self._actor(user)
+        user = self._users.get(user_id)
+        return self._actor(None if user and user.is_bot else user)
 
     def first_human(self) -> Actor:
         """Returns the first person who was added."""
-        return self._actor(next(user for user in self._state.users.values() if not user.is_bot))
+        return self._actor(next(user for user in self._users.values() if not user.is_bot))
 
-    def _actor(self, user: User) -> Actor:
+    def _actor(self, user: User | None) -> Actor:
+        if user is None:
+            raise SlackError("user_not_found")
         return Actor(user, self._context)

@@ -40,6 +40,10 @@ class ActorContext:
     deliveries: Deliveries
     response_urls: IssuedResponseUrls
 
+    async def deliver(self, payload: Json) -> InteractionResult:
+        """Delivers an interaction and returns the outcome."""
+        return await deliver_interaction(self.deliveries, payload)
+
 
 class PersonViews:
     """The modals and the Home tab of one person.
@@ -56,11 +60,8 @@ class PersonViews:
 
     def __init__(self, user: User, context: ActorContext, find_channel: Callable[[str], Channel]) -> None:
         self._user = user
-        self._state = context.state
-        self._app = context.app
+        self._context = context
         self._views = context.views
-        self._payloads = context.payloads
-        self._deliveries = context.deliveries
         self._find_channel = find_channel
 
     # seeing
@@ -74,6 +75,17 @@ class PersonViews:
         """Returns the Home tab as the app last published it; None if it never did."""
         return self._views.home(self._user.id)
 
+    def find(self, view_id: str | None) -> View:
+        """Returns the open view with this id; without an id, the modal or else Home.
+
+        Raises:
+            SlackError: ``not_found`` if it is closed.
+        """
+        for view in (self.top, self.home()):
+            if view is not None and view_id in {None, view.id}:
+                return view
+        raise SlackError("not_found")
+
     # acting
 
     async def open_home(self, tab: HomeTab = "home") -> View | None:
@@ -82,10 +94,11 @@ class PersonViews:
         Raises:
             SlackError: ``tab_disabled`` if the app has no such tab or the person belongs to another organization.
         """
-        there = self._app.home_tab if tab == "home" else self._app.messages_tab is not MessagesTab.OFF
-        if not there or self._user.team_id != self._state.team.id:
+        app, state = self._context.app, self._context.state
+        there = app.home_tab if tab == "home" else app.messages_tab is not MessagesTab.OFF
+        if not there or self._user.team_id != state.team.id:
             raise SlackError("tab_disabled")
-        self._state.open_home(self._app.bot_user_id, self._user.id, tab)
+        state.open_home(app.bot_user_id, self._user.id, tab)
         return self.home()
 
     async def enter(
@@ -106,7 +119,7 @@ class PersonViews:
             view_id: The view.
             dispatch: False while the person is still typing, so that the app is not told yet.
         """
-        view = self._usable(view_id)
+        view = self.find(view_id)
         element = view.element(action_id, block_id)
         if not element.has_value:
             raise SlackError("action_not_found")
@@ -119,19 +132,19 @@ class PersonViews:
         self, action_id: str, *, block_id: str | None = None, value: str | None = None, view_id: str | None = None
     ) -> InteractionResult:
         """Presses a button, or chooses from an overflow menu by ``value``, and waits for the app's acknowledgement."""
-        view = self._usable(view_id)
+        view = self.find(view_id)
         return await self._tell(view, find_action(view.blocks, action_id, block_id, value))
 
     async def _tell(self, view: View, action: Json) -> InteractionResult:
         """Tells the app that an element was used. ``action`` describes it in the payload."""
-        return await deliver_interaction(self._deliveries, self._payloads.view_actions(self._user, view, action))
+        return await self._context.deliver(self._context.payloads.view_actions(self._user, view, action))
 
     async def submit(self, view_id: str | None = None) -> InteractionResult:
         """Submits a modal. Errors in inputs are in the ``errors`` of the result and of the view.
 
         Those that Slack itself finds are shown at once, without asking the app.
         """
-        view = self._usable(view_id)
+        view = self.find(view_id)
         if view.submit is None:
             raise SlackError("action_not_found")
         if errors := errors_in_inputs(view):
@@ -139,7 +152,7 @@ class PersonViews:
             return InteractionResult(ok=False, error="invalid_input", errors=errors)
         if view.errors:
             self._views.show_errors(view, {})
-        result = await deliver_interaction(self._deliveries, self._payloads.view_submission(self._user, view))
+        result = await self._context.deliver(self._context.payloads.view_submission(self._user, view))
         if not result.ok:
             return result
         try:
@@ -171,20 +184,13 @@ class PersonViews:
 
         The app hears of it with ``notify_on_close``.
         """
-        view = self._usable(view_id)
+        view = self.find(view_id)
         if view.kind == "home":
             raise SlackError("not_found")
         self._views.close(view)
         if not view.notifies_on_close:
             return InteractionResult(ok=True)
-        closed = self._payloads.view_closed(self._user, view, is_cleared=clear)
-        return await deliver_interaction(self._deliveries, closed)
-
-    def _usable(self, view_id: str | None) -> View:
-        for view in (self.top, self.home()):
-            if view is not None and view_id in {None, view.id}:
-                return view
-        raise SlackError("not_found")
+        return await self._context.deliver(self._context.payloads.view_closed(self._user, view, is_cleared=clear))
 
     def _named(self, element: Element, value: InputValue) -> InputValue:
         """Returns the value with the channel's id instead of its name."""

@@ -12,7 +12,8 @@ from bot.workspace.page.requests import Handler, Uploads, failure, json_body, ou
 from bot.workspace.people import Actor, WorkspacePeople
 from bot.workspace.wire.arguments import Arguments, invalid_argument
 
-Operation = Callable[[Actor, Arguments], Awaitable[Json]]
+Operation = Callable[[Actor, Arguments], Awaitable[Json | None]]
+"""Returns more fields of the answer, if there are any."""
 
 
 class Operations:
@@ -33,12 +34,12 @@ class Operations:
         """Returns an endpoint for each operation, by name."""
         operations: dict[str, Operation] = {
             "send": self._send,
-            "forward": self._forward,
-            "press": self._press,
-            "edit": self._edit,
-            "delete": self._delete,
-            "react": self._react,
-            "join": self._join,
+            "forward": _forward,
+            "press": _press,
+            "edit": _edit,
+            "delete": lambda actor, given: actor.delete(*_message(given)),
+            "react": _react,
+            "join": lambda actor, given: actor.join(given.text("channel")),
             "shortcut": _run_shortcut,
             "home": _open_home,
             "use": _use,
@@ -52,13 +53,13 @@ class Operations:
             try:
                 arguments = Arguments(await json_body(request))
                 actor = self._people.human(arguments.text("as"))
-                return web.json_response({"ok": True} | await operation(actor, arguments))
+                return web.json_response({"ok": True} | (await operation(actor, arguments) or {}))
             except SlackError as error:
                 return web.json_response(failure(error))
 
         return handle
 
-    async def _send(self, actor: Actor, arguments: Arguments) -> Json:
+    async def _send(self, actor: Actor, arguments: Arguments) -> Json | None:
         text, thread_ts = arguments.text("text"), arguments.text("thread_ts") or None
         if text.startswith("/") and not thread_ts:
             return await self._command(actor, arguments.text("channel"), text)
@@ -68,51 +69,17 @@ class Operations:
         message = await actor.say(channel, text, thread_ts=thread_ts, broadcast=broadcast, files=files)
         return {"ts": message.ts}
 
-    async def _command(self, actor: Actor, channel: str, text: str) -> Json:
+    async def _command(self, actor: Actor, channel: str, text: str) -> Json | None:
         name, _, rest = text.strip().partition(" ")
         if name == "/invite":
             await actor.invite(channel, rest.strip())
-            return {}
+            return None
         if actor.is_external:
             return _refusal("Commands are not for people of other organisations. Write a message instead.")
         if self._app.command(name) is None:
             return _refusal(f"{name[:50]} is not a valid command.")
         await actor.command(channel, name, rest.strip())
-        return {}
-
-    async def _forward(self, actor: Actor, arguments: Arguments) -> Json:
-        channel, thread_ts = arguments.text("to"), arguments.text("thread_ts") or None
-        original = arguments.text("channel"), arguments.text("ts")
-        message = await actor.forward(*original, channel, thread_ts=thread_ts, text=arguments.text("text"))
-        return {"ts": message.ts}
-
-    async def _press(self, actor: Actor, arguments: Arguments) -> Json:
-        block, value = arguments.text("block_id") or None, arguments.text("value") or None
-        channel, ts = arguments.text("channel"), arguments.text("ts")
-        return outcome(await actor.press(channel, ts, arguments.text("action_id"), block_id=block, value=value))
-
-    async def _edit(self, actor: Actor, arguments: Arguments) -> Json:
-        await actor.edit(arguments.text("channel"), arguments.text("ts"), arguments.text("text"))
-        return {}
-
-    async def _delete(self, actor: Actor, arguments: Arguments) -> Json:
-        await actor.delete(arguments.text("channel"), arguments.text("ts"))
-        return {}
-
-    async def _react(self, actor: Actor, arguments: Arguments) -> Json:
-        """Adds a reaction, or removes it if the person already has it."""
-        channel, ts, name = arguments.text("channel"), arguments.text("ts"), arguments.text("name")
-        try:
-            await actor.react(channel, ts, name)
-        except SlackError as error:
-            if error.code != "already_reacted":
-                raise
-            await actor.unreact(channel, ts, name)
-        return {}
-
-    async def _join(self, actor: Actor, arguments: Arguments) -> Json:
-        await actor.join(arguments.text("channel"))
-        return {}
+        return None
 
 
 def _refusal(words: str) -> Json:
@@ -126,6 +93,40 @@ def _upload_ids(arguments: Arguments) -> list[str]:
     return ids
 
 
+# messages
+
+
+def _message(arguments: Arguments) -> tuple[str, str]:
+    """Returns the channel and timestamp of the message."""
+    return arguments.text("channel"), arguments.text("ts")
+
+
+async def _forward(actor: Actor, arguments: Arguments) -> Json:
+    channel, thread_ts = arguments.text("to"), arguments.text("thread_ts") or None
+    message = await actor.forward(*_message(arguments), channel, thread_ts=thread_ts, text=arguments.text("text"))
+    return {"ts": message.ts}
+
+
+async def _press(actor: Actor, arguments: Arguments) -> Json:
+    block, value = arguments.text("block_id") or None, arguments.text("value") or None
+    return outcome(await actor.press(*_message(arguments), arguments.text("action_id"), block_id=block, value=value))
+
+
+async def _edit(actor: Actor, arguments: Arguments) -> None:
+    await actor.edit(*_message(arguments), arguments.text("text"))
+
+
+async def _react(actor: Actor, arguments: Arguments) -> None:
+    """Adds a reaction, or removes it if the person already has it."""
+    name = arguments.text("name")
+    try:
+        await actor.react(*_message(arguments), name)
+    except SlackError as error:
+        if error.code != "already_reacted":
+            raise
+        await actor.unreact(*_message(arguments), name)
+
+
 # shortcuts, modals and the Home tab
 
 
@@ -137,19 +138,18 @@ async def _run_shortcut(actor: Actor, arguments: Arguments) -> Json:
     return outcome(await actor.global_shortcut(callback_id))
 
 
-async def _open_home(actor: Actor, arguments: Arguments) -> Json:
+async def _open_home(actor: Actor, arguments: Arguments) -> None:
     """Tells the app which of its tabs the person opened, if it has that tab."""
     try:
         await actor.views.open_home("home" if arguments.text("tab") == "home" else "messages")
     except SlackError as error:
         if error.code != "tab_disabled":
             raise
-    return {}
 
 
 async def _use(actor: Actor, arguments: Arguments) -> Json:
     """Uses an element of a view. First enters the page's other values, since the app gets all of them."""
-    view = _view(actor, arguments)
+    view = actor.views.find(arguments.text("view_id"))
     element = view.element(arguments.text("action_id"), arguments.text("block_id") or None)
     await _enter_all(actor, view, arguments, but=element)
     value, block_id = _input_value(arguments.as_dict().get("value")), element.block_id
@@ -160,7 +160,7 @@ async def _use(actor: Actor, arguments: Arguments) -> Json:
 
 
 async def _submit(actor: Actor, arguments: Arguments) -> Json:
-    view = _view(actor, arguments)
+    view = actor.views.find(arguments.text("view_id"))
     await _enter_all(actor, view, arguments)
     return outcome(await actor.views.submit(view.id))
 
@@ -168,24 +168,12 @@ async def _submit(actor: Actor, arguments: Arguments) -> Json:
 async def _close(actor: Actor, arguments: Arguments) -> Json:
     """Closes a modal. Closing a closed one is no error."""
     try:
-        result = await actor.views.close(_view(actor, arguments).id, clear=arguments.flag("clear"))
+        result = await actor.views.close(actor.views.find(arguments.text("view_id")).id, clear=arguments.flag("clear"))
     except SlackError as error:
         if error.code != "not_found":
             raise
         return {}
     return outcome(result)
-
-
-def _view(actor: Actor, arguments: Arguments) -> View:
-    """Returns the given view.
-
-    Raises:
-        SlackError: ``not_found`` if it is closed.
-    """
-    for view in (actor.views.top, actor.views.home()):
-        if view is not None and view.id == arguments.text("view_id"):
-            return view
-    raise SlackError("not_found")
 
 
 async def _enter_all(actor: Actor, view: View, arguments: Arguments, *, but: Element | None = None) -> None:

@@ -52,7 +52,8 @@ class Credentials:
         """
         if not token:
             raise SlackError("not_authed")
-        found = self._kind_of(token)
+        own = {self.bot_token: TokenKind.BOT, self.app_token: TokenKind.APP}
+        found = (own | {self.configuration_token: TokenKind.CONFIGURATION}).get(token)
         if found is None:
             raise SlackError("invalid_auth")
         if self.refusal and found is not TokenKind.CONFIGURATION:
@@ -79,14 +80,6 @@ class Credentials:
     def granted(self, asked_for: Iterable[str]) -> frozenset[str]:
         """Returns which of the scopes that the app asks for are granted."""
         return frozenset(asked_for) - self.removed_scopes
-
-    def _kind_of(self, token: str) -> TokenKind | None:
-        kinds = {
-            self.bot_token: TokenKind.BOT,
-            self.app_token: TokenKind.APP,
-            self.configuration_token: TokenKind.CONFIGURATION,
-        }
-        return kinds.get(token)
 
 
 @dataclass(frozen=True)

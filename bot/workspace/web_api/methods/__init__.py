@@ -3,9 +3,4 @@
 from bot.workspace.web_api.method import Method
 from bot.workspace.web_api.methods import apps, conversations, messages, views
 
-METHODS: dict[str, Method] = {
-    **apps.METHODS,
-    **conversations.METHODS,
-    **messages.METHODS,
-    **views.METHODS,
-}
+METHODS: dict[str, Method] = apps.METHODS | conversations.METHODS | messages.METHODS | views.METHODS

@@ -10,7 +10,9 @@ from bot.workspace.wire.views import checked_view, rendered_view
 def open_view(call: MethodCall) -> Json:
     """Opens a modal."""
     content, trigger = _view(call, "modal"), _trigger(call)
-    return _answer(call, call.views.open(trigger.user, content, trigger.channel), used_trigger=True)
+    view = call.views.open(trigger.user, content, trigger.channel)
+    call.triggers.use_up(call.arguments.text("trigger_id"))
+    return _answer(call, view)
 
 
 def update(call: MethodCall) -> Json:
@@ -51,9 +53,7 @@ def _check_hash(call: MethodCall, view: View) -> None:
         raise SlackError("hash_conflict")
 
 
-def _answer(call: MethodCall, view: View, *, used_trigger: bool = False) -> Json:
-    if used_trigger:
-        call.triggers.use_up(call.arguments.text("trigger_id"))
+def _answer(call: MethodCall, view: View) -> Json:
     return {"view": rendered_view(view, call.state.team, call.app)}
 
 
