@@ -406,7 +406,6 @@ def turn(agent, text):
     agent.update("config_option_update", configOptions=options)
     agent.say("Done.")
 """
-IGNORES = LISTS + "overrides = {'session/set_config_option': lambda *_: {'configOptions': options}}\n"
 CHOSEN = [("the-model", "haiku"), ("the-thought_level", "high"), ("the-mode", "default")]
 
 
@@ -435,9 +434,11 @@ async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -
     assert world.received("session/prompt") == []
 
 
-async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", ["options", "[]"])
+async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path, answer: str) -> None:
     """In that mode it may ask nobody."""
-    world = agent_world(tmp_path, IGNORES, wanted=Wanted(mode="default"))
+    ignores = f"{LISTS}\noverrides = {{'session/set_config_option': lambda *_: {{'configOptions': {answer}}}}}\n"
+    world = agent_world(tmp_path, ignores, wanted=Wanted(mode="default"))
     with pytest.raises(EditError, match="did not accept the mode “default”"):
         await world.edit("go")
     assert world.received("session/prompt") == []

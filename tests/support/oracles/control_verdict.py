@@ -6,13 +6,11 @@ takes only which job belongs to which Slack thread, and which ids belong togethe
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from support.oracles.control_history import Job, Row
-from support.oracles.edit_verdict import edited_words_sent, unanswered_edits
-from support.oracles.line_verdict import LineVerdict
-from support.oracles.people_model import Message, Press, Version, between
+from support.oracles.control_history import Job, LineVerdict, Row
+from support.oracles.people_model import Message, People, Press, Version, between
 from support.oracles.stop_verdict import sent_in_spite_of_a_stop
 from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
@@ -26,8 +24,6 @@ from bot.service.start import request_id
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")
 """The suffixes of keys of notices that explain nothing."""
 HOUR = 3_600.0
-
-
 _REPEATED = {"started_again", "project_switched", "sent_again", "new_words_sent"}
 """Answers that repeat an action."""
 
@@ -418,3 +414,28 @@ class ControlVerdict(LineVerdict):
             return
         if between(self.outside.job_api.at_work[job.call.job_id], press.acked, told, first=False) == {True}:
             yield f"false: {key} says that there is nothing to stop, and {job.call.job_id} is at work"
+
+
+def unanswered_edits(people: People, requests: Iterable[Row], notices: Collection[str]) -> Iterator[str]:
+    """Returns each edit into a word for Pagehand, or out of one, about which nothing was said. `notices` are their
+    keys.
+    """
+    newest = {(row["written_at"], row["edited_at"]) for row in requests}
+    for message in people.messages:
+        for version in message.versions:
+            recorded = version.word is not None and (message.ts, version.at) in newest
+            if recorded and not _is_told(message.ts, version.at, notices):
+                yield f"edit: {message} became {version.word}, and nothing was said"
+    for edited in people.edited_words:
+        if not _is_told(edited.message_ts, edited.edited_at, notices):
+            yield f"edit: {edited} was a word for Pagehand, and nothing was said"
+
+
+def edited_words_sent(people: People, prompts: Iterable[str]) -> Iterator[str]:
+    """Returns each word for Pagehand that was sent to the agent after an edit made it words for it."""
+    sent = "\n".join(prompts)
+    yield from (f"edit: {each} was sent" for each in people.edited_words if each.text in sent)
+
+
+def _is_told(message_ts: str, edited_at: str, notices: Collection[str]) -> bool:
+    return any(key.endswith(f"/{message_ts}/edit/{edited_at}") for key in notices)

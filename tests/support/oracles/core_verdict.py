@@ -7,21 +7,24 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from support.fakes.ports import Posted
 from support.fakes.slack_payloads import in_a_table
-from support.oracles.ends_verdict import wrong_announcements
 from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
 from support.oracles.stop_verdict import sent_in_spite_of_a_stop
 from support.worlds.fault_world import Outside
 
 from bot.domain.jobs.job import Problem
 from bot.domain.people.permissions import is_outsider
+from bot.domain.projects import PostMode
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
 from bot.notices.answers import Introduction
-from bot.notices.job import JobStarted, JobStopped
-from bot.notices.notice import Delivery, Reaction
+from bot.notices.job import JobActiveAgain, JobEnd, JobStarted, JobStopped, PullRequestFound
+from bot.notices.notice import Delivery, Notice, Reaction
 from bot.scheduler.preparing.rereading import SHARED_FOR
 from bot.service.start import request_id
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.notices import messages
 from bot.store.schema.rows import message_from
 
 Row = Mapping[str, Any]
@@ -42,8 +45,6 @@ REACTIONS = {
     RequestState.WITHDRAWN: None,
     RequestState.AWAITING_PERSON: None,
 }
-
-
 KEYS = {
     RequestState.REJECTED: "refused",
     RequestState.UNCERTAIN: "unsure",
@@ -491,3 +492,33 @@ def _on_card(state: ThreadState) -> object:
 def _round(key: str) -> int:
     """Returns the round of its job that a start or an end belongs to."""
     return int(key.partition("/")[0].removeprefix("r")) if "/" in key else 0
+
+
+def wrong_announcements(thread: Thread, posts: Sequence[Posted], mode: PostMode, ends: int) -> Iterator[str]:
+    """Checks the posts about one job. `mode` is that of its channel; `ends` is how often the job ended."""
+    of_ends = [post.key for post in posts if isinstance(post.message, JobEnd)]
+    if len(of_ends) > ends:
+        yield f"{ends} ends were told in {len(of_ends)} posts: {of_ends}"
+    for link, times in Counter(_new_links(posts)).items():
+        if times > 1:
+            yield f"{link} was told as new {times} times in {thread.id}"
+    for post in posts:
+        begins, mentioned = isinstance(post.message, JobStarted | JobActiveAgain), _mentions(thread, post)
+        if begins and mode is PostMode.ENDS:
+            yield f"{post.key} tells of a beginning, where only ends are wanted"
+        if mentioned > (0 if begins else 1):
+            yield f"{post.key} mentions {mentioned} people"
+
+
+def _new_links(posts: Sequence[Posted]) -> Iterator[str]:
+    for post in posts:
+        if isinstance(post.message, PullRequestFound) or (isinstance(post.message, JobEnd) and post.message.new):
+            yield post.message.link
+
+
+def _mentions(thread: Thread, post: Posted) -> int:
+    """Returns how many people a start or end notice mentions, as Slack gets it."""
+    if not isinstance(post.message, JobStarted | JobActiveAgain | PullRequestFound | JobEnd):
+        return 0
+    notice = Notice(0, post.key, thread.id, post.message, 0.0)
+    return sum(str(made.text).count("<@") for made in messages(thread, notice, MessageContext()))
