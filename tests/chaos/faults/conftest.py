@@ -1,21 +1,12 @@
 """Databases and worlds for the tests of faults."""
 
 import shutil
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.scratch import IN_MEMORY
 from support.servers.postgres import PostgresServer
 from support.worlds.app_world import AppWorld, a_world
-
-
-@pytest.fixture
-def scratch() -> Iterator[Path]:
-    """A directory for databases."""
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
-        yield Path(directory)
 
 
 @pytest.fixture

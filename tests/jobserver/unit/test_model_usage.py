@@ -42,16 +42,20 @@ ANSWERS = {
 }  # fmt: skip
 
 
+def read(api: ModelApi, answer: bytes, size: int) -> ModelAnswer:
+    """Reads an answer in pieces of this size, or of larger ones if there were too many."""
+    size = 1000 if size == 1 and len(answer) > 10_000 else size
+    seen = ModelAnswer(api)
+    for at in range(0, len(answer), size):
+        seen.feed(answer[at : at + size])
+    seen.finish(has_events=True)
+    return seen
+
+
 @pytest.mark.parametrize(("api", "answer", "tokens"), ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize("size", [1, 7, 10**9])
 def test_tokens_are_counted_however_the_answer_is_split(api: ModelApi, answer: bytes, tokens: Spent, size: int) -> None:
-    if size == 1 and len(answer) > 10_000:
-        size = 1000
-    usage = ModelAnswer(api)
-    for at in range(0, len(answer), size):
-        usage.feed(answer[at : at + size])
-    usage.finish(has_events=True)
-    assert usage.tokens == tokens
+    assert read(api, answer, size).tokens == tokens
 
 
 @given(st.sampled_from([ANTHROPIC, OPENAI, GEMINI]), st.lists(st.binary(max_size=50), max_size=5))
@@ -91,10 +95,4 @@ ENDS = {
 def test_how_an_answer_ended_is_known_however_it_is_split(
     api: ModelApi, answer: bytes, fault: str | None, size: int
 ) -> None:
-    if size == 1 and len(answer) > 10_000:
-        size = 1000
-    seen = ModelAnswer(api)
-    for at in range(0, len(answer), size):
-        seen.feed(answer[at : at + size])
-    seen.finish(has_events=True)
-    assert seen.fault == fault
+    assert read(api, answer, size).fault == fault
