@@ -115,7 +115,9 @@ _POSTED = threads.c.card_ts.is_not(None)
 _FIRST = _first(_POSTED)
 """For queries that join the notice's thread; the claim itself, of a few rows, queries it."""
 _thread = threads.alias("thread_of_notice")
-_POSTED_FOR_CLAIM = select(_thread.c.card_ts).where(_thread.c.id == notices.c.thread_id).correlate(notices)
+_CARD_OF_NOTICE = (
+    select(_thread.c.card_ts).where(_thread.c.id == notices.c.thread_id).correlate(notices).scalar_subquery()
+)
 _HAS_CARD = or_(threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
 """A post waits for its thread's card. Without a thread there will be no card, and the post goes to one person."""
 _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
@@ -161,7 +163,7 @@ a few times.
 _LEASE_RAN_OUT = notices.c.state == NoticeState.SENDING
 _CLAIM = claiming(
     notices,
-    _first(_POSTED_FOR_CLAIM.scalar_subquery().is_not(None)),
+    _first(_CARD_OF_NOTICE.is_not(None)),
     state=NoticeState.SENDING,
     uncertain=or_(notices.c.uncertain, _LEASE_RAN_OUT),
     attempts=case((and_(_COMES_INTO_DOUBT, _LEASE_RAN_OUT), 1), else_=notices.c.attempts + 1),

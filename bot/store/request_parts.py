@@ -28,7 +28,6 @@ class ClaimedFile:
     attempts: int
 
 
-_WAITING = select(requests.c.state, requests.c.problem, threads).join(threads, threads.c.id == requests.c.thread_id)
 _CANDIDATES = (
     select(request_files)
     .where(due(request_files))
@@ -78,7 +77,8 @@ class RequestParts(Part):
         session, claimed = self._session, []
         for row in await session.rows(_CANDIDATES, now=session.now, limit=limit):
             request_id, position, attempts = row["request_id"], row["position"], row["attempts"] + 1
-            (of,) = await session.rows(_WAITING.where(requests.c.id == request_id))
+            of_request = select(requests.c.state, requests.c.problem, threads).where(requests.c.id == request_id)
+            (of,) = await session.rows(of_request.join(threads, threads.c.id == requests.c.thread_id))
             if of[requests.c.state] == RequestState.WAITING:
                 try:
                     thread = thread_from(of)

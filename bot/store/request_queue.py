@@ -5,7 +5,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import RowMapping, Text, Update, and_, func, literal, not_, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    RowMapping,
+    Select,
+    Text,
+    Update,
+    and_,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from bot.domain.requests.request import NOT_SENT_YET, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
@@ -60,7 +74,6 @@ KNOWN_KINDS = frozenset(RequestKind)
 _ANY_NUMBER = 2_147_483_647
 _MOST_THREADS = 100
 """The threads of each person that are searched for requests to prepare; some requests may be in progress or not due."""
-_WITH_THREADS = select(requests, threads).join(threads, threads.c.id == requests.c.thread_id)
 _CLAIM_RECEIVED = claiming(requests, to_be_prepared(requests), state=RequestState.PREPARING)
 _FIRST = and_(
     requests.c.id == first_open_of(requests.c.thread_id),
@@ -77,6 +90,10 @@ _CLAIM = claiming(
     first_tried_at=func.coalesce(requests.c.first_tried_at, NOW),
     uncertain=or_(requests.c.uncertain, requests.c.state == RequestState.SENDING),
 )
+
+
+def _with_threads(*conditions: ColumnElement[bool]) -> Select[Any]:
+    return select(requests, threads).join(threads, threads.c.id == requests.c.thread_id).where(*conditions)
 
 
 class RequestQueue(Requests):
@@ -132,7 +149,7 @@ class RequestQueue(Requests):
 
     async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
         """Returns the oldest requests that wait for their person, with the threads of their jobs; not locked."""
-        waiting = _WITH_THREADS.where(HELD, requests.c.person_id == person_id).order_by(requests.c.recorded_at)
+        waiting = _with_threads(HELD, requests.c.person_id == person_id).order_by(requests.c.recorded_at)
         rows = await self._session.rows(waiting.limit(limit))
         keyed = ((row[requests.c.id], row) for row in rows)
         return read_each(keyed, lambda row: (request_from(row), thread_to_speak_in(row)))[0]
@@ -217,7 +234,7 @@ class RequestQueue(Requests):
         if not ids:
             return []
         session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
-        candidates = _WITH_THREADS.where(requests.c.id.in_(place))
+        candidates = _with_threads(requests.c.id.in_(place))
         locked = await session.rows(
             candidates.with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
         )
