@@ -5,21 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    RowMapping,
-    Select,
-    Text,
-    Update,
-    and_,
-    func,
-    literal,
-    not_,
-    or_,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import RowMapping, Text, Update, and_, func, literal, not_, or_, select, tuple_, update
 
 from bot.domain.requests.request import NOT_SENT_YET, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
@@ -27,7 +13,7 @@ from bot.errors import UnreadableRow
 from bot.jobapi.models import Requester
 from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claiming, leave_newer_kinds, read_each
 from bot.store.request_parts import FILES_ARE_SETTLED
-from bot.store.requests import Requests, of_thread, read_requests, unreadable_notice, waiting_follow_ups
+from bot.store.requests import Requests, of_thread, read_requests, unreadable_notice, waiting_follow_ups, with_threads
 from bot.store.schema.rows import json_if_known, json_of, request_from, thread_from, thread_to_speak_in
 from bot.store.schema.tables import HELD, requests, threads, to_be_prepared, to_be_sent
 from bot.store.turns import (
@@ -92,10 +78,6 @@ _CLAIM = claiming(
 )
 
 
-def _with_threads(*conditions: ColumnElement[bool]) -> Select[Any]:
-    return select(requests, threads).join(threads, threads.c.id == requests.c.thread_id).where(*conditions)
-
-
 class RequestQueue(Requests):
     """The same, with preparing and sending."""
 
@@ -149,7 +131,7 @@ class RequestQueue(Requests):
 
     async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
         """Returns the oldest requests that wait for their person, with the threads of their jobs; not locked."""
-        waiting = _with_threads(HELD, requests.c.person_id == person_id).order_by(requests.c.recorded_at)
+        waiting = with_threads(HELD, requests.c.person_id == person_id).order_by(requests.c.recorded_at)
         rows = await self._session.rows(waiting.limit(limit))
         keyed = ((row[requests.c.id], row) for row in rows)
         return read_each(keyed, lambda row: (request_from(row), thread_to_speak_in(row)))[0]
@@ -234,7 +216,7 @@ class RequestQueue(Requests):
         if not ids:
             return []
         session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
-        candidates = _with_threads(requests.c.id.in_(place))
+        candidates = with_threads(requests.c.id.in_(place))
         locked = await session.rows(
             candidates.with_for_update(of=[requests, threads], key_share=True, skip_locked=True)
         )

@@ -35,6 +35,11 @@ def waiting_follow_ups(thread_id: str) -> Select[Any]:
     return of_thread(thread_id, requests.c.kind == RequestKind.FOLLOW_UP, requests.c.state.in_(NOT_SENT_YET))
 
 
+def with_threads(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """Selects requests with their threads."""
+    return select(requests, threads).join(threads, threads.c.id == requests.c.thread_id).where(*conditions)
+
+
 class Requests:
     """The requests of people."""
 
