@@ -138,9 +138,7 @@ _LOCK_IDS = select(func.pg_advisory_xact_lock(7_402))
 _MOST_IDS = 50
 """The most ids of one channel that are read."""
 _KEEP_ID = upserting(
-    channel_ids,
-    lambda new: {"changed_at": new.changed_at},
-    where=lambda new: channel_ids.c.changed_at < new.changed_at,
+    channel_ids, lambda new: {"changed_at": new.changed_at}, where=lambda new: channel_ids.c.changed_at < new.changed_at
 )
 
 

@@ -144,10 +144,7 @@ async def compact(url: str) -> Compacted:
 def _compact(file: Path) -> Compacted:
     before = file.stat().st_size
     try:
-        with (
-            hold_file(str(file)),
-            closing(sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None)) as database,
-        ):
+        with hold_file(str(file)), closing(sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None)) as database:
             database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:

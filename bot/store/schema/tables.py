@@ -325,12 +325,7 @@ channel_ids = Table(
 )
 """The ids of channels whose id Slack changed; `known_as` is the first one, which rows use."""
 
-last_times = Table(
-    "last_times",
-    metadata,
-    Column("kind", Text, primary_key=True),
-    *_time("at"),
-)
+last_times = Table("last_times", metadata, Column("kind", Text, primary_key=True), *_time("at"))
 """A row for each LastTime that has happened."""
 
 audit = Table(
@@ -390,13 +385,7 @@ homes = Table(
 """The App Homes of people who have opened them, each published again when it is due."""
 
 
-listening = Table(
-    "listening",
-    metadata,
-    Column("owner", KeyText, primary_key=True),
-    *_time("since"),
-    *_time("until"),
-)
+listening = Table("listening", metadata, Column("owner", KeyText, primary_key=True), *_time("since"), *_time("until"))
 """From when until when each process has listened; `until` of the row without an owner is until when any has."""
 
 gaps = Table(
