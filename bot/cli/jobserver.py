@@ -12,11 +12,10 @@ from bot.errors import CannotStart
 from bot.jobserver.agents.choice import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
-from bot.jobserver.pull_requests.github.access_check import check_github
 from bot.jobserver.sandbox.choice import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.setup_check import check_setup
+from bot.jobserver.setup_check import check_github, check_setup
 from bot.runtime.logging import configure_logging
 from bot.runtime.rotating_secrets import KnownSecrets
 from bot.runtime.setting_names import SettingNames

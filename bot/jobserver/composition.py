@@ -14,7 +14,7 @@ from aiohttp import web
 
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.named import NAMED, agent_for
-from bot.jobserver.api.handlers import JobApiHandlers
+from bot.jobserver.api import JobApiHandlers
 from bot.jobserver.checks.checkers import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
 from bot.jobserver.editors.builtin import AGENT, BuiltinEditor
@@ -28,18 +28,17 @@ from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.metrics import RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.reviewers import Gate
-from bot.jobserver.pipeline.asking import Asking
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.pipeline.pipeline import Pipeline
-from bot.jobserver.pipeline.propose import retry_forever
-from bot.jobserver.pipeline.pull_request_states import PullRequestStates
+from bot.jobserver.pipeline.progress import Asking
+from bot.jobserver.pipeline.propose import PullRequestStates, retry_forever
 from bot.jobserver.pipeline.retention import JobCleanup
 from bot.jobserver.pipeline.tools import Tools
-from bot.jobserver.pull_requests.github.connection import connect
+from bot.jobserver.pull_requests.github.github_pull_requests import connect
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, open_local_pull_requests
+from bot.jobserver.pull_requests.local.local_pull_requests import open_local_pull_requests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import IS_SHALLOW, Git, displayed_repository, short_name
 from bot.jobserver.repository.git_repository import GitRepository
@@ -49,14 +48,11 @@ from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
-from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
-from bot.jobserver.store.retention import JobRetention
-from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
 from bot.runtime.http.metrics_page import metrics_route
 from bot.runtime.tasks import BackgroundTasks
@@ -98,20 +94,32 @@ class Composition:
         git = Git.for_settings(settings, github.credentials if github else None)
         base = await _base_branch(git, settings, self._data)
         mirror = Mirror(git, self._data / "mirror.git")
-        first_fetch = await self._stack.enter_async_context(FirstFetch(mirror, base).running())
-        local = await self._local_pull_requests(mirror, base, public_url)
+        first_fetch, background = FirstFetch(mirror, base), BackgroundTasks()
+        self._stack.push_async_callback(background.cancel)
+        background.spawn(first_fetch.run(), name="the mirror's first fetch")
+        keep_ended = settings.archive_after + settings.keep_for
+        local = await self._stack.enter_async_context(
+            open_local_pull_requests(
+                mirror, self._data / "pull_requests.sqlite3",
+                base=base, public_url=public_url, now=_now, keep_ended=keep_ended,
+            )
+        )  # fmt: skip
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
-        metrics = self._count(InstructionQueue(database, now=_now))
+        queue = InstructionQueue(database, now=_now)
+        metrics = self._count(queue)
         space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
         uploads = UploadStore(database, uploads_folder(self._data), space, now=_now)
         await uploads.prepare()
         keeper: PullRequests = local
         if github and settings.pull_requests == "github":
-            keeper = github.pull_requests(base.name)
-        runner = await self._start_runner(mirror, base, keeper, database, uploads)
+            keeper = github.pull_requests(base)
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
+        proposals = ProposalStore(database, now=_now)
+        runner = await self._start_runner(
+            mirror, base, keeper, queue=queue, proposals=proposals, jobs=jobs, uploads=uploads
+        )
         shown = displayed_repository(settings.repository)
-        states = PullRequestStates(keeper, ProposalStore(database, now=_now))
+        states = PullRequestStates(keeper, proposals)
         self._stack.push_async_callback(states.stop)
         api = JobApiHandlers(
             settings, jobs, uploads,
@@ -134,31 +142,27 @@ class Composition:
         self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.backlog)
         return [metrics_route(runs.render, settings.metrics_token)]
 
-    async def _local_pull_requests(self, mirror: Mirror, base: BaseBranch, public_url: str) -> LocalPullRequests:
-        path, settings = self._data / "pull_requests.sqlite3", self._settings
-        return await self._stack.enter_async_context(
-            open_local_pull_requests(
-                mirror, path, base=base, public_url=public_url, now=_now,
-                keep_ended=settings.archive_after + settings.keep_for,
-            )
-        )  # fmt: skip
-
     async def _start_runner(
         self,
         mirror: Mirror,
         base: BaseBranch,
         pull_requests: PullRequests,
-        database: Database,
+        *,
+        queue: InstructionQueue,
+        proposals: ProposalStore,
+        jobs: JobStore,
         uploads: UploadStore,
     ) -> JobRunner:
-        """Starts to run the jobs of a database, interrupted ones first, and to delete old ones."""
-        settings, queue = self._settings, InstructionQueue(database, now=_now)
+        """Starts to run the jobs, interrupted ones first, and to delete old ones."""
+        settings = self._settings
         sandbox = await self._sandbox()
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
         folders = JobFolders(self._data, agent_for(settings.agent).caches if settings.editor == "agent" else ())
         await asyncio.to_thread(folders.prepare)
+        largest, allowed = int(settings.max_file_megabytes * 1_000_000), AllowedPaths(settings.paths)
+        limits = ChangeLimits(settings.max_changed_files, largest, allowed)
         tools = Tools(
-            GitRepository(mirror, base, self._change_limits),
+            GitRepository(mirror, base, limits),
             queue,
             folders,
             self._editor(sandbox, known.known),
@@ -166,9 +170,9 @@ class Composition:
             ChangeScan(mirror, known, settings.allowed_secrets),
             known,
             pull_requests,
-            ProposalStore(database, now=_now),
+            proposals,
             Spending(settings.budget, now=_now, today=await queue.tokens_today(), took=self._counts.took),
-            Asking(QuestionStore(database), known.known, time_limit=settings.question_time_limit.total_seconds()),
+            Asking(queue, known.known, time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",
         )
         runner = JobRunner(
@@ -178,15 +182,7 @@ class Composition:
             arrived=tools.asking.arrived,
             counts=self._counts,
         )
-        cleanup = JobCleanup(
-            JobRetention(database, now=_now),
-            folders,
-            tools.repository,
-            pull_requests,
-            uploads,
-            archive_after=settings.archive_after,
-            keep_for=settings.keep_for,
-        )
+        cleanup = JobCleanup(tools, jobs, uploads, settings.archive_after, settings.keep_for)
         self._stack.push_async_callback(runner.stop)
         await runner.start()
         background = BackgroundTasks()
@@ -194,14 +190,6 @@ class Composition:
         background.spawn(cleanup.run(), name="retention")
         background.spawn(retry_forever(tools), name="proposal retries")
         return runner
-
-    @property
-    def _change_limits(self) -> ChangeLimits:
-        return ChangeLimits(
-            self._settings.max_changed_files,
-            int(self._settings.max_file_megabytes * 1_000_000),
-            AllowedPaths(self._settings.paths),
-        )
 
     async def _sandbox(self) -> Sandbox:
         """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""

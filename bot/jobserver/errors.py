@@ -14,15 +14,6 @@ JobServerError                    the message is for the operator
 ├── MergeError                    a pull request could not be merged: the page says why
 ├── PullRequestNotFoundError      the page is answered with 404
 └── RequestRejectedError          the job API rejects a request: the message is for the client
-    ├── UnusableRequestError
-    ├── PromptTooLongError
-    ├── JobNotFoundError
-    ├── JobArchivedError
-    ├── FileNotUploadedError
-    ├── FileMismatchError
-    ├── FileTooLargeError
-    ├── UploadSpaceError
-    ├── IdempotencyKeyReusedError
     └── RateLimitExceededError
 """
 
@@ -89,48 +80,16 @@ class PullRequestNotFoundError(JobServerError):
 
 
 class RequestRejectedError(JobServerError):
-    """The job API rejects a request; nothing was recorded."""
+    """The job API rejects a request; nothing was recorded. `status` is that of the answer."""
 
-
-class UnusableRequestError(RequestRejectedError):
-    """The address, a header or the body is not valid."""
-
-
-class PromptTooLongError(RequestRejectedError):
-    """The prompt is longer than the server allows."""
-
-
-class JobNotFoundError(RequestRejectedError):
-    """There is no such job."""
-
-
-class JobArchivedError(RequestRejectedError):
-    """The job accepts no more messages."""
-
-
-class FileNotUploadedError(RequestRejectedError):
-    """A prompt names a file that has not been uploaded."""
-
-
-class FileMismatchError(RequestRejectedError):
-    """The bytes of an upload do not match the digest in its address."""
-
-
-class FileTooLargeError(RequestRejectedError):
-    """A file exceeds the size limit."""
-
-
-class UploadSpaceError(RequestRejectedError):
-    """There is no room for more files until some are deleted."""
-
-
-class IdempotencyKeyReusedError(RequestRejectedError):
-    """The same Idempotency-Key came with another body or for another job."""
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class RateLimitExceededError(RequestRejectedError):
     """The project has used its hourly quota. `retry_after` is in whole seconds."""
 
     def __init__(self, retry_after: int) -> None:
-        super().__init__(f"too many requests; try again in {retry_after} s")
+        super().__init__(f"too many requests; try again in {retry_after} s", 429)
         self.retry_after = retry_after

@@ -10,13 +10,13 @@ from typing import IO
 
 from aiohttp import web
 
-from bot.jobserver.api.handlers import error_response
+from bot.jobserver.api import error_response
 from bot.jobserver.composition import Composition, Parts
 from bot.jobserver.egress.proxy import egress_warning
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
-from bot.jobserver.pages.rendering import error_page
+from bot.jobserver.pages.handlers import error_page
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket

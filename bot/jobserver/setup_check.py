@@ -1,4 +1,4 @@
-"""Checks that this machine and the repository meet the needs of every job."""
+"""Checks that this machine, the repository and GitHub meet the needs of every job."""
 
 import asyncio
 import errno
@@ -7,6 +7,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -15,7 +16,9 @@ from bot.jobserver.egress.proxy import egress_for, egress_warning
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.file_owners import require_own
 from bot.jobserver.findings import SetupFinding
-from bot.jobserver.pull_requests.github.connection import connect
+from bot.jobserver.pull_requests.github.api import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
+from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
+from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.repository.allowed_paths import matches
 from bot.jobserver.repository.git import IS_SHALLOW, Git, explain, printable
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
@@ -280,3 +283,46 @@ async def _workflow_files(git: Git, directory: Path, branch: str) -> dict[str, s
         if PurePosixPath(path).suffix in _WORKFLOW_ENDINGS:
             found[printable(path)] = await git.run(place, "cat-file", "blob", facts.split()[2])
     return found
+
+
+async def check_github(settings: JobServerSettings) -> list[SetupFinding]:
+    """Returns what works and what does not; empty if the settings do not use GitHub."""
+    async with connect(settings) as connection:
+        return [] if connection is None else [result async for result in _check(connection, settings.base_branch)]
+
+
+async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterator[SetupFinding]:
+    try:
+        found = await connection.repository.describe()
+    except CodeHostError as error:
+        yield SetupFinding("GitHub", is_ok=False, message=str(error))
+        return
+    yield SetupFinding("GitHub", is_ok=True, message=f"the repository {found.full_name} can be read")
+    if found.archived:
+        yield SetupFinding("push", is_ok=False, message="the repository is archived: nobody can change it")
+        return
+    base = base or found.default_branch
+    yield await _check_pull_requests(connection.repository, base)
+    yield await _check_reading(connection.repository, "/commits/{ref}/check-runs?per_page=1", READ_CHECKS, base)
+    yield await _check_reading(connection.repository, "/commits/{ref}/status", READ_STATUSES, base)
+
+
+async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFinding:
+    """Tries to open a pull request from a branch into itself: with permission, GitHub calls it invalid."""
+    body = {"title": "Pagehand tries whether it may", "head": base, "base": base}
+    try:
+        await repository.post("/pulls", OPEN, body, is_repeatable=False)
+    except RefusedError as error:
+        if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+            return SetupFinding("pull requests", is_ok=False, message=str(error))
+    except CodeHostError as error:
+        return SetupFinding("pull requests", is_ok=False, message=str(error))
+    return SetupFinding("pull requests", is_ok=True, message="they can be opened")
+
+
+async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose, ref: str) -> SetupFinding:
+    try:
+        await repository.get(path, purpose, ref=ref)
+    except CodeHostError as error:
+        return SetupFinding("checks", is_ok=None, message=f"they are not shown: {error}")
+    return SetupFinding("checks", is_ok=True, message=f"it can {purpose.doing}")

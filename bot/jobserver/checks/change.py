@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents import decoded, is_page
-from bot.jobserver.repository.snapshot import Snapshot
+from bot.jobserver.repository.listings import Snapshot
 
 
 def new_lines(before: str | None, after: str) -> frozenset[int]:

@@ -24,7 +24,7 @@ from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.checkers import CHECKERS, CheckCouldNotRunError, Checker, CheckProgram, LineFault
 from bot.jobserver.documents import is_page
 from bot.jobserver.repository.foreign_files import remove
-from bot.jobserver.repository.snapshot import Snapshot
+from bot.jobserver.repository.listings import Snapshot
 from bot.jobserver.text import one_line
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.documents import UNREAD, is_markdown
-from bot.jobserver.repository.snapshot import Snapshot
+from bot.jobserver.repository.listings import Snapshot
 
 NAME = "links"
 _TARGET = re.compile(

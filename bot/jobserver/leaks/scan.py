@@ -10,8 +10,7 @@ from typing import Protocol
 from bot.jobserver.errors import LeakScanError
 from bot.jobserver.leaks.own_secrets import OwnSecrets, layers, text_in
 from bot.jobserver.repository.allowed_paths import matches
-from bot.jobserver.repository.git import printable
-from bot.jobserver.repository.git_reader import GitReader
+from bot.jobserver.repository.git import GitReader, printable
 from bot.jobserver.repository.mirror import Mirror
 from bot.runtime.secrets import SecretKind
 from bot.runtime.secrets.masking import find

@@ -6,24 +6,40 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import parse_qsl
 
+import jinja2
 from aiohttp import web
 from markupsafe import Markup
 
 from bot.jobapi.models import PullRequestState
 from bot.jobserver.documents import PICTURE_FORMATS, picture_type
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
-from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
-from bot.jobserver.pages.diff import visible
+from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
 from bot.jobserver.pages.markdown import PageSource
-from bot.jobserver.pages.page_renderer import MarkdownRenderer
-from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, rendered_files
-from bot.jobserver.pages.rendering import form_field, render_page
+from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, MarkdownRenderer, rendered_files
 from bot.jobserver.pages.reviewers import Gate
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
+from bot.runtime.text import without_misleading
 
-PICTURE_BYTES = 5_000_000
 _HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    # Not `no-referrer`: with it browsers send a form's Origin as "null".
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_MOST_FIELDS = 20
+PICTURE_BYTES = 5_000_000
+_PICTURE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -38,6 +54,29 @@ _LISTED = (PullRequestState.OPEN, PullRequestState.MERGED, PullRequestState.CLOS
 _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
+def render_page(template: str, *, status: int = 200, **values: object) -> web.Response:
+    text = without_misleading(_templates.get_template(template).render(values))
+    return web.Response(
+        body=text.encode(errors="replace"), status=status, content_type="text/html", charset="utf-8", headers=_HEADERS
+    )
+
+
+def error_page(_: web.Request, status: int, message: str) -> web.Response:
+    return render_page("error.html", status=status, message=message)
+
+
+async def form_field(request: web.Request, name: str) -> str:
+    """Returns a field of a form; empty if it is missing or the body is not a valid form."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        return ""
+    text = (await request.read()).decode(errors="replace")
+    try:
+        fields = dict(parse_qsl(text, errors="replace", max_num_fields=_MOST_FIELDS))
+    except ValueError:  # too many
+        return ""
+    return fields.get(name, "")
+
+
 def picture_response(contents: bytes | None) -> web.Response:
     """Answers with a picture whose format cannot contain scripts, as recognised by its first bytes.
 
@@ -47,7 +86,7 @@ def picture_response(contents: bytes | None) -> web.Response:
     kind = picture_type(contents or b"")
     if kind is None:
         raise web.HTTPNotFound
-    return web.Response(body=contents, content_type=kind, headers=_HEADERS)
+    return web.Response(body=contents, content_type=kind, headers=_PICTURE_HEADERS)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bot.jobserver.middleware import is_same_origin
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.settings.pages import NEW_KEY, Reviewer
+from bot.jobserver.settings.server import NEW_KEY, Reviewer
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="Pagehand reviewers", charset="UTF-8"'}

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.settings.limits import TokenBudget
-from bot.jobserver.store.job_rows import says_no
+from bot.jobserver.settings.server import TokenBudget
+from bot.jobserver.store.records import says_no
 from bot.jobserver.usage import Spent
 from bot.runtime.tasks import both_running
 

@@ -1,20 +1,31 @@
-"""Describes a change in its commit and pull request. Prompts, names and answers are untrusted text."""
+"""What people and agents wrote: masked, bounded, and in the descriptions of a change. All of it is untrusted text."""
 
+import asyncio
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from bot.jobapi.models import ChangeKind, Changes, CheckResult, CheckStatus, Requester
+from bot.jobapi.models import ChangeKind, Changes, CheckResult, CheckStatus, PlanStep, Requester
 from bot.jobserver.documents import decoded, is_page, title_of
-from bot.jobserver.repository.references import without_references
-from bot.jobserver.repository.snapshot import Snapshot
-from bot.jobserver.store.records import Instruction
-from bot.jobserver.text import one_line, shortened
+from bot.jobserver.editors.interface import EditResult
+from bot.jobserver.leaks.scan import Masking
+from bot.jobserver.repository.listings import Snapshot
+from bot.jobserver.store.records import Instruction, ProgressUpdate
+from bot.jobserver.text import one_line, shortened, without_references
 from bot.jobserver.usage import Spent
 from bot.runtime.text import without_misleading
 
+Mask = Callable[[str], str]
+MAX_REASON = 2_000
+MAX_QUESTION = 4_000
+_MAX_SUMMARY = 20_000
+_MOST_SEARCHED = 200_000
+"""Characters of an answer that are searched for secrets; the rest is dropped."""
+_MAX_EXAMPLE, _MOST_EXAMPLES = 200, 5
+_MAX_ACTIVITY = 200
+_MAX_STEP, _MOST_STEPS = 300, 50
 TRAILER = "Pagehand-Instruction"
 """The commit trailer that names the instruction; always the last line."""
 _SUBJECT_LENGTH = 72
@@ -27,6 +38,47 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
 _READ_AT_MOST = 100
 """Pages whose titles are read; further pages are listed by path."""
 _MAX_TITLE = 200
+
+
+async def described(instruction: Instruction, masking: Masking) -> Instruction:
+    """Returns the instruction as shown in commits and pull requests: also without what only looks like a secret."""
+    words = await asyncio.to_thread(masking.all, instruction.words)
+    requester = instruction.requester
+    name = masking.known(requester.name) if requester else ""
+    return replace(instruction, words=words, requester=requester and replace(requester, name=name))
+
+
+def safe_result(result: EditResult, masking: Masking) -> EditResult:
+    """Returns an editor's answer as it may be stored and shown. Blocks."""
+
+    def mask(text: str) -> str:
+        return masking.all(text[:_MOST_SEARCHED])
+
+    return EditResult(
+        summary=shortened(mask(result.summary), _MAX_SUMMARY),
+        reason=shortened(mask(result.reason), MAX_REASON),
+        question=shortened(mask(result.question), MAX_QUESTION),
+        closing_question=shortened(mask(result.closing_question), MAX_QUESTION),
+        notes=tuple(map(mask, result.notes)),
+        examples=tuple(one_line(mask(example), _MAX_EXAMPLE) for example in result.examples[:_MOST_EXAMPLES]),
+        question_fields=tuple(field.with_words(mask) for field in result.question_fields),
+    )
+
+
+def safe_update(update: ProgressUpdate, mask: Mask) -> ProgressUpdate:
+    """Returns what an editor reported, masked and bounded."""
+    steps = None if update.plan is None else update.plan[:_MOST_STEPS]
+    return replace(
+        update,
+        plan=steps
+        and tuple(PlanStep(title=mask(one_line(step.title, _MAX_STEP)), status=step.status) for step in steps),
+        activity=update.activity and mask(one_line(update.activity, _MAX_ACTIVITY)),
+    )
+
+
+def masked_checks(checks: Sequence[CheckResult], mask: Mask) -> tuple[CheckResult, ...]:
+    """Masks the output of checks: their programs may have received keys."""
+    return tuple(check.model_copy(update={"problems": tuple(map(mask, check.problems))}) for check in checks)
 
 
 @dataclass(frozen=True)
@@ -59,7 +111,11 @@ def commit_message(instruction: Instruction) -> str:
     words = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.words)).strip()
     title = without_references(subject(instruction.words))
     body = "" if title == words or not words else f"{words}\n\n"
-    return f"{title}\n\n{body}{_requested_by(instruction.requester)}{TRAILER}: {trailer_value(instruction)}\n"
+    who, requested_by = instruction.requester, ""
+    if who is not None:
+        url = f" ({who.url})" if who.url else ""
+        requested_by = without_references(f"Requested-by: {who.name}{url}") + "\n"
+    return f"{title}\n\n{body}{requested_by}{TRAILER}: {trailer_value(instruction)}\n"
 
 
 def trailer_value(instruction: Instruction) -> str:
@@ -75,12 +131,12 @@ def pull_request_description(proposal: Proposal) -> str:
     parts = (
         _quoted(proposal.words),
         _asked_by(proposal.requester),
-        _attached(proposal.files),
+        f"Attached to the request: {', '.join(map(_plain, proposal.files))}." if proposal.files else "",
         *answer,
         *map(_sentence, proposal.notes),
         _list("Left out:", proposal.left_out),
         _list("The checks still find:", _problems(proposal.checks)),
-        _usage(proposal.spent),
+        f"Used: {used}." if (used := proposal.spent.in_words()) else "",
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -109,28 +165,11 @@ def answer_with(summary: str, left_out: Sequence[str], notes: Sequence[str]) -> 
     return "\n\n".join(filter(None, (summary, omissions, *notes))) or None
 
 
-def _requested_by(requester: Requester | None) -> str:
-    if requester is None:
-        return ""
-    url = f" ({requester.url})" if requester.url else ""
-    return without_references(f"Requested-by: {requester.name}{url}") + "\n"
-
-
 def _asked_by(requester: Requester | None) -> str:
     if requester is None:
         return ""
     where = f" ([where]({quote(requester.url, safe=':/?#@!$&*+,;=%~._-')}))" if requester.url else ""
     return f"Asked by {_plain(requester.name)}{where}."
-
-
-def _attached(files: Sequence[str]) -> str:
-    """Lists the attached files, which are not necessarily part of the change."""
-    return f"Attached to the request: {', '.join(map(_plain, files))}." if files else ""
-
-
-def _usage(spent: Spent) -> str:
-    words = spent.in_words()
-    return f"Used: {words}." if words else ""
 
 
 def _quoted(text: str) -> str:
@@ -161,13 +200,12 @@ def _sentence(words: str) -> str:
 
 def _inert(text: str) -> str:
     """Returns Markdown without HTML: a tag could end the quotation around it."""
-    return _HTML.sub(_escaped, without_misleading(text))
 
+    def escaped(found: re.Match[str]) -> str:
+        """Adds a backslash, unless the tag is already escaped."""
+        return found[0] if len(found[1]) % 2 else f"{found[1]}\\<"
 
-def _escaped(found: re.Match[str]) -> str:
-    """Adds a backslash, unless the tag is already escaped."""
-    backslashes = found[1]
-    return found[0] if len(backslashes) % 2 else f"{backslashes}\\<"
+    return _HTML.sub(escaped, without_misleading(text))
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
 from bot.jobserver.metrics import RunCounts, RunEnd
-from bot.jobserver.pipeline.foreign_text import MAX_REASON
+from bot.jobserver.pipeline.descriptions import MAX_REASON
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome
 from bot.jobserver.text import shortened

@@ -1,23 +1,44 @@
-"""An instruction's way, from top to bottom: prepare, edit, scan, push, propose. Each step is a module of that name."""
+"""An instruction's way, from top to bottom: prepare, edit, scan, push, propose."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
-from bot.jobserver.editors.interface import EditResult
+from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState
+from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
 from bot.jobserver.editors.job_log import append_line
-from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.pipeline.descriptions import with_titles
-from bot.jobserver.pipeline.edit import Edited, edit
-from bot.jobserver.pipeline.prepare import Prepared, prepare
+from bot.jobserver.errors import (
+    BudgetUsedUpError,
+    EditError,
+    GitError,
+    HeldBackError,
+    JobServerError,
+    LeakScanError,
+    PushRejectedError,
+)
+from bot.jobserver.leaks.scan import Leak, Trees
+from bot.jobserver.pipeline.budget import Allowance
+from bot.jobserver.pipeline.descriptions import (
+    TRAILER,
+    commit_message,
+    described,
+    masked_checks,
+    safe_result,
+    safe_update,
+    task_from_checks,
+    trailer_value,
+    with_titles,
+)
+from bot.jobserver.pipeline.progress import RecordedProgress
 from bot.jobserver.pipeline.propose import propose, propose_earlier
-from bot.jobserver.pipeline.push import push, pushed_before
-from bot.jobserver.pipeline.scan import scan
-from bot.jobserver.pipeline.tools import Tools
-from bot.jobserver.store.records import Instruction, Outcome
+from bot.jobserver.pipeline.tools import Edited, Prepared, Tools
+from bot.jobserver.settings import PREFIX
+from bot.jobserver.store.records import Instruction, Outcome, ProgressUpdate
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -25,6 +46,10 @@ _STARTS = 3
 PUBLISHING_GRACE_S = 1.5
 """Time to complete a push that has begun before a stop."""
 _FINISHING_S = 10.0
+_CONFLICT = "the partial work of the previous request no longer applies: the branch has changed the same lines"
+_SETTING = f"{PREFIX}ALLOWED_SECRETS"
+_MOST_NAMED = 3
+_PUSHES = 3
 
 
 @dataclass(frozen=True)
@@ -44,7 +69,9 @@ class Pipeline:
             raise
         finally:
             await asyncio.shield(asyncio.to_thread(folders.clear, instruction.job_id))
-        if reason := outcome.failure or outcome.details.reason or _why_not_proposed(outcome):
+        proposed = outcome.details.pull_request
+        why_not = f"its pull request: {proposed.reason}" if proposed and proposed.reason else None
+        if reason := outcome.failure or outcome.details.reason or why_not:
             await asyncio.to_thread(append_line, log, reason)
         return outcome
 
@@ -105,6 +132,230 @@ async def _completed(publishing: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def _why_not_proposed(outcome: Outcome) -> str | None:
-    proposed = outcome.details.pull_request
-    return f"its pull request: {proposed.reason}" if proposed and proposed.reason else None
+async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
+    """Fetches the branch, and lays out its files with the partial work of an earlier instruction that failed.
+
+    A branch whose pull request has ended is not continued: the job gets another one.
+
+    Raises:
+        JobServerError: the repository or the host of pull requests is out of reach, or the files cannot be written.
+    """
+    pull_request = await tools.pull_requests.find(instruction.branch)
+    if pull_request and pull_request.state is not PullRequestState.OPEN:
+        instruction = await tools.queue.use_next_branch(instruction)
+    start = await tools.repository.start(instruction.branch)
+    workspace, log = tools.folders.workspace(instruction.job_id), tools.folders.log(instruction.job_id)
+    await asyncio.to_thread(append_line, log, f"instruction {instruction.number} from {start.parents[0]}")
+    await asyncio.to_thread(tools.folders.make_empty, instruction.job_id)
+    await tools.repository.check_out(start.tree, workspace.copy)
+    if instruction.partial is not None:
+        is_back = await tools.repository.put_back(instruction.partial, start.tree, workspace.copy)
+        await asyncio.to_thread(append_line, log, "the partial work was put back" if is_back else _CONFLICT)
+        start = start if is_back else replace(start, note="; ".join(filter(None, (start.note, _CONFLICT))))
+    task = EditTask(
+        instruction.prompt,
+        workspace,
+        log,
+        tuple(Exchange(earlier.prompt, earlier.answer) for earlier in instruction.conversation),
+        instruction.session,
+        attachments=await asyncio.to_thread(tools.folders.attach, instruction),
+        words=instruction.words,
+    )
+    message = commit_message(await described(instruction, tools.masking))
+    return Prepared(instruction, start, task, message, pull_request)
+
+
+async def edit(tools: Tools, prepared: Prepared) -> Edited:
+    """Runs the editor within the budget, and once more if the checks find faults that the change introduced.
+
+    Raises:
+        EditError: the editor failed, or no tokens are left for the job or today. Its work is kept.
+        GitError: the files could not be collected.
+    """
+    instruction = prepared.instruction
+    spent = await tools.queue.spent_since_asked(instruction)
+    try:
+        tools.spending.check(spent, instruction.words)
+        with tools.spending.allowed(spent) as allowance:
+            return await _edit(tools, prepared, allowance)
+    except BudgetUsedUpError as error:
+        await tools.queue.record_budget_end(instruction.job_id, error)
+        raise
+
+
+async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edited:
+    instruction = prepared.instruction
+    progress = RecordedProgress(instruction.session, allowance.take, partial(tools.asking.ask, instruction))
+
+    async def record(update: ProgressUpdate) -> None:
+        await tools.queue.record_progress(instruction.job_id, safe_update(update, tools.masking.known))
+
+    async with progress.recording(record):
+        try:
+            answered = await allowance.within(tools.editor.edit(prepared.task, progress))
+            edited = await _collected(tools, prepared, await asyncio.to_thread(safe_result, answered, tools.masking))
+            if tools.takes_faults and _failed(edited.checks):
+                progress.activity("fixing what the checks found")
+                edited = await _corrected(tools, prepared, edited, progress, allowance)
+        except EditError:
+            await keep_files(tools, prepared)
+            raise
+        finally:
+            if words := progress.total.in_words():
+                await asyncio.to_thread(append_line, prepared.task.log, f"used: {words}")
+    return replace(edited, session=progress.session_id)
+
+
+async def _collected(tools: Tools, prepared: Prepared, result: EditResult) -> Edited:
+    repository, start, copy = tools.repository, prepared.start, prepared.task.workspace.copy
+    collected = await repository.collect(start.tree, copy)
+    notes = (*filter(None, (start.note,)), *result.notes)
+    if collected.tree == start.tree:
+        return Edited(result, left_out=collected.left_out, notes=notes)
+    commit = await repository.commit(start, collected.tree, prepared.message)
+    after = repository.snapshot(commit)
+    changes = await asyncio.to_thread(with_titles, await repository.changes(start.base, commit), after)
+    paths = [PurePosixPath(file.path) for file in changes.files]
+    found = await tools.checks.run(repository.snapshot(start.base), after, paths, copy)
+    return Edited(result, commit, changes, collected.left_out, masked_checks(found, tools.masking.known), notes)
+
+
+async def _corrected(
+    tools: Tools,
+    prepared: Prepared,
+    edited: Edited,
+    progress: RecordedProgress,
+    allowance: Allowance,
+) -> Edited:
+    """Has the editor fix the faults, once; if it fails, the change stays as it was."""
+    task = prepared.task
+    again = replace(
+        task,
+        prompt=task_from_checks(_failed(edited.checks)),
+        words=None,
+        conversation=(*task.conversation, Exchange(task.prompt, edited.result.summary)),
+        session=progress.session_id,
+        is_from_person=False,
+        attachments=(),
+    )
+    try:
+        await allowance.within(tools.editor.edit(again, progress))
+    except EditError as error:
+        words = tools.masking.known(f"what the checks found could not be fixed: {error}")
+        await asyncio.to_thread(append_line, task.log, words)
+        return edited
+    corrected = await _collected(tools, prepared, edited.result)
+    return replace(corrected, left_out=tuple(dict.fromkeys((*edited.left_out, *corrected.left_out))))
+
+
+def _failed(checks: Sequence[CheckResult]) -> list[CheckResult]:
+    return [check for check in checks if check.status is CheckStatus.FAILED and check.problems]
+
+
+async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
+    """Raises HeldBackError for a commit that adds a secret, or cannot be searched for any; the work is kept."""
+    try:
+        leaks = await tools.scan.leaks(Trees(prepared.start.tree, prepared.start.base, commit))
+    except LeakScanError as error:
+        reason = (
+            f"Nothing was pushed, since the change could not be searched for keys: the search {error}. "
+            f"Ask for less at once, or have the files added to {_SETTING}"
+        )
+    else:
+        if not leaks:
+            return
+        reason = in_words(leaks)
+    await keep_commit(tools, prepared, commit)
+    raise HeldBackError(reason)
+
+
+def in_words(leaks: Sequence[Leak]) -> str:
+    """Says which files contain what, and what to do; values of the server itself cannot be allowed."""
+    more = len(leaks) - _MOST_NAMED
+    named = [_named(leak) for leak in leaks[:_MOST_NAMED]]
+    found = ", ".join([*named, *([f"and {more} more"] if more > 0 else [])])
+    allowable = [f"'{leak.path}:{leak.rule}'" for leak in leaks[:_MOST_NAMED] if leak.rule]
+    allow = f", or, if it is none, have {' '.join(allowable)} added to {_SETTING}" if allowable else ""
+    return f"Nothing was pushed, since the change contains {found}. Reply to have it removed{allow}"
+
+
+def _named(leak: Leak) -> str:
+    if not leak.rule:
+        return f"a key of this job server, in `{leak.path}`"
+    return f"what looks like a secret ({leak.what}, rule {leak.rule}) in `{leak.path}`"
+
+
+async def push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | None:
+    """Pushes the commit, merged with what somebody else has pushed in the meantime if that is possible.
+
+    Returns what was pushed; None if somebody else changed the same lines.
+
+    Raises:
+        GitError: the repository rejected the push; the work is kept.
+    """
+    await tools.queue.record_answer(prepared.instruction, edited.details)
+    try:
+        return await _push(tools, prepared, edited)
+    except GitError:
+        await keep_commit(tools, prepared, edited.commit)
+        raise
+
+
+async def _push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | None:
+    instruction = prepared.instruction
+    for _ in range(_PUSHES):
+        try:
+            await tools.repository.push(edited.commit, instruction.branch)
+        except PushRejectedError:
+            if ours := await pushed_before(tools, instruction):
+                return replace(edited, commit=ours)
+            merged = await _on_top(tools, prepared, edited.commit)
+            if merged is None:
+                return None
+            edited = replace(edited, commit=merged)
+        else:
+            await tools.queue.record_pushed(instruction, edited.commit)
+            return edited
+    raise GitError(f"somebody else keeps pushing to the branch {instruction.branch}: send the message again later")
+
+
+async def pushed_before(tools: Tools, instruction: Instruction) -> str | None:
+    """Returns the commit that was pushed for this instruction before a crash, or by a process that survived it."""
+    if instruction.commit:
+        return instruction.commit
+    await tools.repository.start(instruction.branch)
+    newest = await tools.repository.newest(instruction.branch)
+    if newest and await tools.repository.trailer(newest, TRAILER) == trailer_value(instruction):
+        await tools.queue.record_pushed(instruction, newest)
+        return newest
+    return None
+
+
+async def _on_top(tools: Tools, prepared: Prepared, commit: str) -> str | None:
+    """Returns the change as a commit on top of the branch; None if it does not merge cleanly."""
+    start = await tools.repository.start(prepared.instruction.branch)
+    theirs = await tools.repository.commit(start, start.tree, "The branch as it is now\n")
+    tree = await tools.repository.merge(theirs, commit)
+    return tree and await tools.repository.commit(start, tree, prepared.message)
+
+
+async def keep_files(tools: Tools, prepared: Prepared) -> None:
+    """Keeps what an editor that failed left in the copy, if possible."""
+    job_id, start = prepared.instruction.job_id, prepared.start
+    try:
+        collected = await tools.repository.collect(start.tree, prepared.task.workspace.copy)
+        if collected.tree == start.tree:
+            await tools.queue.record_partial(job_id, None)
+        else:
+            await keep_commit(tools, prepared, await tools.repository.commit(start, collected.tree, prepared.message))
+    except JobServerError as error:
+        logger.warning("job %s: its partial work could not be kept: %s", job_id, error)
+
+
+async def keep_commit(tools: Tools, prepared: Prepared, commit: str) -> None:
+    """Keeps a commit that was not pushed, and shows it in the job. Raises GitError."""
+    job_id = prepared.instruction.job_id
+    files = (await tools.repository.changes(prepared.start.parents[0], commit)).file_count
+    # The row first: a sweep forgets commits in the mirror that no row names.
+    await tools.queue.record_partial(job_id, commit, files)
+    await tools.repository.keep_partial(job_id, commit)

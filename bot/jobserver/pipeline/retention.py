@@ -9,10 +9,9 @@ from functools import partial
 
 from bot.jobapi.models import PullRequestState
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.pipeline.job_folders import JobFolders
+from bot.jobserver.pipeline.tools import Tools
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.store.retention import JobRetention
+from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.uploads import UploadStore
 
 logger = logging.getLogger(__name__)
@@ -21,7 +20,7 @@ _BETWEEN_BATCHES_S = 0.05
 
 
 async def remove_branches(
-    jobs: JobRetention, pull_requests: PullRequests, delete: Callable[[str], Awaitable[None]]
+    jobs: JobStore, pull_requests: PullRequests, delete: Callable[[str], Awaitable[None]]
 ) -> None:
     """Deletes the recorded branches whose pull requests have ended; branches of open ones stay.
 
@@ -48,10 +47,8 @@ async def remove_branches(
 class JobCleanup:
     """Archives jobs `archive_after` their end, and deletes them after another `keep_for`."""
 
-    jobs: JobRetention
-    folders: JobFolders
-    repository: GitRepository
-    pull_requests: PullRequests
+    tools: Tools
+    jobs: JobStore
     uploads: UploadStore
     archive_after: timedelta
     keep_for: timedelta
@@ -75,21 +72,18 @@ class JobCleanup:
             logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
         await _in_batches(self.jobs.delete_answers)
         await _in_batches(self.uploads.delete_unused)
-        await remove_branches(self.jobs, self.pull_requests, self.repository.delete_branch)
-        await self.repository.forget_partials(self.jobs.jobs_with_partial_work)
-        if await self.repository.pack():
+        await remove_branches(self.jobs, self.tools.pull_requests, self.tools.repository.delete_branch)
+        await self.tools.repository.forget_partials(self.jobs.jobs_with_partial_work)
+        if await self.tools.repository.pack():
             logger.info("the mirror of the repository was packed")
 
     async def _delete_jobs(self) -> int:
         """Deletes the folders first: after a crash, the row still leads to the remaining ones."""
         batch = await self.jobs.jobs_to_delete(self.keep_for)
-        await asyncio.to_thread(self._delete_folders, batch)
+        for job_id in batch:
+            await asyncio.to_thread(self.tools.folders.delete, job_id)
         await self.jobs.delete_jobs(batch)
         return len(batch)
-
-    def _delete_folders(self, job_ids: list[str]) -> None:
-        for job_id in job_ids:
-            self.folders.delete(job_id)
 
 
 async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:

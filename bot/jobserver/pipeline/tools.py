@@ -1,21 +1,23 @@
-"""What every step of the pipeline works with."""
+"""What every step of the pipeline works with, and what one hands to the next."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from bot.jobapi.models import CheckResult
-from bot.jobserver.editors.interface import Editor
+from bot.jobapi.models import Changes, CheckResult, JobDetails
+from bot.jobserver.editors.interface import Editor, EditResult, EditTask
 from bot.jobserver.leaks.scan import LeakScan, Masking
-from bot.jobserver.pipeline.asking import Asking
 from bot.jobserver.pipeline.budget import Spending
+from bot.jobserver.pipeline.descriptions import answer_with
 from bot.jobserver.pipeline.job_folders import JobFolders
-from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.snapshot import Snapshot
+from bot.jobserver.pipeline.progress import Asking
+from bot.jobserver.pull_requests.interface import OpenedPullRequest, PullRequests
+from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
+from bot.jobserver.repository.listings import Snapshot
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.proposals import ProposalStore
+from bot.jobserver.store.records import Instruction
 
 
 class Checks(Protocol):
@@ -44,3 +46,36 @@ class Tools:
     spending: Spending
     asking: Asking
     takes_faults: bool = True
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An instruction that can be edited. `message` is that of its commit, `pull_request` the job's newest, if any."""
+
+    instruction: Instruction
+    start: StartingPoint
+    task: EditTask
+    message: str
+    pull_request: OpenedPullRequest | None
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The result of editing. `commit` is not pushed yet; it is empty if nothing changed."""
+
+    result: EditResult
+    commit: str = ""
+    changes: Changes | None = None
+    left_out: tuple[str, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    notes: tuple[str, ...] = ()
+    session: str | None = None
+
+    @property
+    def details(self) -> JobDetails:
+        """What the editor said, for the job's details."""
+        return JobDetails(
+            summary=answer_with(self.result.summary, self.left_out, self.result.notes),
+            question=self.result.question or None,
+            question_fields=self.result.question_fields,
+        )

@@ -1,11 +1,13 @@
 """The interface of the pull request providers: this server itself, or a code host such as GitHub."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
 from bot.jobapi.models import CheckResult, PullRequestState, Requester
 from bot.jobserver.store.records import Extra
+
+_REMEMBERED = 1_000
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,23 @@ class PullRequests(Protocol):
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         """Appends to the description, unless it is already there; called after more commits were pushed."""
         ...
+
+
+class RecentStates:
+    """A cache of states by number, each valid for `for_seconds`. `now` is in seconds."""
+
+    def __init__(self, *, for_seconds: float, now: Callable[[], float]) -> None:
+        self._for_seconds = for_seconds
+        self._now = now
+        self._seen: dict[int, tuple[float, PullRequestState]] = {}
+
+    def get(self, number: int) -> PullRequestState | None:
+        """Returns the cached state; None if there is none or it has expired."""
+        at, state = self._seen.get(number, (float("-inf"), None))
+        return state if self._now() - at < self._for_seconds else None
+
+    def remember(self, number: int, state: PullRequestState) -> None:
+        self._seen.pop(number, None)
+        self._seen[number] = (self._now(), state)
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]

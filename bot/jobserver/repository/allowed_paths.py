@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from fnmatch import fnmatchcase, translate
-from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from unicodedata import category, normalize
 
@@ -137,64 +136,40 @@ class AllowedPaths:
         """Tells whether a job may add, change or delete this file. `is_program`: its contents are a program's."""
         held = list(held_parts(path))
         held[-1] = Held.NAME if is_program and held[-1] is None else held[-1]
-        return any(_matches(pattern, path.parts, held) for pattern in self._compiled)
-
-    @cached_property
-    def _compiled(self) -> tuple[tuple["_Segment", ...], ...]:
-        return tuple(map(_compile, self.patterns))
+        return any(_matches(pattern, path.parts, held) for pattern in self.patterns)
 
 
 def matches(pattern: str, path: str) -> bool:
     """Tells whether a pattern matches a path, whatever the file is."""
     parts = path.split("/")
-    return _matches(_compile(pattern), parts, [None] * len(parts))
+    return _matches(pattern, parts, [None] * len(parts))
 
 
-@dataclass(frozen=True)
-class _Segment:
-    """One part of a pattern."""
-
-    text: str
-
-    @property
-    def is_any_folders(self) -> bool:
-        return self.text == EVERYTHING
-
-    def takes(self, name: str, held: Held | None) -> bool:
-        if self.is_any_folders:
-            return held is None
-        if not fnmatchcase(normalize("NFC", name), self.text):
-            return False
-        return held is None or self._names(name, held)
-
-    def _names(self, name: str, held: Held) -> bool:
-        if not _WILDCARD.search(self.text):
-            return True
-        ending = PurePosixPath(name).suffix
-        return held is Held.PROGRAM and self.text.endswith(ending) and not _WILDCARD.search(ending)
-
-
-@lru_cache
-def _compile(pattern: str) -> tuple[_Segment, ...]:
-    return tuple(map(_Segment, normalize("NFC", pattern).split("/")))
-
-
-def _matches(pattern: Sequence[_Segment], parts: Sequence[str], held: Sequence[Held | None]) -> bool:
+def _matches(pattern: str, parts: Sequence[str], held: Sequence[Held | None]) -> bool:
     """Tracks all possible positions in the pattern at once, so it takes at most parts times segments steps."""
-    at = _with_skipped(pattern, {0})
+    segments = normalize("NFC", pattern).split("/")
+
+    def with_skipped(places: set[int]) -> set[int]:
+        """Adds the positions after a `**` that matches no folder; as the last part it matches at least one name."""
+        for place, segment in enumerate(segments[:-1]):
+            if place in places and segment == EVERYTHING:
+                places.add(place + 1)
+        return places
+
+    at = with_skipped({0})
     for name, reason in zip(parts, held, strict=True):
-        taken = {place for place in at if place < len(pattern) and pattern[place].takes(name, reason)}
-        stays = {place for place in taken if pattern[place].is_any_folders}
-        at = _with_skipped(pattern, stays | {place + 1 for place in taken})
-        if not at:
-            return False
-    return len(pattern) in at
+        taken = {place for place in at if place < len(segments) and _takes(segments[place], name, reason)}
+        stays = {place for place in taken if segments[place] == EVERYTHING}
+        at = with_skipped(stays | {place + 1 for place in taken})
+    return len(segments) in at
 
 
-def _with_skipped(pattern: Sequence[_Segment], places: set[int]) -> set[int]:
-    """Adds the positions after a `**` that matches no folder; as the last part it matches at least one name."""
-    found = set(places)
-    for place in range(len(pattern) - 1):
-        if place in found and pattern[place].is_any_folders:
-            found.add(place + 1)
-    return found
+def _takes(segment: str, name: str, held: Held | None) -> bool:
+    """Tells whether a part of a pattern matches a name, which a wildcard does not if it is held out."""
+    if segment == EVERYTHING:
+        return held is None
+    if not fnmatchcase(normalize("NFC", name), segment):
+        return False
+    ending = PurePosixPath(name).suffix
+    is_of_type = held is Held.PROGRAM and segment.endswith(ending) and not _WILDCARD.search(ending)
+    return held is None or is_of_type or not _WILDCARD.search(segment)

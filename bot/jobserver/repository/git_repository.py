@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bot.jobapi.models import Changes, FileChange
 from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
-from bot.jobserver.repository.changed_files import parse_files
 from bot.jobserver.repository.git import BLOCKED, explain, printable
+from bot.jobserver.repository.listings import parse_files
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, Collected, WorkingCopy
 

@@ -3,19 +3,17 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
-from bot.jobserver.repository.git import IS_SHALLOW, Git
-from bot.jobserver.repository.git_reader import GitReader
-from bot.jobserver.repository.tree_files import LIST_TREE, TreeEntry, TreeListing, parse_listing
+from bot.jobserver.repository.git import IS_SHALLOW, Git, GitReader
+from bot.jobserver.repository.listings import LIST_TREE, TreeListing, parse_listing
 from bot.jobserver.settings import PREFIX
-from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 _MOST_LOOSE = 2_000
@@ -81,7 +79,8 @@ class Mirror:
 
     def reader(self, directory: Path | None = None, place: Mapping[str, str] | None = None) -> GitReader:
         """Returns git for blocking code, in the mirror or in a directory whose `place` locates the mirror."""
-        return GitReader.of_command(self.git.command(directory or self.directory, (), b"", place or {}))
+        command = self.git.command(directory or self.directory, (), b"", place or {})
+        return GitReader(command.arguments, command.directory, command.environment)
 
     async def listing(self, tree: str) -> TreeListing:
         """Returns the files of a tree."""
@@ -225,17 +224,8 @@ class FirstFetch:
         self._base = base
         self._pause = pause
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator["FirstFetch"]:
-        """Runs in the background until the end of the block."""
-        tasks = BackgroundTasks()
-        tasks.spawn(self._run(), name="the mirror's first fetch")
-        try:
-            yield self
-        finally:
-            await tasks.cancel()
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Fetches until it has succeeded."""
         await self._fetch()
         while self.state is not MirrorState.MADE:
             await asyncio.sleep(self._pause)
@@ -266,9 +256,8 @@ class TreeSnapshot:
         return tuple(sorted(self._blobs, key=lambda path: path.parts))
 
     def may_hold(self, path: PurePosixPath) -> bool:
-        return (
-            path in self._entries or path in self._listing.folders or not self._entries.keys().isdisjoint(path.parents)
-        )
+        entries, folders = self._listing.entries, self._listing.folders
+        return path in entries or path in folders or not entries.keys().isdisjoint(path.parents)
 
     def read(self, path: PurePosixPath) -> bytes | None:
         with suppress(OSError):
@@ -291,11 +280,7 @@ class TreeSnapshot:
     @cached_property
     def _blobs(self) -> dict[PurePosixPath, str]:
         """The ids of readable files."""
-        return {path: entry.id for path, entry in self._entries.items() if entry.is_readable}
-
-    @property
-    def _entries(self) -> Mapping[PurePosixPath, TreeEntry]:
-        return self._listing.entries
+        return {path: entry.id for path, entry in self._listing.entries.items() if entry.is_readable}
 
     @cached_property
     def _listing(self) -> TreeListing:

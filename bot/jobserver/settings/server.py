@@ -1,29 +1,196 @@
-"""All settings of the job server: its address, its editor and model, and those of the other modules."""
+"""The settings of the job server: its address, editor and model, reviewers and limits, and those of other modules."""
 
-from collections.abc import Iterable, Mapping
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import SettingsConfigDict
 
 from bot.jobserver.settings.agent import AgentSettings, ModelSettings, former_agent
 from bot.jobserver.settings.github import GitHubSettings
-from bot.jobserver.settings.limits import LimitSettings
-from bot.jobserver.settings.pages import NEW_KEY, PageSettings
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
-from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
+from bot.jobserver.settings.values import (
+    PREFIX,
+    Allowances,
+    Duration,
+    Identity,
+    Names,
+    Patterns,
+    Words,
+    is_branch_name,
+    repository_protocol,
+)
 from bot.runtime.logging import LogFormat
-from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret
+from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret, secret_text
+from bot.runtime.secrets.masking import RULE_NAMES
+from bot.runtime.settings import Settings
 
-SHORTEST_KEY = 16
+_PART = re.compile(r"(?P<name>job|day)=(?P<number>\d{1,12}(?:\.\d{1,6})?)(?P<unit>[kM]?)", re.ASCII)
+_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+_SHORTEST_KEY = 22
+"""Characters: nothing slows down whoever tries keys. 1.0.0 accepted 16, with which one can still read."""
+_SHORTEST_TO_READ = 16
+NEW_KEY = f"a new one of at least {_SHORTEST_KEY} characters (openssl rand -hex 24)"
+_LONGEST_NAME = 80
+_NOBODY = "nobody may merge or close pull requests, or read private ones"
+_MOST_KEYS = 2
+_API_KEY_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class TokenBudget:
+    """In tokens, sent and answered; None means no limit."""
+
+    job: int | None = None
+    day: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        return self != TokenBudget()
+
+
+def _budget(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    found = [_PART.fullmatch(word) for word in value.replace(",", " ").split()]
+    tokens = {part["name"]: int(float(part["number"]) * _UNITS[part["unit"]]) for part in found if part}
+    if len(tokens) != len(found) or not tokens or not all(tokens.values()):
+        raise ValueError("must be numbers of tokens for a job, a day, or both, such as job=2M day=20M")
+    return TokenBudget(**tokens)
+
+
+BudgetSetting = Annotated[TokenBudget, BeforeValidator(_budget)]
+
+
+class LimitSettings(Settings):
+    """Limits of changes, uploads, tokens and retention."""
+
+    paths: Patterns = Field(
+        ("**",),
+        description="what a job may change, such as docs/** README.md: space-separated patterns, or a JSON list; files "
+        "that run in builds, CI, editors and agents must be named literally",
+    )
+    allowed_secrets: Allowances = Field(
+        (),
+        description="where apparent secrets may be pushed: path patterns, each alone or followed by a colon and the "
+        "rule that does not apply there, such as docs/samples/** docs/a.md:jwt",
+    )
+    max_changed_files: int = Field(
+        2_000, ge=1, description="how many files one instruction may change; a larger change is rejected as a whole"
+    )
+    max_file_megabytes: float = Field(
+        5.0,
+        gt=0,
+        description="the largest file that may be added or changed, in megabytes; larger ones are left out",
+    )
+    max_upload_megabytes: float = Field(
+        10.0, gt=0, le=1000, description="the largest file that may come with a prompt, in megabytes"
+    )
+    upload_space_megabytes: float = Field(
+        2_000.0,
+        gt=0,
+        description="how much space all files that came with prompts may take, in megabytes; more are rejected",
+    )
+    budget: BudgetSetting = Field(
+        TokenBudget(),
+        description="how many tokens a job may use before its thread is asked, and all jobs in a day, such as "
+        "job=2M day=20M",
+    )
+    keep_for: Duration = Field(
+        timedelta(days=90),
+        description="how long an archived job is kept; then it is deleted with its texts, log, folders and ended "
+        "branches (seconds or ISO 8601)",
+    )
+
+    @property
+    def unknown_rules(self) -> list[str]:
+        """The rules in ALLOWED_SECRETS that do not exist, or not any more: they allow nothing."""
+        return sorted({entry.partition(":")[2] for entry in self.allowed_secrets} - {"", *RULE_NAMES})
+
+
+@dataclass(frozen=True)
+class Reviewer:
+    """A person who may merge and close pull requests."""
+
+    name: str
+    key: SecretStr
+
+    @property
+    def may_decide(self) -> bool:
+        return len(self.key.get_secret_value()) >= _SHORTEST_KEY
+
+
+def _parse(text: str) -> tuple[Reviewer, ...]:
+    entries = [entry for entry in re.split("[\n,]", text) if entry.strip()]
+    pairs = [entry.rpartition(":") for entry in entries]
+    return tuple(Reviewer(" ".join(name.split()), SecretStr(key.strip())) for name, _, key in pairs)
+
+
+def _reviewers(text: str) -> tuple[Reviewer, ...]:
+    """Returns the reviewers in a text. Raises ValueError, which does not quote it."""
+    found = _parse(text)
+    names, keys = Counter(one.name for one in found), set(_keys(found))
+    if not all(name.isprintable() and 0 < len(name) <= _LONGEST_NAME and ":" not in name for name in names):
+        raise ValueError("must be lines such as Ada: key, each with a name without a colon")
+    if not all(len(key) >= _SHORTEST_TO_READ and re.fullmatch(r"[!-~]+", key) for key in keys):
+        raise ValueError(f"must be lines such as Ada: key, each with a key of at least {_SHORTEST_KEY} characters")
+    if max(names.values(), default=0) > _MOST_KEYS or len(keys) < len(found):
+        raise ValueError("must give each person a name and a key of their own, or two keys while one is replaced")
+    return found
+
+
+def _keys(reviewers: Iterable[Reviewer]) -> Iterator[str]:
+    return (reviewer.key.get_secret_value() for reviewer in reviewers)
+
+
+Reviewers = Rotating[tuple[Reviewer, ...]]
+
+
+def reviewers_in(text: str, *, monotonic: Callable[[], float] = time.monotonic) -> Reviewers:
+    """Returns the reviewers of a setting's text. Raises ValueError.
+
+    An empty file removes the last reviewer at once: whoever empties it must not find that an old key still merges.
+    """
+    return Rotating(text, _reviewers, _keys, nobody=_NOBODY, monotonic=monotonic)
+
+
+def _rotating_reviewers(value: object) -> Reviewers:
+    return value if isinstance(value, Rotating) else reviewers_in(secret_text(value))
+
+
+class PageSettings(Settings):
+    """Who may merge and close on the pages of the local pull requests."""
+
+    reviewers: Annotated[Reviewers, PlainValidator(_rotating_reviewers)] = Field(
+        reviewers_in(""),
+        description="who may merge and close on the pull request pages: a line `name: key` each, with a key of at "
+        f"least {_SHORTEST_KEY} characters, best in a file; without it nobody can",
+    )
+
+    @property
+    def reviewer_list(self) -> tuple[Reviewer, ...]:
+        return self.reviewers.current
 
 
 def _api_key(key: str) -> None:
-    if len(key) < SHORTEST_KEY or not key.isprintable():
-        raise ValueError(f"must be one line of at least {SHORTEST_KEY} characters")
+    if len(key) < _API_KEY_LENGTH or not key.isprintable():
+        raise ValueError(f"must be one line of at least {_API_KEY_LENGTH} characters")
 
 
 def _lines(text: str) -> list[str]:
@@ -82,7 +249,7 @@ class JobServerSettings(
         "server; requests for any other name are refused",
     )
     api_key: Annotated[RotatingSecret, rotating_secret(_api_key, split=_lines)] = Field(
-        description=f"the key that clients send as a bearer token; at least {SHORTEST_KEY} characters; while it is "
+        description=f"the key that clients send as a bearer token; at least {_API_KEY_LENGTH} characters; while it is "
         "replaced, both keys, a line each"
     )
     project_id: str = Field("docs", min_length=1, description="the project id that clients put in the path")

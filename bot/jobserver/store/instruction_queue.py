@@ -2,36 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import aiosqlite
 
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.store.database import Database, fetch_row
-from bot.jobserver.store.job_rows import (
-    attachments_until,
-    day_of,
-    end_if_idle,
-    end_questions,
-    forget_last_words,
-    forget_partial_work,
-    read_details,
-    read_spent,
-    record_spent,
-    requeue_replies,
-    says_no,
-    write_details,
-)
 from bot.jobserver.store.records import (
+    Attachment,
     EarlierInstruction,
     Instruction,
     InstructionBacklog,
     Outcome,
     ProgressUpdate,
+    Question,
+    QueuedReply,
     as_text,
     branch_name,
+    end_if_idle,
+    forget_last_words,
+    forget_partial_work,
+    read_details,
     requester_from_row,
+    says_no,
+    spent_from_row,
+    write_details,
 )
 from bot.jobserver.usage import Spent
 
@@ -39,6 +35,9 @@ _WAITING = "state IN ('queued', 'running')"
 """Worded exactly as in the index, or SQLite would not use it."""
 _LONGEST_CONVERSATION = 50
 """The number of earlier instructions that an agent gets."""
+_MOST_ATTACHMENTS = 100
+"""How many of a job's files, the newest, an editor gets."""
+_SPENDING_KEPT = timedelta(days=2)
 _LONGEST_ANSWER = 4000
 """Characters of an answer that are stored for the conversation."""
 
@@ -59,7 +58,8 @@ class InstructionQueue:
             await connection.execute(
                 f"UPDATE instructions SET state = 'queued' WHERE {_WAITING} AND state = 'running'"  # noqa: S608 - ours
             )
-            await requeue_replies(connection)
+            # Each answers the question again, or becomes an instruction.
+            await connection.execute("UPDATE instructions SET answers = NULL WHERE answers IS NOT NULL")
             rows = await connection.execute_fetchall(
                 f"SELECT job_id FROM instructions WHERE {_WAITING} GROUP BY job_id ORDER BY min(number)"  # noqa: S608
             )
@@ -95,7 +95,7 @@ class InstructionQueue:
                 await forget_last_words(connection, job_id)
             details = await read_details(connection, job_id)
             taken = _from_row(row, details, await _conversation(connection, job_id, row["number"]))
-            return replace(taken, attachments=await attachments_until(connection, job_id, row["number"]))
+            return replace(taken, attachments=await _attachments_until(connection, job_id, row["number"]))
 
     async def release(self, instruction: Instruction) -> None:
         """Requeues an instruction that an orderly stop interrupted; the attempt does not count."""
@@ -120,13 +120,27 @@ class InstructionQueue:
             await connection.execute(
                 "UPDATE jobs SET session = coalesce(?, session) WHERE id = ?", (update.session, job_id)
             )
-            if update.spent is not None:
-                await record_spent(connection, job_id, update.spent, self._now())
+            if update.spent != Spent():
+                await self._record_spent(connection, job_id, update.spent)
+
+    async def _record_spent(self, connection: aiosqlite.Connection, job_id: str, spent: Spent) -> None:
+        """Adds to the usage of the job, and to that of all jobs today."""
+        total, now = await _read_spent(connection, job_id) + spent, self._now()
+        money, currency = (total.money.amount, total.money.currency) if total.money else (0.0, "")
+        await connection.execute(
+            "UPDATE jobs SET tokens_sent = ?, tokens_answered = ?, money = ?, currency = ? WHERE id = ?",
+            (total.sent, total.answered, money, currency, job_id),
+        )
+        await connection.execute(
+            "INSERT INTO spending (day, tokens) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET tokens = tokens + ?",
+            (_day_of(now), spent.tokens, spent.tokens),
+        )
+        await connection.execute("DELETE FROM spending WHERE day < ?", (_day_of(now - _SPENDING_KEPT),))
 
     async def spent(self, job_id: str) -> Spent:
         """Returns a job's use of its model."""
         async with self._database.transaction() as connection:
-            return await read_spent(connection, job_id)
+            return await _read_spent(connection, job_id)
 
     async def spent_since_asked(self, instruction: Instruction) -> int:
         """Returns the tokens its job has used since a person last let it continue.
@@ -162,8 +176,40 @@ class InstructionQueue:
     async def tokens_today(self) -> int:
         """Returns the tokens that all jobs have used today, in UTC."""
         async with self._database.transaction() as connection:
-            row = await fetch_row(connection, "SELECT tokens FROM spending WHERE day = ?", (day_of(self._now()),))
+            row = await fetch_row(connection, "SELECT tokens FROM spending WHERE day = ?", (_day_of(self._now()),))
             return int(row["tokens"]) if row else 0
+
+    async def record_question(self, job_id: str, question: Question | None) -> None:
+        async with self._database.transaction() as connection:
+            asked = question and JobDetails(question=question.text, question_fields=question.fields)
+            kept = asked and asked.model_dump_json(exclude_defaults=True)
+            await connection.execute("UPDATE jobs SET open_question = ? WHERE id = ?", (kept, job_id))
+
+    async def next_reply(self, instruction: Instruction) -> QueuedReply | None:
+        """Returns the oldest message that waits behind an instruction, unless it has files."""
+        async with self._database.transaction() as connection:
+            row = await fetch_row(
+                connection,
+                "SELECT number, coalesce(words, prompt) AS words, "
+                "EXISTS (SELECT 1 FROM attachments WHERE instruction = number) AS has_files "
+                "FROM instructions WHERE job_id = ? AND state = 'queued' AND answers IS NULL ORDER BY number LIMIT 1",
+                (instruction.job_id,),
+            )
+            return None if row is None or row["has_files"] else QueuedReply(row["number"], row["words"])
+
+    async def use_reply(self, instruction: Instruction, reply: QueuedReply) -> bool:
+        """Makes a message part of the instruction whose question it answers, and closes the question.
+
+        Returns False if the message was stopped in the meantime.
+        """
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "UPDATE instructions SET answers = ? WHERE number = ? AND state = 'queued' AND answers IS NULL",
+                (instruction.number, reply.number),
+            )
+            if cursor.rowcount:
+                await connection.execute("UPDATE jobs SET open_question = NULL WHERE id = ?", (instruction.job_id,))
+            return bool(cursor.rowcount)
 
     async def use_next_branch(self, instruction: Instruction) -> Instruction:
         """Gives the job its next branch, and returns the instruction with it."""
@@ -218,7 +264,12 @@ class InstructionQueue:
                 await forget_partial_work(connection, instruction.job_id)
             known = await read_details(connection, instruction.job_id)
             await write_details(connection, instruction.job_id, _final_details(known, ended.details))
-            await end_questions(connection, instruction)
+            await connection.execute(
+                "UPDATE instructions SET answers = NULL, state = iif(state = 'queued', 'done', state) "
+                "WHERE answers = ?",
+                (instruction.number,),
+            )
+            await connection.execute("UPDATE jobs SET open_question = NULL WHERE id = ?", (instruction.job_id,))
             await end_if_idle(connection, instruction.job_id, as_text(self._now()))
 
 
@@ -282,4 +333,30 @@ def _final_details(known: JobDetails, new: JobDetails) -> JobDetails:
         changes=new.changes or known.changes,
         pull_request=new.pull_request or known.pull_request,
         revision=new.revision or known.revision,
+    )
+
+
+def _day_of(moment: datetime) -> str:
+    """Returns the UTC day as stored in the table."""
+    return as_text(moment)[:10]
+
+
+async def _read_spent(connection: aiosqlite.Connection, job_id: str) -> Spent:
+    row = await fetch_row(
+        connection, "SELECT tokens_sent, tokens_answered, money, currency FROM jobs WHERE id = ?", (job_id,)
+    )
+    return spent_from_row(row) if row else Spent()
+
+
+async def _attachments_until(connection: aiosqlite.Connection, job_id: str, number: int) -> tuple[Attachment, ...]:
+    """Returns the files of a job's instructions up to this one, oldest first."""
+    rows = await connection.execute_fetchall(
+        "SELECT attachments.*, uploads.size, coalesce(attachments.mimetype, uploads.mimetype) AS kind "
+        "FROM instructions JOIN attachments ON instruction = number JOIN uploads ON uploads.id = upload_id "
+        "WHERE job_id = ? AND number <= ? ORDER BY number DESC, position DESC LIMIT ?",
+        (job_id, number, _MOST_ATTACHMENTS),
+    )
+    return tuple(
+        Attachment(row["upload_id"], row["name"], row["kind"], row["size"], row["instruction"])
+        for row in reversed(list(rows))
     )

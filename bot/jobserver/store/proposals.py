@@ -9,8 +9,15 @@ from pydantic import TypeAdapter
 from bot.jobapi.models import CheckResult, PullRequestDetails, PullRequestState
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.store.database import Database, fetch_row
-from bot.jobserver.store.job_rows import read_details, write_details
-from bot.jobserver.store.records import Extra, Instruction, PendingProposal, as_text, requester_from_row
+from bot.jobserver.store.records import (
+    Extra,
+    Instruction,
+    PendingProposal,
+    as_text,
+    read_details,
+    requester_from_row,
+    write_details,
+)
 
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20

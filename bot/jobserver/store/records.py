@@ -1,4 +1,4 @@
-"""The values that the store accepts and returns."""
+"""The values that the store accepts and returns, and how they are read from its rows and written to them."""
 
 import hashlib
 import json
@@ -23,7 +23,11 @@ from bot.jobapi.models import (
     Status,
     Usage,
 )
+from bot.jobserver.errors import RequestRejectedError
+from bot.jobserver.store.database import fetch_row
 from bot.jobserver.usage import Money, Spent
+
+_NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
 
 
 class Extra(StrEnum):
@@ -179,20 +183,12 @@ class PendingProposal:
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """What an editor reported since the last update; None means nothing new."""
+    """What an editor reported since the last update; None means nothing new. The plan may be of any length."""
 
     plan: tuple[PlanStep, ...] | None = None
     activity: str | None = None
     session: str | None = None
-    spent: Spent | None = None
-
-
-@dataclass(frozen=True)
-class Cancellation:
-    """A cancelled job; `running` is the number of the instruction that still has to be stopped."""
-
-    job: AgentJob
-    running: int | None = None
+    spent: Spent = field(default_factory=Spent)
 
 
 def job_from_row(row: aiosqlite.Row) -> AgentJob:
@@ -220,11 +216,6 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
 
 def _in_milliseconds(stored: str) -> str:
     return as_text(datetime.fromisoformat(stored), "milliseconds")
-
-
-def question_as_json(question: Question) -> str:
-    """Returns an open question as it is stored."""
-    return JobDetails(question=question.text, question_fields=question.fields).model_dump_json(exclude_defaults=True)
 
 
 def _open_question(row: aiosqlite.Row) -> dict[str, object]:
@@ -275,3 +266,50 @@ def branch_name(job_id: str, number: int) -> str:
 def as_text(moment: datetime, precision: str = "microseconds") -> str:
     """Returns a moment as stored in the tables: in UTC, so that text sorts like time."""
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+async def read_job(connection: aiosqlite.Connection, project_id: str, job_id: str) -> AgentJob:
+    """Returns a job. Raises RequestRejectedError."""
+    row = await fetch_row(connection, "SELECT * FROM jobs WHERE project_id = ? AND id = ?", (project_id, job_id))
+    if row is None:
+        raise RequestRejectedError("there is no such job in this project", 404)
+    return job_from_row(row)
+
+
+async def read_details(connection: aiosqlite.Connection, job_id: str) -> JobDetails:
+    """Returns the stored details; empty ones for a job that no longer exists."""
+    row = await fetch_row(connection, "SELECT details FROM jobs WHERE id = ?", (job_id,))
+    return JobDetails.model_validate_json(row["details"]) if row else JobDetails()
+
+
+async def write_details(connection: aiosqlite.Connection, job_id: str, details: JobDetails) -> None:
+    await connection.execute(
+        "UPDATE jobs SET details = ? WHERE id = ?", (details.model_dump_json(exclude_defaults=True), job_id)
+    )
+
+
+async def forget_last_words(connection: aiosqlite.Connection, job_id: str) -> None:
+    """Clears what the previous instruction said and planned; the facts about the pull request remain true."""
+    known = await read_details(connection, job_id)
+    kept = JobDetails(changes=known.changes, pull_request=known.pull_request, revision=known.revision)
+    await write_details(connection, job_id, kept)
+
+
+async def forget_partial_work(connection: aiosqlite.Connection, job_id: str) -> None:
+    """For work that is now in a pull request, or was discarded; a sweep removes its commit from the mirror."""
+    await connection.execute("UPDATE jobs SET partial_commit = NULL, partial_files = 0 WHERE id = ?", (job_id,))
+
+
+async def end_if_idle(connection: aiosqlite.Connection, job_id: str, now: str) -> None:
+    """Ends a job that has nothing left in its queue."""
+    await connection.execute(
+        "UPDATE jobs SET status = CASE WHEN failure IS NULL THEN 'completed' ELSE 'failed' END, finished_at = ? "
+        "WHERE id = ? AND status = 'active' AND NOT EXISTS "
+        "(SELECT 1 FROM instructions WHERE job_id = jobs.id AND state IN ('queued', 'running'))",
+        (now, job_id),
+    )
+
+
+def says_no(reply: str) -> bool:
+    """Whether a reply says no and nothing else."""
+    return " ".join("".join(c if c.isalpha() else " " for c in reply.casefold()).split()) in _NO

@@ -11,9 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 
-import aiosqlite
-
-from bot.jobserver.errors import FileMismatchError, FileTooLargeError, UploadSpaceError
+from bot.jobserver.errors import RequestRejectedError
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.records import as_text
 
@@ -36,13 +34,8 @@ class UploadLimits:
     file: int
     space: int
 
-    def too_large(self) -> FileTooLargeError:
-        return FileTooLargeError(f"the file is larger than {self.file / _MEGABYTE:g} MB")
-
-    def no_space(self) -> UploadSpaceError:
-        return UploadSpaceError(
-            f"this job server stores at most {self.space / _MEGABYTE:g} MB of files, and has no room for this one"
-        )
+    def too_large(self) -> RequestRejectedError:
+        return RequestRejectedError(f"the file is larger than {self.file / _MEGABYTE:g} MB", 413)
 
 
 class UploadStore:
@@ -74,9 +67,19 @@ class UploadStore:
                 size = await self._receive(file_id, chunks, stream)
                 await asyncio.to_thread(_flush, stream)
                 async with self._placing, self._database.transaction() as connection:
-                    await self._check_space(connection, file_id, size)
+                    others = await fetch_row(
+                        connection, "SELECT coalesce(sum(size), 0) AS size FROM uploads WHERE id <> ?", (file_id,)
+                    )
+                    if others is None or others["size"] + size > self.limits.space:
+                        most = f"{self.limits.space / _MEGABYTE:g} MB"
+                        words = f"this job server stores at most {most} of files, and has no room for this one"
+                        raise RequestRejectedError(words, 507)
                     await asyncio.to_thread(_place, path, self._folder / file_id)
-                    await _record(connection, file_id, size, mimetype, as_text(self._now()))
+                    await connection.execute(
+                        "INSERT INTO uploads (id, size, mimetype, used_at) VALUES (?, ?, ?, ?) "
+                        "ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at",
+                        (file_id, size, mimetype, as_text(self._now())),
+                    )
             finally:
                 await asyncio.shield(asyncio.to_thread(path.unlink, missing_ok=True))
 
@@ -84,7 +87,12 @@ class UploadStore:
         """Deletes files without an instruction that nobody uploaded recently; returns how many."""
         async with self._placing:
             async with self._database.transaction() as connection:
-                ids = await _delete_rows(connection, as_text(self._now() - KEPT_UNUSED))
+                rows = await connection.execute_fetchall(
+                    "DELETE FROM uploads WHERE id IN (SELECT id FROM uploads WHERE used_at < ? AND NOT EXISTS "
+                    "(SELECT 1 FROM attachments WHERE upload_id = uploads.id) ORDER BY used_at LIMIT ?) RETURNING id",
+                    (as_text(self._now() - KEPT_UNUSED), _BATCH_SIZE),
+                )
+                ids = [row["id"] for row in rows]
             # Rows first: a file without a row is removed at the next start, but a row must never lack its file.
             await asyncio.to_thread(self._remove, ids)
         return len(ids)
@@ -98,13 +106,8 @@ class UploadStore:
             digest.update(chunk)
             await asyncio.to_thread(stream.write, chunk)
         if digest.hexdigest() != file_id:
-            raise FileMismatchError("the SHA-256 of these bytes differs from the one in the address")
+            raise RequestRejectedError("the SHA-256 of these bytes differs from the one in the address")
         return size
-
-    async def _check_space(self, connection: aiosqlite.Connection, file_id: str, size: int) -> None:
-        row = await fetch_row(connection, "SELECT coalesce(sum(size), 0) FROM uploads WHERE id <> ?", (file_id,))
-        if row is None or row[0] + size > self.limits.space:
-            raise self.limits.no_space()
 
     def _arriving(self) -> IO[bytes]:
         descriptor, name = tempfile.mkstemp(prefix=_ARRIVING, dir=self._folder)
@@ -133,20 +136,3 @@ def _place(path: Path, target: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-async def _record(connection: aiosqlite.Connection, file_id: str, size: int, mimetype: str, now: str) -> None:
-    await connection.execute(
-        "INSERT INTO uploads (id, size, mimetype, used_at) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at",
-        (file_id, size, mimetype, now),
-    )
-
-
-async def _delete_rows(connection: aiosqlite.Connection, until: str) -> list[str]:
-    rows = await connection.execute_fetchall(
-        "DELETE FROM uploads WHERE id IN (SELECT id FROM uploads WHERE used_at < ? AND NOT EXISTS "
-        "(SELECT 1 FROM attachments WHERE upload_id = uploads.id) ORDER BY used_at LIMIT ?) RETURNING id",
-        (until, _BATCH_SIZE),
-    )
-    return [row["id"] for row in rows]

@@ -21,7 +21,7 @@ from bot.domain.context.message_text import (
 )
 from bot.domain.context.slack_files import FileContent, ForwardedMessage, LinkPreview, SlackFile, quoted
 from bot.jobserver.pages.diff import visible_line
-from bot.jobserver.pages.rendering import render_page
+from bot.jobserver.pages.handlers import render_page
 from bot.runtime.text import displayable, printable_line, without_misleading
 from bot.slack.message_parts.attachments import files_of, forwarded_of, previews_of, read_file
 from bot.slack.message_parts.slack_message import MAX_PARTS, MessageFile, SlackMessage

@@ -239,7 +239,7 @@ async def test_an_old_job_is_deleted_with_all_its_data(tmp_path: Path) -> None:
         left = [path.name for folder in ("jobs", "logs") for path in (world.data / folder).iterdir()]
         assert left == []
         assert world.branches() == {"main", f"pagehand/{merged.id}-2", f"pagehand/{still_open.id}"}
-        assert await world.retained.old_branches() == []
+        assert await world.store.old_branches() == []
 
 
 PORT = QuestionField(title="Port", kind=FieldKind.CHOICE, options=(QuestionOption(label="80"),))

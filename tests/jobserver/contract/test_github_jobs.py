@@ -18,7 +18,7 @@ from support.worlds.github_world import as_app, branch_with_a_commit, connected,
 from support.worlds.jobserver_world import JobServerWorld, running, until
 
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.pull_requests.github.authentication import GitCredentials, PersonalToken
+from bot.jobserver.pull_requests.github.repository_api import GitCredentials, PersonalToken
 from bot.jobserver.repository.credentials import GitResult
 from bot.jobserver.repository.git import Git, explain
 
@@ -304,15 +304,6 @@ async def test_a_deleted_merged_branch_is_no_obstacle(server: GitHubServer, tmp_
         server.merge(1, delete_branch=True)
         (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
         assert (await made.ended(job["id"]))["prLink"].endswith("/pull/2")
-
-
-async def test_a_repository_renamed_meanwhile_keeps_working(server: GitHubServer, tmp_path: Path) -> None:
-    async with world(server, tmp_path, as_app()) as made:
-        job = await made.done('Replace "colour" with "color"')
-        server.repository.rename("acme-inc", "handbook")
-        (await made.message(job["id"], 'Replace "name" with "code"')).raise_for_status()
-        assert (await made.ended(job["id"]))["status"] == "completed"
-    assert '> Replace "name" with "code"' in server.pull_request(1).body
 
 
 async def test_a_refused_pull_request_is_pending_and_opened_at_the_next_start(

@@ -12,7 +12,7 @@ from bot.jobapi.models import AgentJob, CheckResult, CheckStatus, PullRequestSta
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.snapshot import Snapshot
+from bot.jobserver.repository.listings import Snapshot
 
 Edit = Callable[[Path], object]
 WORKFLOW = ".github/workflows/ci.yml"

@@ -10,12 +10,10 @@ from support.worlds.executor_world import executing
 from support.worlds.jobserver_world import JOB, JobServerWorld, git, make_sample, running
 
 from bot.domain.context.thread_context import ContextText, compose
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
-from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
-from bot.jobserver.store.schema import STEPS
 
 pytestmark = pytest.mark.promise("context")
 
@@ -105,6 +103,6 @@ async def test_an_answer_is_the_instruction(tmp_path: Path) -> None:
         taken = await InstructionQueue(database, now=_now).next_instruction(job.id)
         assert taken is not None
         await jobs.submit(PromptRequest("docs", "yes\n\nContext", job.id, words="yes"), template)
-        reply = await QuestionStore(database).next_reply(taken)
+        reply = await InstructionQueue(database, now=_now).next_reply(taken)
         assert reply is not None
         assert reply.words == "yes"

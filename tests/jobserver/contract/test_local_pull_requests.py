@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from bot.jobserver.pull_requests.local.table import STEPS
 from pydantic import SecretStr
 from support.worlds.jobserver_world import KEY, git, make_bare
 
@@ -20,7 +21,6 @@ from bot.jobserver.pull_requests.local.local_pull_requests import (
     LocalPullRequests,
     open_local_pull_requests,
 )
-from bot.jobserver.pull_requests.local.table import STEPS
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip
 from bot.jobserver.settings import JobServerSettings
@@ -132,16 +132,19 @@ async def test_a_branch_without_a_pull_request_waits_for_no_fetch(repository: Pa
 async def test_the_list_is_paged(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         for number in range(1, LIST_LENGTH + 2):
-            new = NewPullRequest(f"change-{number}", "A change", "")
-            await kept.pull_requests._table.insert(new, base="main", base_commit="", head_commit="")
-            await kept.pull_requests._table.end(number, PullRequestState.CLOSED, by="Ada")
+            await kept.pull_requests._database.execute(
+                "INSERT INTO pull_requests "
+                "(branch, base, title, description, state, base_commit, head_commit, created_at) VALUES "
+                "(?, 'main', 'A change', '', 'closed', '', '', '2026-01-01T00:00:00+00:00')",
+                (f"change-{number}",),
+            )
         pages = [await kept.pull_requests.list(PullRequestState.CLOSED, page) for page in (1, 2, 3)]
         assert [(page.page, page.pages, len(page.rows)) for page in pages] == [
             (1, 2, LIST_LENGTH),
             (2, 2, 1),
             (2, 2, 1),
         ]
-        assert pages[0].counts.closed == LIST_LENGTH + 1
+        assert pages[0].counts[PullRequestState.CLOSED] == LIST_LENGTH + 1
         assert not (await kept.pull_requests.list(PullRequestState.OPEN, 1)).rows
 
 

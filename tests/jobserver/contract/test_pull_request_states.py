@@ -15,8 +15,9 @@ from support.worlds.jobserver_world import make_bare, running
 
 from bot.jobapi.models import AgentJob, PullRequestState
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.pipeline.pull_request_states import PullRequestStates
+from bot.jobserver.pipeline.propose import PullRequestStates
 from bot.jobserver.pull_requests.interface import NewPullRequest
+from bot.jobserver.repository.mirror import BaseBranch
 
 PULL = "/repos/acme/docs/pulls/1"
 
@@ -46,7 +47,7 @@ async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: P
     async with github_server(tmp_path / "github") as server:
         branch_with_a_commit(server)
         async with connected(server, passing) as github:
-            keeper = github.pull_requests("main")
+            keeper = github.pull_requests(BaseBranch("main"))
             await keeper.open(NewPullRequest("pagehand/1", "Add a page", "Words."))
             for _ in range(60):
                 passing.at += 1.0

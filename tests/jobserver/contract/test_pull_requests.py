@@ -51,7 +51,7 @@ async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
 async def at_github(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     server = await stack.enter_async_context(github_server(tmp_path / "github"))
     connection = await stack.enter_async_context(connected(server))
-    return Kept(connection.pull_requests("main"), server.repository.git, server.merge)
+    return Kept(connection.pull_requests(BaseBranch("main")), server.repository.git, server.merge)
 
 
 @pytest.fixture(params=[local, at_github], ids=["local", "github"])

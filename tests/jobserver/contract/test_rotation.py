@@ -8,7 +8,7 @@ import pytest
 from support.secret_files import SecretFileWorld
 from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running
 
-from bot.jobserver.settings.pages import reviewers_in
+from bot.jobserver.settings.server import reviewers_in
 
 PAGES = {"docs/start.md": "# Start\n"}
 OLD, NEW, BEN = "planted-old-key-0-0000000", "planted-new-key-0-0000000", "planted-key-of-ben-000000"

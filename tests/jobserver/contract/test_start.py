@@ -33,10 +33,11 @@ async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: p
     mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=KEY)), tmp_path / "mirror.git")
     shutil.move(bare, tmp_path / "away.git")
     first = FirstFetch(mirror, BaseBranch("main"), pause=0.01)
-    async with first.running():
-        await until(lambda: _is(first, MirrorState.OUT_OF_REACH))
-        shutil.move(tmp_path / "away.git", bare)
-        await until(lambda: _is(first, MirrorState.MADE))
+    running_first = asyncio.create_task(first.run())
+    await until(lambda: _is(first, MirrorState.OUT_OF_REACH))
+    shutil.move(tmp_path / "away.git", bare)
+    await asyncio.wait_for(running_first, 30)
+    assert first.state is MirrorState.MADE
     assert caplog.text.count("cannot be made yet") == 1
 
 

@@ -23,7 +23,7 @@ from bot.jobserver.agents.turn import (
 )
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import Redactor
-from bot.jobserver.pipeline.foreign_text import MAX_QUESTION
+from bot.jobserver.pipeline.descriptions import MAX_QUESTION
 from bot.jobserver.text import one_line
 
 

@@ -11,9 +11,8 @@ from bot.jobapi.models import PlanStep
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.progress import RecordedProgress
-from bot.jobserver.settings.limits import BudgetSetting, TokenBudget
-from bot.jobserver.store.job_rows import says_no
-from bot.jobserver.store.records import ProgressUpdate
+from bot.jobserver.settings.server import BudgetSetting, TokenBudget
+from bot.jobserver.store.records import ProgressUpdate, says_no
 from bot.jobserver.usage import Money, Spent
 
 SETTING: TypeAdapter[TokenBudget] = TypeAdapter(BudgetSetting)

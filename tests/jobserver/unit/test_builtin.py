@@ -163,12 +163,12 @@ async def test_each_deed_says_what_it_did(job: Job) -> None:
     unread = "Not read, as they are not UTF-8 or over 1 MB: 2"
     told = await job.done('Replace "colour" with "color"', TaskFile("a.png", "a.png", "image/png", 1))
     assert told.summary == (
-        f'Replaced "colour" with "color". Places: 21. Pages: 8. {unread}.\nAttached, and left alone: a.png.'
+        f'Replaced "colour" with "color". Places: 9. Pages: 6. {unread}.\nAttached, and left alone: a.png.'
     )
     nothing = '"colour" is on no page as whole words outside code, tags and links.'
     assert (await job.done('Replace "colour" with "color"')).reason == f"{nothing} {unread}."
     assert (await job.done("Fix the typos")).summary == (
-        f"Fixed what the program `typos` finds. Places: 5. Pages: 5. {unread}."
+        f"Fixed what the program `typos` finds. Places: 4. Pages: 4. {unread}."
     )
     assert "noticeable" in (job.copy / "docs/guides/schedules.md").read_text()
     assert (await job.done("Add a page called FAQ with the text: Yes.")).summary == "Added the page `docs/faq.md`."

@@ -21,8 +21,8 @@ from bot.jobserver.pipeline.descriptions import (
     why_nothing_changed,
 )
 from bot.jobserver.pull_requests.github.github_pull_requests import LIMIT, description, title, with_addition
-from bot.jobserver.repository.references import BREAK
 from bot.jobserver.store.records import Instruction
+from bot.jobserver.text import BREAK
 
 REQUESTER = TypeAdapter(Requester)
 ROBIN = Requester(name="Robin Field", id="U1", url="https://example.slack.com/archives/C1/p1")

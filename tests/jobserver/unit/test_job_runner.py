@@ -13,7 +13,7 @@ from support.oracles.log_lines import log_lines
 from bot.jobapi.models import AgentJob, JobDetails, PlanStep, Requester, Status
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pipeline.job_runner import JobRunner
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import (
@@ -24,7 +24,6 @@ from bot.jobserver.store.records import (
     ProgressUpdate,
     PromptRequest,
 )
-from bot.jobserver.store.schema import STEPS
 
 TEMPLATE = JobTemplate("repository", "main", "builtin")
 LINK = "http://127.0.0.1/pulls/1"

@@ -17,8 +17,8 @@ from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import LeakScanError
 from bot.jobserver.leaks.own_secrets import WITHHELD, KnownValues, OwnSecrets, forms_of, layers, squeezed, text_in
 from bot.jobserver.leaks.scan import PIECE, Leak, Scanner
-from bot.jobserver.pipeline.foreign_text import safe_result
-from bot.jobserver.pipeline.scan import in_words
+from bot.jobserver.pipeline.descriptions import safe_result
+from bot.jobserver.pipeline.pipeline import in_words
 from bot.jobserver.settings import JobServerSettings
 
 pytestmark = pytest.mark.promise("keys not pushed")

@@ -9,13 +9,24 @@ from hypothesis import strategies as st
 
 from bot.jobapi.models import ChangeKind
 from bot.jobserver.middleware import allowed_hosts, host_name, is_same_origin
-from bot.jobserver.pages.changes import FILE_LINES, PAGE_LINES, file_diffs, omissions, page_of_files
-from bot.jobserver.pages.diff import LONGEST_LINE, Hunk, LinePart, compare_words, parse_patch, with_marked_words
+from bot.jobserver.pages.diff import (
+    FILE_LINES,
+    LONGEST_LINE,
+    PAGE_LINES,
+    Hunk,
+    LinePart,
+    compare_words,
+    file_diffs,
+    omissions,
+    page_of_files,
+    parse_patch,
+    with_marked_words,
+)
 from bot.jobserver.pages.handlers import shown_description
 from bot.jobserver.pages.markdown import LONGEST_HTML, PageSource, picture_path, render
-from bot.jobserver.pages.page_renderer import MarkdownRenderer
+from bot.jobserver.pages.rendered import MarkdownRenderer
 from bot.jobserver.pull_requests.local.contents import fair_shares
-from bot.jobserver.repository.changed_files import (
+from bot.jobserver.repository.listings import (
     ChangedFile,
     FileVersion,
     GitFileMode,

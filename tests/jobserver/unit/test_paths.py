@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bot.jobserver.repository.allowed_paths import AllowedPaths, folded
-from bot.jobserver.repository.tree_files import folders_of
+from bot.jobserver.repository.listings import folders_of
 from bot.jobserver.settings import JobServerSettings
 
 pytestmark = pytest.mark.promise("files that run")

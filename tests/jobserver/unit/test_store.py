@@ -13,12 +13,12 @@ import pytest
 from support.fakes.job_ports import FakePullRequests
 
 from bot.jobapi.models import JobDetails, PullRequestState, Status
-from bot.jobserver.errors import GitError, JobNotFoundError, JobServerError
+from bot.jobserver.errors import GitError, JobServerError, RequestRejectedError
 from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
-from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.jobs import BATCH_SIZE, JobStore
 from bot.jobserver.store.records import (
     EarlierInstruction,
     Instruction,
@@ -27,8 +27,6 @@ from bot.jobserver.store.records import (
     ProgressUpdate,
     PromptRequest,
 )
-from bot.jobserver.store.retention import BATCH_SIZE, JobRetention
-from bot.jobserver.store.schema import STEPS
 
 FIRST = "CREATE TABLE colours (name TEXT NOT NULL) STRICT; INSERT INTO colours VALUES ('red');"
 SECOND = "ALTER TABLE colours ADD COLUMN hue INTEGER; UPDATE colours SET hue = 0 WHERE name = 'red';"
@@ -164,7 +162,7 @@ class Jobs:
         self.time = START
         self.store = JobStore(database, rate_limit=100_000, now=lambda: self.time)
         self.queue = InstructionQueue(database, now=lambda: self.time)
-        self.retention = JobRetention(database, now=lambda: self.time)
+        self.retention = self.store
 
     async def finished(self, key: str | None = None, link: str | None = "http://x/pulls/1") -> str:
         """Adds a job with an instruction on each of two branches."""
@@ -204,7 +202,7 @@ async def test_a_deleted_job_loses_its_rows_but_keeps_its_proposed_branches(
     kept = await jobs.finished("k-2")
     await jobs.delete_old()
     for job_id in (gone, unproposed):
-        with pytest.raises(JobNotFoundError):
+        with pytest.raises(RequestRejectedError):
             await jobs.store.get("docs", job_id)
     async with database.transaction() as connection:
         rows = await connection.execute_fetchall("SELECT job_id FROM instructions UNION ALL SELECT job_id FROM answers")

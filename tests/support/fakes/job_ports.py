@@ -10,7 +10,7 @@ from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.leaks.scan import Leak, Trees
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
-from bot.jobserver.repository.snapshot import Snapshot
+from bot.jobserver.repository.listings import Snapshot
 from bot.jobserver.store.records import Extra, Question
 from bot.jobserver.usage import Spent
 

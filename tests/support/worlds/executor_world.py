@@ -12,11 +12,11 @@ from support.worlds.jobserver_world import KEY, git, make_bare, until
 from bot.jobapi.models import AgentJob, Requester, Status
 from bot.jobserver.leaks.own_secrets import OwnSecrets
 from bot.jobserver.leaks.scan import ChangeScan
-from bot.jobserver.pipeline.asking import Asking
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.pipeline.pipeline import Pipeline
+from bot.jobserver.pipeline.progress import Asking
 from bot.jobserver.pipeline.retention import JobCleanup
 from bot.jobserver.pipeline.tools import Checks, Tools
 from bot.jobserver.repository.allowed_paths import AllowedPaths
@@ -25,15 +25,12 @@ from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.limits import TokenBudget
-from bot.jobserver.store.database import Database
+from bot.jobserver.settings.server import TokenBudget
+from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
-from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
-from bot.jobserver.store.retention import JobRetention
-from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
 
 TEMPLATE = JobTemplate("docs", "main", "fake")
@@ -81,7 +78,6 @@ class ExecutorWorld:
         self.folders.prepare()
         self.store = JobStore(database, rate_limit=1_000_000, now=self.now)
         self.queue = InstructionQueue(database, now=self.now)
-        self.retained = JobRetention(database, now=self.now)
         space = UploadLimits(file=1_000_000, space=10_000_000)
         self.uploads = UploadStore(database, uploads_folder(self.data), space, now=self.now)
         self.proposals = ProposalStore(database, now=self.now)
@@ -96,7 +92,7 @@ class ExecutorWorld:
             self.pull_requests,
             self.proposals,
             Spending(budget, now=self.now, today=spent_today),
-            Asking(QuestionStore(database), masking.known, time_limit=question_time_limit),
+            Asking(self.queue, masking.known, time_limit=question_time_limit),
         )
         self.runner = self._new_runner()
 
@@ -119,15 +115,7 @@ class ExecutorWorld:
         return datetime.now(UTC) + self.ahead
 
     def retention(self, *, archive_after: timedelta, keep_for: timedelta) -> JobCleanup:
-        return JobCleanup(
-            self.retained,
-            self.folders,
-            self.repository,
-            self.pull_requests,
-            self.uploads,
-            archive_after=archive_after,
-            keep_for=keep_for,
-        )
+        return JobCleanup(self.tools, self.store, self.uploads, archive_after, keep_for)
 
     async def submit(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
         return await self.submitted(PromptRequest("docs", prompt, job_id, requester=requester))

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from support.servers.github_server import GitHubServer
 from support.servers.github_server_state import APP_ID, TOKEN, app_key_pem
 
-from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
+from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
 from bot.jobserver.settings import JobServerSettings
 
 KEY = "planted-key-of-the-job-server"

@@ -1,4 +1,10 @@
-"""Calls GitHub's REST API, retries calls if that is safe, and classifies failures."""
+"""Calls GitHub's REST API, retries calls if that is safe, and classifies failures by their remedy.
+
+CodeHostError
+├── RefusedError      GitHub rejected the call: tell the person
+├── BusyError         a long rate limit: tell the person when it ends
+└── UncertainError    no valid answer: check whether the call was carried out, then retry
+"""
 
 import asyncio
 import math
@@ -9,21 +15,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Literal, Protocol
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from bot.jobserver.pull_requests.github.errors import (
-    NOT_UNDERSTOOD,
-    BusyError,
-    MovedError,
-    Purpose,
-    RefusedError,
-    UncertainError,
-    refusal,
-)
+from bot.jobserver.errors import CodeHostError
+from bot.jobserver.settings import PREFIX
 from bot.jobserver.text import one_line
 from bot.runtime.backoff import Backoff
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 
+_RENAMED = (
+    "GitHub has another address for this repository, which may have been renamed: "
+    f"set {PREFIX}REPOSITORY to its address now"
+)
+NOT_UNDERSTOOD = "GitHub's answer makes no sense; is the address of its API right?"
+_APP_NOT_KNOWN = (
+    f"GitHub does not know the App: check {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_PRIVATE_KEY, "
+    "and that this machine's clock is right"
+)
 LONGEST_PATIENCE_S = 60.0
 """The longest time that a call waits for rate limits to end, all its attempts together."""
 _UNSAID_S = 60.0
@@ -33,6 +41,91 @@ _MOST_FAULTS = 10
 ATTEMPTS = 4
 BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
 _VARIABLE = re.compile(r"\{(\w{1,40})\}")
+
+
+class RefusedError(CodeHostError):
+    """A status from 300 to 499. `said` is GitHub's own message in one line, to distinguish cases."""
+
+    def __init__(self, words: str, *, status: int, said: str) -> None:
+        self.status = status
+        self.said = said
+        super().__init__(words)
+
+
+class BusyError(CodeHostError):
+    """A rate limit."""
+
+
+class UncertainError(CodeHostError):
+    """The call may have been carried out, or not."""
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """The purpose of a call, as the end of "GitHub does not allow to …", and the permission that it needs."""
+
+    doing: str
+    permission: str
+    not_found: str = (
+        f"GitHub shows no such repository: check {PREFIX}REPOSITORY, and that the token or App has access to it"
+    )
+    not_known: str = (
+        f"GitHub does not accept the token: make a new one, and give it as {PREFIX}GITHUB_TOKEN; "
+        "a token can also have expired or been revoked"
+    )
+
+
+READ = Purpose("read the repository", "Metadata: read")
+READ_PULL_REQUESTS = Purpose("read pull requests", "Pull requests: read and write")
+OPEN = Purpose("open a pull request", "Pull requests: read and write")
+UPDATE = Purpose("change a pull request", "Pull requests: read and write")
+LABEL = Purpose("label a pull request", "Pull requests: read and write")
+REQUEST_REVIEW = Purpose("ask for a review", "Pull requests: read and write")
+READ_CHECKS = Purpose("read the checks of commits", "Checks: read")
+READ_STATUSES = Purpose("read the statuses of commits", "Commit statuses: read")
+FIND_INSTALLATION = Purpose(
+    "find where the App is installed",
+    "Metadata: read",
+    not_found="the GitHub App is not installed for this repository: install it at GitHub, in the App's settings",
+    not_known=_APP_NOT_KNOWN,
+)
+MAKE_TOKEN = Purpose(
+    "make a token for the App",
+    "Metadata: read",
+    not_found="the GitHub App is no longer installed: install it at GitHub, in the App's settings",
+    not_known=_APP_NOT_KNOWN,
+)
+
+
+def refusal(purpose: Purpose, status: int, said: str, headers: Mapping[str, str]) -> str:
+    """Returns an explanation of a status from 400 to 499. `headers` have names in lower case."""
+    match status:
+        case 401:
+            return purpose.not_known
+        case 403:
+            return _forbidden(purpose, said, headers)
+        case 404:
+            return purpose.not_found
+        case _:
+            return f"GitHub did not {purpose.doing}: {said}"
+
+
+def _forbidden(purpose: Purpose, said: str, headers: Mapping[str, str]) -> str:
+    if "x-github-sso" in headers:
+        return (
+            "the organisation at GitHub wants tokens to be authorised for its single sign-on: "
+            "GitHub > Settings > Developer settings > the token > Configure SSO"
+        )
+    if "archived" in said:
+        return "the repository is archived at GitHub: nobody can change it until it is unarchived"
+    if "IP allow list" in said:
+        return "the organisation at GitHub lets in listed addresses only: add the address of this server to its list"
+    if "not accessible by" in said or "Must have" in said:
+        return (
+            f"the token or App may not {purpose.doing}: give it the permission {purpose.permission}, "
+            "and accept it for the organisation where GitHub asks for that"
+        )
+    return f"GitHub does not allow to {purpose.doing}: {said}"
 
 
 class NoGitHubAnswerError(Exception):
@@ -178,7 +271,7 @@ class GitHubRestApi:
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
             return answer.data
         if answer.status < HTTPStatus.BAD_REQUEST:
-            raise MovedError(self._location(answer.headers.get("location", "")))
+            raise RefusedError(_RENAMED, status=answer.status, said="")
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise UncertainError(f"GitHub has a fault of its own ({answer.status}): try again later")
         raise self._refused(call, answer)
@@ -190,14 +283,6 @@ class GitHubRestApi:
             self._held_until = max(self._held_until, self.now() + seconds)
             return _RateLimitedError("GitHub limits the rate of calls: try again later", status=status, said=said)
         return RefusedError(refusal(call.purpose, status, said, answer.headers), status=status, said=said)
-
-    def _location(self, location: str) -> str:
-        """Returns a redirect's path below the API's address; refuses others, so that they get no token."""
-        base, target = urlsplit(self.url), urlsplit(location)
-        is_here = (target.scheme, target.netloc) == (base.scheme, base.netloc)
-        if not is_here or not target.path.startswith(f"{base.path}/") or "{" in location or "/../" in location:
-            raise UncertainError("GitHub's API sends us to another address: check the address of its API")
-        return target.path.removeprefix(base.path)
 
 
 class _RateLimitedError(RefusedError):

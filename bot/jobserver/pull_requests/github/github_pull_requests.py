@@ -1,16 +1,20 @@
-"""Pull requests at GitHub."""
+"""Pull requests at GitHub, and the connection to it that the settings ask for."""
 
+import asyncio
+import contextlib
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from typing import TypeVar, assert_never
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
 
 from bot.jobapi.models import CheckResult, PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
-from bot.jobserver.pull_requests.github.api import ATTEMPTS
-from bot.jobserver.pull_requests.github.errors import (
+from bot.jobserver.pull_requests.github.api import (
+    ATTEMPTS,
     LABEL,
     OPEN,
     READ_CHECKS,
@@ -18,27 +22,38 @@ from bot.jobserver.pull_requests.github.errors import (
     READ_STATUSES,
     REQUEST_REVIEW,
     UPDATE,
+    GitHubRestApi,
     Purpose,
     RefusedError,
     UncertainError,
 )
-from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
+from bot.jobserver.pull_requests.github.repository_api import (
+    GitCredentials,
+    InstallationTokens,
+    PersonalToken,
+    RepositoryApi,
+    TokenSource,
+)
 from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, check_results, parse
 from bot.jobserver.pull_requests.interface import (
     MissingExtra,
     NewPullRequest,
     OpenedPullRequest,
+    RecentStates,
 )
-from bot.jobserver.pull_requests.recent_states import RecentStates
-from bot.jobserver.repository.references import BREAK, without_issue_links, without_references
+from bot.jobserver.repository.credentials import remove_abandoned
+from bot.jobserver.repository.mirror import BaseBranch
+from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.github import GitHubAddress
 from bot.jobserver.store.records import Extra
-from bot.jobserver.text import cut
+from bot.jobserver.text import BREAK, cut, without_issue_links, without_references
+from bot.runtime.clock import SteadyClock
 
 logger = logging.getLogger(__name__)
+_PUBLIC_API = "https://api.github.com"
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
 LOOK_EVERY_S = 30.0
 """The shortest time between requests for a pull request's state. GitHub allows 5,000 calls an hour."""
-_NOT_PERMITTED = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
 T = TypeVar("T")
 LIMIT = 60_000
 """In characters; GitHub's limit is 65,536, but it does not document how it counts."""
@@ -67,11 +82,10 @@ class PullRequestOptions:
 class GitHubPullRequests:
     """Implements `PullRequests` with GitHub's API."""
 
-    def __init__(self, repository: RepositoryApi, options: PullRequestOptions, *, base: str) -> None:
+    def __init__(self, repository: RepositoryApi, options: PullRequestOptions, base: BaseBranch) -> None:
         self._repository = repository
         self._options = options
         self._base = base
-        self._unreadable: set[Purpose] = set()
         self._states = RecentStates(for_seconds=LOOK_EVERY_S, now=repository.api.now)
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
@@ -99,18 +113,14 @@ class GitHubPullRequests:
     async def add_extras(
         self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None
     ) -> tuple[MissingExtra, ...]:
-        missing = [await self._add_extra(pull_request.number, extra, requester) for extra in extras]
-        return tuple(one for one in missing if one is not None)
-
-    async def _add_extra(self, number: int, extra: Extra, requester: Requester | None) -> MissingExtra | None:
-        match extra:
-            case Extra.LABELS:
-                reason = await self._add_labels(number)
-            case Extra.REVIEW:
-                reason = await self._request_review(number, requester)
-            case _:
-                assert_never(extra)
-        return MissingExtra(extra, reason) if reason else None
+        number = pull_request.number
+        reasons = {
+            Extra.LABELS: await self._add_labels(number) if Extra.LABELS in extras else None,
+            Extra.REVIEW: await self._request_review(pull_request.number, requester)
+            if Extra.REVIEW in extras
+            else None,
+        }
+        return tuple(MissingExtra(extra, reason) for extra, reason in reasons.items() if reason)
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number))
@@ -136,7 +146,10 @@ class GitHubPullRequests:
                 return await self._post(new, text, draft=self._options.draft), True
             except RefusedError as error:
                 if "already exists" not in error.said or not (found := await self._newest(new.branch, state="open")):
-                    raise _explained(error, new.branch) from None
+                    if "No commits between" in error.said:
+                        words = f"{new.branch} holds nothing that the base branch does not hold"
+                        raise NothingToProposeError(f"there is nothing to propose: {words}") from None
+                    raise
                 return found, False
             except UncertainError:
                 if found := await self._newest(new.branch, state="open"):
@@ -147,24 +160,15 @@ class GitHubPullRequests:
                 await self._repository.api.pause(failures)
 
     async def _post(self, new: NewPullRequest, text: str, *, draft: bool) -> PullRequestPayload:
-        body = {"title": title(new.title), "head": new.branch, "base": self._base, "body": text}
+        body = {"title": title(new.title), "head": new.branch, "base": self._base.name, "body": text}
         try:
             answer = await self._repository.post("/pulls", OPEN, {**body, "draft": draft}, is_repeatable=False)
         except RefusedError as error:
             if draft and "Draft pull requests are not supported" in error.said:
                 logger.warning("GitHub has no drafts for this repository: the pull request is opened as usual")
                 return await self._post(new, text, draft=False)
-            if not await self._follows_base(error):
-                raise
-            return await self._post(new, text, draft=draft)
+            raise
         return parse(PullRequestPayload, answer)
-
-    async def _follows_base(self, error: RefusedError) -> bool:
-        """Tells whether the base branch was renamed, and uses the new name from now on."""
-        if error.status != HTTPStatus.UNPROCESSABLE_ENTITY or "'base'" not in error.said:
-            return False
-        before, self._base = self._base, (await self._repository.describe()).default_branch
-        return self._base != before
 
     async def _add(self, found: PullRequestPayload, addition: str) -> None:
         before = found.body or ""
@@ -202,23 +206,11 @@ class GitHubPullRequests:
         return check_results(runs.check_runs if runs else (), statuses.statuses if statuses else ())
 
     async def _read(self, path: str, purpose: Purpose, kind: type[T], commit: str) -> T | None:
-        if purpose in self._unreadable:
-            return None
         try:
             return parse(kind, await self._repository.get(path, purpose, commit=commit))
         except CodeHostError as error:
-            if isinstance(error, RefusedError) and error.status in _NOT_PERMITTED:
-                self._unreadable.add(purpose)
-                logger.info("checks of commits are not shown: %s", error)
+            logger.info("checks of commits are not shown: %s", error)
             return None
-
-
-def _explained(error: RefusedError, branch: str) -> CodeHostError:
-    if error.status == HTTPStatus.UNPROCESSABLE_ENTITY and "No commits between" in error.said:
-        return NothingToProposeError(
-            f"there is nothing to propose: {branch} holds nothing that the base branch does not hold"
-        )
-    return error
 
 
 def title(text: str) -> str:
@@ -255,3 +247,69 @@ def _cut(text: str, limit: int) -> str:
     kept = kept[: kept.rfind("\n") if "\n" in kept else len(kept)].rstrip()
     is_in_code = sum(line.lstrip("> ").startswith(_FENCE) for line in kept.splitlines()) % 2
     return f"{kept}\n{_FENCE}{_CUT}" if is_in_code else f"{kept}{_CUT}"
+
+
+@dataclass(frozen=True)
+class GitHubConnection:
+    """An identity at GitHub for its API and for git. `credentials` is None if git does not use https."""
+
+    repository: RepositoryApi = field(repr=False)
+    credentials: GitCredentials | None
+    options: PullRequestOptions
+
+    def pull_requests(self, base: BaseBranch) -> GitHubPullRequests:
+        return GitHubPullRequests(self.repository, self.options, base)
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    settings: JobServerSettings,
+    *,
+    now: Callable[[], float] | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[GitHubConnection | None]:
+    """Provides a connection, or None if the settings do not use GitHub. Makes no calls yet.
+
+    `now` is in seconds since the epoch.
+    """
+    address = settings.github_address_of(settings.repository)
+    if address is None:
+        yield None
+        return
+    from bot.jobserver.pull_requests.github.client import GitHubClient  # noqa: PLC0415 - githubkit takes its time
+
+    remove_abandoned()
+    url = settings.github_api_url or address.api_url
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        api = GitHubRestApi(GitHubClient(session, url), url, now or SteadyClock().now, sleep)
+        yield _connection(settings, address, api)
+
+
+def _connection(settings: JobServerSettings, address: GitHubAddress, api: GitHubRestApi) -> GitHubConnection:
+    tokens: TokenSource
+    if settings.github_token is not None:
+        tokens = PersonalToken(settings.github_token.get_secret_value())
+    else:
+        key = settings.github_app_private_key
+        tokens = InstallationTokens(
+            api,
+            app_id=settings.github_app_id or "",  # the settings require both
+            private_key=key.get_secret_value() if key else "",
+            owner=address.owner,
+            repository=address.name,
+        )
+    return GitHubConnection(
+        RepositoryApi(api, tokens, owner=address.owner, repository=address.name),
+        _credentials(settings.repository, tokens),
+        PullRequestOptions(settings.draft, settings.labels, settings.github_users, api.url == _PUBLIC_API),
+    )
+
+
+def _credentials(repository: str, tokens: TokenSource) -> GitCredentials | None:
+    """Takes the origin and the user as they are written in the address, since git compares them like that."""
+    parts = urlsplit(repository)
+    if parts.scheme not in {"http", "https"}:
+        return None
+    user, _, host = parts.netloc.rpartition("@")
+    origin = f"{parts.scheme}://{host}"
+    return GitCredentials(origin, tokens, user) if user else GitCredentials(origin, tokens)

@@ -1,18 +1,112 @@
-"""GitHub's API for one repository, which follows renames."""
+"""GitHub's API for one repository, with a personal token, or as a GitHub App with tokens that last an hour."""
 
-import logging
+import asyncio
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from bot.jobserver.pull_requests.github.api import Call, GitHubRestApi
-from bot.jobserver.pull_requests.github.authentication import TokenSource
-from bot.jobserver.pull_requests.github.errors import READ, MovedError, Purpose, RefusedError
-from bot.jobserver.pull_requests.github.wire import RepositoryPayload, parse
-from bot.jobserver.settings import PREFIX
+import jwt
 
-logger = logging.getLogger(__name__)
+from bot.jobserver.pull_requests.github.api import (
+    FIND_INSTALLATION,
+    MAKE_TOKEN,
+    READ,
+    Call,
+    GitHubRestApi,
+    Purpose,
+    RefusedError,
+)
+from bot.jobserver.pull_requests.github.wire import (
+    InstallationPayload,
+    InstallationTokenPayload,
+    RepositoryPayload,
+    parse,
+)
+from bot.jobserver.repository.credentials import Credential
+
+_EARLY_S = timedelta(minutes=5).total_seconds()
+"""How long before its end a token is renewed, so that calls in progress can finish."""
+_CLOCK_SKEW_S, _APP_TOKEN_S = 60, 8 * 60
 _REPOSITORY = "/repos/{owner}/{repo}"
+
+
+class TokenSource(Protocol):
+    """Both methods raise CodeHostError."""
+
+    async def token(self) -> str: ...
+
+    async def renew(self, refused: str) -> bool:
+        """Discards a token that was refused; returns whether there is another one to try."""
+        ...
+
+
+@dataclass(frozen=True)
+class PersonalToken:
+    """A token that a person made."""
+
+    _token: str = field(repr=False)
+
+    async def token(self) -> str:
+        return self._token
+
+    async def renew(self, refused: str) -> bool:  # noqa: ARG002 - only a person can create another one
+        return False
+
+
+class InstallationTokens:
+    """Tokens of an App for one repository, each used until shortly before it expires."""
+
+    def __init__(self, api: GitHubRestApi, *, app_id: str, private_key: str, owner: str, repository: str) -> None:
+        self._api = api
+        self._app_id = app_id
+        self._private_key = private_key
+        self._name = {"owner": owner, "repo": repository}
+        self._lock = asyncio.Lock()
+        self._current: InstallationTokenPayload | None = None
+
+    async def token(self) -> str:
+        async with self._lock:
+            if self._current is None or self._current.expires_at.timestamp() - self._api.now() < _EARLY_S:
+                self._current = None  # not to be used if the next line fails
+                self._current = await self._make()
+            return self._current.token.get_secret_value()
+
+    async def renew(self, refused: str) -> bool:
+        async with self._lock:
+            if self._current is not None and self._current.token.get_secret_value() == refused:
+                self._current = None
+        return True
+
+    async def _make(self) -> InstallationTokenPayload:
+        find = Call("GET", f"{_REPOSITORY}/installation", FIND_INSTALLATION, self._name)
+        installation = parse(InstallationPayload, await self._api.call(find, self._app_token()))
+        path, variables = "/app/installations/{id}/access_tokens", {"id": str(installation.id)}
+        make = Call("POST", path, MAKE_TOKEN, variables, {"repositories": [self._name["repo"]]})
+        return parse(InstallationTokenPayload, await self._api.call(make, self._app_token()))
+
+    def _app_token(self) -> str:
+        """Returns a JSON Web Token, which GitHub takes for at most ten minutes of its own clock."""
+        now = int(time.time())
+        claims = {"iss": self._app_id, "iat": now - _CLOCK_SKEW_S, "exp": now + _APP_TOKEN_S}
+        return jwt.encode(claims, self._private_key, algorithm="RS256")
+
+
+@dataclass(frozen=True)
+class GitCredentials:
+    """The same identity as credentials for git over https."""
+
+    origin: str
+    tokens: TokenSource = field(repr=False)
+    username: str = "x-access-token"
+
+    async def credential(self) -> Credential:
+        return Credential(self.username, await self.tokens.token())
+
+    async def renew(self, refused: Credential) -> bool:
+        return await self.tokens.renew(refused.secret)
 
 
 class RepositoryApi:
@@ -48,17 +142,7 @@ class RepositoryApi:
         *,
         is_repeatable: bool = True,
     ) -> Any:
-        def named() -> Call:
-            values = {**variables, **self._name}
-            return Call(method, _REPOSITORY + path, purpose, values, body, is_repeatable)
-
-        try:
-            return await self._authorized(named())
-        except MovedError:
-            await self._follow()
-            return await self._authorized(named())
-
-    async def _authorized(self, call: Call) -> Any:
+        call = Call(method, _REPOSITORY + path, purpose, {**variables, **self._name}, body, is_repeatable)
         token = await self._tokens.token()
         try:
             return await self.api.call(call, token)
@@ -66,17 +150,3 @@ class RepositoryApi:
             if error.status != HTTPStatus.UNAUTHORIZED or not await self._tokens.renew(token):
                 raise
         return await self.api.call(call, await self._tokens.token())
-
-    async def _follow(self) -> None:
-        """Finds the repository's new name. Raises MovedError if that was renamed again."""
-        try:
-            answer = await self._authorized(Call("GET", _REPOSITORY, READ, self._name))
-        except MovedError as moved:
-            answer = await self._authorized(Call("GET", moved.location, READ))
-        now = parse(RepositoryPayload, answer)
-        old = "{owner}/{repo}".format(**self._name)
-        owner, _, name = now.full_name.partition("/")
-        self._name = {"owner": owner, "repo": name}
-        logger.warning(
-            "GitHub's repository %s is called %s now: set %sREPOSITORY to %s", old, now.full_name, PREFIX, now.clone_url
-        )

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
 from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState
-from bot.jobserver.pull_requests.github.errors import NOT_UNDERSTOOD, UncertainError
+from bot.jobserver.pull_requests.github.api import NOT_UNDERSTOOD, UncertainError
 from bot.jobserver.text import one_line
 
 T = TypeVar("T")
@@ -51,8 +51,7 @@ class PullRequestPayload(_Payload):
 class RepositoryPayload(_Payload):
     """A repository."""
 
-    full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
-    clone_url: str
+    full_name: str
     default_branch: str = "main"
     archived: bool = False
 

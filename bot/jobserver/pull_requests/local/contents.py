@@ -6,14 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from bot.jobserver.errors import GitError
-from bot.jobserver.repository.changed_files import (
-    ChangedFile,
-    FileVersion,
-    PullRequestChange,
-    parse_files,
-    parse_totals,
-)
 from bot.jobserver.repository.git import printable
+from bot.jobserver.repository.listings import ChangedFile, FileVersion, PullRequestChange, parse_files, parse_totals
 from bot.jobserver.repository.mirror import Mirror
 
 COMMIT_LIMIT = 250

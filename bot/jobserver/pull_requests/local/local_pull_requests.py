@@ -3,24 +3,25 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+import aiosqlite
+
 from bot.jobapi.models import PullRequestState, Requester
-from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError
+from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError, PullRequestNotFoundError
 from bot.jobserver.pull_requests.interface import (
     MissingExtra,
     NewPullRequest,
     OpenedPullRequest,
+    RecentStates,
 )
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
-from bot.jobserver.pull_requests.local.table import STEPS, PullRequestRow, PullRequestTable, StateCounts
-from bot.jobserver.pull_requests.recent_states import RecentStates
-from bot.jobserver.repository.changed_files import PullRequestChange
+from bot.jobserver.repository.listings import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.records import Extra
@@ -32,14 +33,54 @@ _FETCH_EVERY_S = 30.0
 LIST_LENGTH = 50
 """Pull requests on one page of the list."""
 _MAX_PAUSE_S = 60.0
+STEPS = (
+    """
+CREATE TABLE pull_requests (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, branch TEXT NOT NULL, base TEXT NOT NULL, title TEXT NOT NULL,
+    description TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('open', 'merged', 'closed')),
+    base_commit TEXT NOT NULL, head_commit TEXT NOT NULL, created_at TEXT NOT NULL, ended_at TEXT
+) STRICT;
+CREATE UNIQUE INDEX one_open_a_branch ON pull_requests (branch) WHERE state = 'open';
+""",
+    """
+ALTER TABLE pull_requests ADD COLUMN ended_by TEXT;
+ALTER TABLE pull_requests ADD COLUMN requested_by TEXT;
+ALTER TABLE pull_requests ADD COLUMN request_url TEXT;
+CREATE INDEX pull_requests_of_state ON pull_requests (state, number);
+""",
+)
+"""How the database came to be; see `store.database.Database`."""
+_DESCRIPTION_LIMIT = 200_000
+
+
+@dataclass(frozen=True)
+class PullRequestRow:
+    """A stored pull request; the two commits are the ends of its diff.
+
+    `ended_by` is who merged or closed it on its page; None where that is not known, as for a merge by hand.
+    """
+
+    number: int
+    branch: str
+    base: str
+    title: str
+    description: str
+    state: PullRequestState
+    base_commit: str
+    head_commit: str
+    created_at: datetime
+    ended_at: datetime | None
+    ended_by: str | None = None
+    requested_by: str | None = None
+    request_url: str | None = None
 
 
 @dataclass(frozen=True)
 class PullRequestList:
-    """One page of the list, the newest first; pages are numbered from 1."""
+    """One page of the list, the newest first; pages are numbered from 1. `counts` has all of them for None."""
 
     rows: tuple[PullRequestRow, ...]
-    counts: StateCounts
+    counts: Mapping[PullRequestState | None, int]
     page: int
     pages: int
 
@@ -60,9 +101,12 @@ class LocalPullRequests:
     `reader` reads what the shown commits hold.
     """
 
-    def __init__(self, table: PullRequestTable, mirror: Mirror, *, base: BaseBranch, public_url: str) -> None:
+    def __init__(
+        self, database: Database, mirror: Mirror, *, base: BaseBranch, public_url: str, now: Callable[[], datetime]
+    ) -> None:
         self.reader = ContentsReader(mirror)
-        self._table = table
+        self._database = database
+        self._now = now
         self._mirror = mirror
         self._base = base
         self._public_url = public_url
@@ -70,17 +114,17 @@ class LocalPullRequests:
         self._states = RecentStates(for_seconds=_FETCH_EVERY_S, now=time.monotonic)
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
-        if await self._table.find(branch) is None:
+        if await self._newest(branch) is None:
             return None  # as for most jobs: nothing to wait for
         async with self._lock:
-            found = await self._table.find(branch)
+            found = await self._newest(branch)
             # It may have been merged by hand meanwhile, with git alone.
             found = found and await self._refresh(found)
         return self._as_pull_request(found) if found else None
 
     async def state(self, number: int) -> PullRequestState:
         """Returns it as the table has it; one that is open may have been merged with git alone."""
-        row = await self._table.get(number)
+        row = await self._get(number)
         if row.state is not PullRequestState.OPEN or self._states.get(number):
             return row.state
         async with self._lock:
@@ -90,14 +134,20 @@ class LocalPullRequests:
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         async with self._lock:
-            newest = await self._table.find(new.branch)
+            newest = await self._newest(new.branch)
             if newest is not None and newest.state is PullRequestState.OPEN:
                 return self._as_pull_request(newest)
             base, head = await self._fetch(self._base.name, new.branch)
             if head is None:
                 raise NoSuchBranchError(f"the branch {new.branch} is not in the repository")
             start = await self._mirror.merge_base(base, head) or base
-            row = await self._table.insert(new, base=self._base.name, base_commit=start, head_commit=head)
+            requester = (new.requester.name, new.requester.url) if new.requester else (None, None)
+            rows = await self._database.rows(
+                "INSERT INTO pull_requests (branch, base, title, description, state, base_commit, head_commit, "
+                "created_at, requested_by, request_url) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?) RETURNING *",
+                (new.branch, self._base.name, new.title, new.description, start, head, self._iso_now(), *requester),
+            )
+            row = _from_row(rows[0])
             await self._keep_commits(row.number, head)
             self._states.remember(row.number, PullRequestState.OPEN)
             return self._as_pull_request(row)
@@ -110,16 +160,28 @@ class LocalPullRequests:
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         async with self._lock:
-            await self._table.add_to_description(pull_request.number, addition)
-            await self._refresh(await self._table.get(pull_request.number))
+            await self._database.execute(
+                "UPDATE pull_requests SET description = description || char(10, 10) || :addition "
+                "WHERE number = :number AND instr(description, :addition) = 0 AND length(description) < :limit",
+                {"number": pull_request.number, "addition": addition, "limit": _DESCRIPTION_LIMIT},
+            )
+            await self._refresh(await self._get(pull_request.number))
 
     async def list(self, state: PullRequestState | None, page: int) -> PullRequestList:
         """Returns a page of those in one state, or in any; the last one where there are not as many pages."""
-        counts = await self._table.counts()
-        pages = max(1, -(-counts.of(state) // LIST_LENGTH))
+        rows = await self._database.rows("SELECT state, count(*) FROM pull_requests GROUP BY state")
+        counted = {row[0]: row[1] for row in rows}
+        counts: dict[PullRequestState | None, int] = {
+            None: sum(counted.values()),
+            **{each: counted.get(each, 0) for each in PullRequestState},
+        }
+        pages = max(1, -(-counts[state] // LIST_LENGTH))
         page = min(page, pages)
-        rows = await self._table.newest(state, offset=(page - 1) * LIST_LENGTH, limit=LIST_LENGTH)
-        return PullRequestList(tuple(rows), counts, page, pages)
+        rows = await self._database.rows(
+            "SELECT * FROM pull_requests WHERE ?1 IS NULL OR state = ?1 ORDER BY number DESC LIMIT ?2 OFFSET ?3",
+            (state and state.value, LIST_LENGTH, (page - 1) * LIST_LENGTH),
+        )
+        return PullRequestList(tuple(map(_from_row, rows)), counts, page, pages)
 
     async def contents(self, number: int) -> PullRequestContents:
         """Returns a pull request as it is now.
@@ -129,7 +191,7 @@ class LocalPullRequests:
             GitError: its commits cannot be read.
         """
         async with self._lock:
-            row = await self._refresh(await self._table.get(number))
+            row = await self._refresh(await self._get(number))
         ends = (row.base_commit, row.head_commit)
         return PullRequestContents(
             row,
@@ -144,14 +206,14 @@ class LocalPullRequests:
         Raises:
             PullRequestNotFoundError: there is none of this number.
         """
-        row = await self._table.get(number)
+        row = await self._get(number)
         return await self.reader.file(row.base_commit if side == "before" else row.head_commit, path, limit=limit)
 
     async def close(self, number: int, *, by: str) -> None:
         async with self._lock:
-            row = await self._refresh(await self._table.get(number))
+            row = await self._refresh(await self._get(number))
             if row.state is PullRequestState.OPEN:
-                await self._table.end(row.number, PullRequestState.CLOSED, by=by)
+                await self._end(row.number, PullRequestState.CLOSED, by=by)
 
     async def merge(self, number: int, *, head: str, by: str) -> None:
         """Merges into the base branch and pushes it. Does nothing if it was merged before.
@@ -162,7 +224,7 @@ class LocalPullRequests:
             MergeError: with a message for the page; nothing was changed.
         """
         async with self._lock:
-            row = await self._refresh(await self._table.get(number))
+            row = await self._refresh(await self._get(number))
             if row.state is PullRequestState.MERGED:
                 return
             if row.state is PullRequestState.CLOSED:
@@ -170,24 +232,50 @@ class LocalPullRequests:
             if row.head_commit != head:
                 raise MergeError("The branch has changed since you opened this page. Look at it again, then merge.")
             message = f"Merge pull request #{row.number}: {row.title}\n\nMerged-by: {by}\n"
-            await self._push_merge(row.head_commit, await self._base_of(row), message)
-            await self._table.end(row.number, PullRequestState.MERGED, by=by)
+            base, newest, _ = await self._fetched(row)
+            await self._push_merge(row.head_commit, base, newest, message)
+            await self._end(row.number, PullRequestState.MERGED, by=by)
 
     async def delete_ended(self, age: timedelta) -> int:
         """Forgets up to 100 that were merged or closed at least this long ago; returns how many."""
-        numbers = await self._table.ended(age)
-        for number in numbers:
+        rows = await self._database.rows(
+            "SELECT number FROM pull_requests WHERE state != 'open' AND ended_at <= ? LIMIT 100",
+            ((self._now() - age).astimezone(UTC).isoformat(),),
+        )
+        for number in (row["number"] for row in rows):
             async with self._lock:
                 await self._mirror.run("update-ref", "-d", f"refs/pulls/{number}/head")
-                await self._table.delete(number)
-        return len(numbers)
+                await self._database.execute("DELETE FROM pull_requests WHERE number = ?", (number,))
+        return len(rows)
+
+    async def _get(self, number: int) -> PullRequestRow:
+        """Returns a pull request. Raises PullRequestNotFoundError."""
+        for row in await self._database.rows("SELECT * FROM pull_requests WHERE number = ?", (number,)):
+            return _from_row(row)
+        raise PullRequestNotFoundError("there is no pull request of this number")
+
+    async def _newest(self, branch: str) -> PullRequestRow | None:
+        rows = await self._database.rows(
+            "SELECT * FROM pull_requests WHERE branch = ? ORDER BY number DESC LIMIT 1", (branch,)
+        )
+        return next(map(_from_row, rows), None)
+
+    async def _end(self, number: int, state: PullRequestState, *, by: str | None) -> None:
+        """Records that it was merged or closed, when, and by whom."""
+        await self._database.execute(
+            "UPDATE pull_requests SET state = ?, ended_at = ?, ended_by = ? WHERE number = ?",
+            (state.value, self._iso_now(), by, number),
+        )
+
+    def _iso_now(self) -> str:
+        return self._now().astimezone(UTC).isoformat()
 
     async def _refresh(self, row: PullRequestRow) -> PullRequestRow:
         """Catches up with what was pushed; what is known is still shown while the repository is out of reach."""
         if row.state is not PullRequestState.OPEN:
             return row
         try:
-            base, newest = await self._fetched(row)
+            _, base, newest = await self._fetched(row)
         except GitError:
             return row
         head = newest or row.head_commit  # somebody deleted the branch
@@ -195,25 +283,21 @@ class LocalPullRequests:
         merged = parted == head
         start = row.base_commit if merged else parted
         await self._keep_commits(row.number, head)
-        await self._table.set_commits(row.number, base_commit=start, head_commit=head)
+        await self._database.execute(
+            "UPDATE pull_requests SET base_commit = ?, head_commit = ? WHERE number = ?", (start, head, row.number)
+        )
         if merged:
-            await self._table.end(row.number, PullRequestState.MERGED, by=None)
-        return await self._table.get(row.number)
+            await self._end(row.number, PullRequestState.MERGED, by=None)
+        return await self._get(row.number)
 
-    async def _base_of(self, row: PullRequestRow) -> str:
-        """Returns the branch that it is for; where that is gone, the base as it is called now."""
+    async def _fetched(self, row: PullRequestRow) -> tuple[str, str, str | None]:
+        """Returns the branch that it is for, or, where that is gone, the base as it is called now; its newest commit;
+        and that of its own branch, if it exists.
+        """
         try:
-            await self._fetch(row.base, row.branch)
+            return row.base, *await self._fetch(row.base, row.branch)
         except NoSuchBranchError:
-            return self._base.name
-        return row.base
-
-    async def _fetched(self, row: PullRequestRow) -> tuple[str, str | None]:
-        """Returns the newest commits of the target branch, or of the base if that is gone, and of its own branch."""
-        try:
-            return await self._fetch(row.base, row.branch)
-        except NoSuchBranchError:
-            return await self._fetch(self._base.name, row.branch)
+            return self._base.name, *await self._fetch(self._base.name, row.branch)
 
     async def _fetch(self, base: str, branch: str) -> tuple[str, str | None]:
         """Returns the newest commits of two branches; None for the second if it does not exist."""
@@ -224,14 +308,13 @@ class LocalPullRequests:
         """Keeps a pull request's commits even if its branch is deleted."""
         await self._mirror.run("update-ref", f"refs/pulls/{number}/head", head)
 
-    async def _push_merge(self, head: str, base: str, message: str) -> None:
-        """Merges a commit into the newest commit of the base branch, without a working copy, and pushes it.
+    async def _push_merge(self, head: str, base: str, newest: str, message: str) -> None:
+        """Merges a commit into `newest`, the newest commit of the base branch, without a working copy, and pushes it.
 
         Raises:
             MergeError: nothing was changed; the message is for the page.
             GitError: the repository is unreachable.
         """
-        newest = (await self._mirror.fetch(base))[base].commit
         try:
             merged = await self._mirror.merge(newest, head)
         except GitError as error:
@@ -263,8 +346,7 @@ async def open_local_pull_requests(
 ) -> AsyncIterator[LocalPullRequests]:
     """Opens the database, and closes it at the end; meanwhile what ended `keep_ended` ago is forgotten."""
     async with Database(database, STEPS) as opened:
-        table = PullRequestTable(opened, now=now)
-        kept = LocalPullRequests(table, mirror, base=base, public_url=public_url)
+        kept = LocalPullRequests(opened, mirror, base=base, public_url=public_url, now=now)
         forgetting = BackgroundTasks()
         forgetting.spawn(_keep_forgetting(kept, keep_ended), name="forgetting pull requests")
         try:
@@ -292,3 +374,9 @@ def _push_message(errors: str, base: str) -> str:
             f"The repository's working copy of {base} has changes that are not committed. Commit them, then try again."
         )
     return f"The repository did not take the merge: {' '.join(errors.split())[-300:]}"
+
+
+def _from_row(row: aiosqlite.Row) -> PullRequestRow:
+    created_at, ended_at = (row[name] and datetime.fromisoformat(row[name]) for name in ("created_at", "ended_at"))
+    state = PullRequestState(row["state"])
+    return PullRequestRow(**{**dict(row), "created_at": created_at, "ended_at": ended_at, "state": state})

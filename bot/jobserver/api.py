@@ -1,4 +1,4 @@
-"""The HTTP handlers of the job API."""
+"""The job API over HTTP, and its OpenAPI 3.1 document, generated from its models."""
 
 import hashlib
 import hmac
@@ -6,52 +6,118 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import models_json_schema
 
+from bot import __version__
 from bot.jobapi.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile, media_type
-from bot.jobserver.api.openapi import openapi_document
-from bot.jobserver.errors import (
-    FileMismatchError,
-    FileNotUploadedError,
-    FileTooLargeError,
-    IdempotencyKeyReusedError,
-    JobArchivedError,
-    JobNotFoundError,
-    PromptTooLongError,
-    RateLimitExceededError,
-    RequestRejectedError,
-    UnusableRequestError,
-    UploadSpaceError,
-)
+from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.http.server import mark_authenticated
-from bot.runtime.log_context import current_log_context, log_context
+from bot.runtime.log_context import REQUEST_ID_FORM, REQUEST_ID_HEADER, current_log_context, log_context
 
+_REF = "#/components/schemas/{model}"
+_BYTES = "bytes"
+_JOB, _FILE = "/v2/agent/{projectId}/job/{id}", "/v2/agent/{projectId}/file/{sha256}"
+_OPERATIONS = (
+    ("/v2/agent/{projectId}/job", "post", "createJob", "PromptBody", "AgentJob", "400 401 404 413 422 429"),
+    (f"{_JOB}/message", "post", "sendMessage", "PromptBody", "AgentJob", "400 401 404 413 422 429"),
+    (f"{_JOB}/cancel", "post", "cancelJob", "CancelBody", "AgentJob", "400 401 404"),
+    (f"{_JOB}/discard", "post", "discardWork", "", "AgentJob", "401 404"),
+    (_JOB, "get", "getJob", "", "AgentJob", "401 404"),
+    (_FILE, "put", "uploadFile", _BYTES, "UploadedFile", "400 401 404 413 507"),
+)
+"""Path, method, name, body, answer and errors of each operation."""
+_STATUSES = {
+    "200": "It was done.",
+    "201": "The job was created.",
+    "400": "The body or the address is invalid, a file has not been uploaded, or the job is archived.",
+    "401": "The API key is missing or wrong.",
+    "404": "No such project or job.",
+    "413": "The prompt is too long, or the file too large.",
+    "422": "The Idempotency-Key was used for another request.",
+    "429": "Too many requests; Retry-After says how many seconds to wait.",
+    "507": "There is no room for more files until some are deleted.",
+}
+_IDEMPOTENCY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "A request with the same key and body gets the first response again, and nothing is done twice.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_REQUEST_ID = {
+    "description": "The request's id in the server's log. Without one of this form, the server makes one.",
+    "schema": {"type": "string", "pattern": f"^{REQUEST_ID_FORM}$"},
+}
 logger = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=BaseModel)
-_STATUS: dict[type[RequestRejectedError], int] = {
-    UnusableRequestError: 400,
-    PromptTooLongError: 413,
-    FileMismatchError: 400,
-    FileNotUploadedError: 400,
-    FileTooLargeError: 413,
-    UploadSpaceError: 507,
-    JobArchivedError: 400,
-    JobNotFoundError: 404,
-    IdempotencyKeyReusedError: 422,
-    RateLimitExceededError: 429,
-}
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _FILE_ID = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 18
+
+
+def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
+    """Returns the document, ready to be serialized as JSON."""
+    _, definitions = models_json_schema(
+        [
+            (AgentJob, "serialization"),
+            (PromptBody, "validation"),
+            (CancelBody, "validation"),
+            (UploadedFile, "serialization"),
+            (ErrorBody, "serialization"),
+        ],
+        ref_template=_REF,
+    )
+    schemas = definitions["$defs"]
+    schemas["PromptBody"]["properties"]["prompt"]["maxLength"] = max_prompt_characters
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Pagehand job server", "version": __version__},
+        "paths": {path: {method: _operation(path, *rest)} for path, method, *rest in _OPERATIONS},
+        "components": {
+            "schemas": schemas,
+            "parameters": {"RequestId": {"name": REQUEST_ID_HEADER, "in": "header", **_REQUEST_ID}},
+            "headers": {"RequestId": {"required": True, **_REQUEST_ID}},
+            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"apiKey": []}],
+    }
+
+
+def _operation(path: str, name: str, body: str, answer: str, errors: str) -> dict[str, Any]:
+    names = re.findall(r"\{(\w+)\}", path)
+    parameters: list[Any] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    described: dict[str, Any] = {
+        "operationId": name,
+        "parameters": [*parameters, {"$ref": "#/components/parameters/RequestId"}],
+    }
+    if body == "PromptBody":
+        described["parameters"].append(_IDEMPOTENCY)
+    if body:
+        described["requestBody"] = {"required": body != "CancelBody", "content": _content(body)}
+    headers = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
+    models = {"201" if name == "createJob" else "200": answer, **dict.fromkeys(errors.split(), "ErrorBody")}
+    described["responses"] = {
+        status: {"description": _STATUSES[status], "content": _content(model), "headers": headers}
+        for status, model in models.items()
+    }
+    return described
+
+
+def _content(model: str) -> dict[str, Any]:
+    if model == _BYTES:
+        return {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+    return {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}
 
 
 def error_response(_: web.Request, status: int, message: str) -> web.Response:
@@ -109,11 +175,12 @@ class JobApiHandlers:
 
     async def cancel(self, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")
-        cancelled = await self._jobs.cancel(self._settings.project_id, request.match_info["job_id"], body.requested_by)
-        _log_accepted("cancel", cancelled.job)
-        if cancelled.running is not None:
-            self._interrupt(cancelled.running)
-        return _job_response(cancelled.job, 200)
+        project, job_id = self._settings.project_id, request.match_info["job_id"]
+        job, running = await self._jobs.cancel(project, job_id, body.requested_by)
+        _log_accepted("cancel", job)
+        if running is not None:
+            self._interrupt(running)
+        return _job_response(job, 200)
 
     async def discard(self, request: web.Request) -> web.Response:
         return _job_response(await self._jobs.discard(self._settings.project_id, request.match_info["job_id"]), 200)
@@ -121,7 +188,7 @@ class JobApiHandlers:
     async def upload(self, request: web.Request) -> web.Response:
         file_id = request.match_info["file_id"]
         if not _FILE_ID.fullmatch(file_id):
-            raise UnusableRequestError("the address must end with the file's SHA-256, as 64 lowercase hex digits")
+            raise RequestRejectedError("the address must end with the file's SHA-256, as 64 lowercase hex digits")
         if (request.content_length or 0) > self._uploads.limits.file:
             raise self._uploads.limits.too_large()
         kind = media_type(request.headers.get("Content-Type")) or "application/octet-stream"
@@ -138,11 +205,11 @@ class JobApiHandlers:
     async def _submit(self, request: web.Request, job_id: str | None, *, status: int) -> web.Response:
         key = request.headers.get("Idempotency-Key")
         if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
-            raise UnusableRequestError("Idempotency-Key must be 1 to 255 visible ASCII characters")
+            raise RequestRejectedError("Idempotency-Key must be 1 to 255 visible ASCII characters")
         body = _parsed(PromptBody, await request.read())
         limit = self._settings.max_prompt_characters
         if len(body.prompt) > limit:
-            raise PromptTooLongError(f"the prompt is longer than {limit} characters")
+            raise RequestRejectedError(f"the prompt is longer than {limit} characters", 413)
         prompt = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
         prompt = replace(prompt, words=body.instruction, request_id=current_log_context().request)
         job = await self._jobs.submit(prompt, self._template())
@@ -159,7 +226,10 @@ class JobApiHandlers:
             try:
                 return await handler(request)
             except RequestRejectedError as error:
-                return _rejected(request, error)
+                response = error_response(request, error.status, str(error))
+                if isinstance(error, RateLimitExceededError):
+                    response.headers["Retry-After"] = str(error.retry_after)
+                return response
 
         return authorized
 
@@ -183,18 +253,11 @@ def _log_accepted(what: str, job: AgentJob) -> None:
         logger.info("%s accepted: %s", what, job.status)
 
 
-def _rejected(request: web.Request, error: RequestRejectedError) -> web.Response:
-    response = error_response(request, _STATUS[type(error)], str(error))
-    if isinstance(error, RateLimitExceededError):
-        response.headers["Retry-After"] = str(error.retry_after)
-    return response
-
-
 def _parsed(model: type[Body], data: bytes) -> Body:
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
-        raise UnusableRequestError(_what_is_wrong(error)) from None
+        raise RequestRejectedError(_what_is_wrong(error)) from None
 
 
 def _digest(key: str) -> bytes:

@@ -1,1 +1,0 @@
-"""The job API over HTTP, and its OpenAPI document."""
