@@ -175,12 +175,11 @@ class JobApiHandlers:
 
     async def cancel(self, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")
-        project, job_id = self._settings.project_id, request.match_info["job_id"]
-        job, running = await self._jobs.cancel(project, job_id, body.requested_by)
-        _log_accepted("cancel", job)
-        if running is not None:
-            self._interrupt(running)
-        return _job_response(job, 200)
+        cancelled = await self._jobs.cancel(self._settings.project_id, request.match_info["job_id"], body.requested_by)
+        _log_accepted("cancel", cancelled.job)
+        if cancelled.running is not None:
+            self._interrupt(cancelled.running)
+        return _job_response(cancelled.job, 200)
 
     async def discard(self, request: web.Request) -> web.Response:
         return _job_response(await self._jobs.discard(self._settings.project_id, request.match_info["job_id"]), 200)
@@ -257,7 +256,14 @@ def _parsed(model: type[Body], data: bytes) -> Body:
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
-        raise RequestRejectedError(_what_is_wrong(error)) from None
+        # What was sent is not repeated.
+        first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+        words = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+        if first["type"] == "json_invalid":
+            words = "the body is not JSON"
+        elif not first["loc"]:
+            words = 'the body must be an object, such as {"prompt": "..."}'
+        raise RequestRejectedError(words) from None
 
 
 def _digest(key: str) -> bytes:
@@ -266,14 +272,3 @@ def _digest(key: str) -> bytes:
 
 def _job_response(job: AgentJob, status: int) -> web.Response:
     return web.json_response(text=job.model_dump_json(by_alias=True), status=status)
-
-
-def _what_is_wrong(error: ValidationError) -> str:
-    """Describes the error without repeating what was sent."""
-    first = error.errors(include_input=False, include_context=False, include_url=False)[0]
-    if first["type"] == "json_invalid":
-        return "the body is not JSON"
-    if not first["loc"]:
-        return 'the body must be an object, such as {"prompt": "..."}'
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg'].removeprefix('Value error, ')}"

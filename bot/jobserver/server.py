@@ -78,7 +78,11 @@ class JobServer:
         if settings.runs_programs:
             require_ordinary_user(settings, own_user())
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
-        listener = _listen(settings, stack)
+        try:
+            listener = listening_socket(settings.host, settings.port)
+        except OSError as error:
+            raise JobServerError(error.strerror or str(error)) from error
+        stack.callback(listener.close)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
         composition = Composition(settings, data, stack)
@@ -113,15 +117,6 @@ def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> P
     except OSError as error:
         raise JobServerError(f"another job server already works in {directory}") from error
     return directory.resolve()
-
-
-def _listen(settings: JobServerSettings, stack: contextlib.AsyncExitStack) -> socket.socket:
-    try:
-        listener = listening_socket(settings.host, settings.port)
-    except OSError as error:
-        raise JobServerError(error.strerror or str(error)) from error
-    stack.callback(listener.close)
-    return listener
 
 
 def _own_url(host: str, listener: socket.socket) -> str:

@@ -41,12 +41,15 @@ _LIKE_A_JOBS = "pagehand/0123456789abcdef"
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
     """Checks user, data directory, port, pages, egress, check programs, git and repository, and yields the findings."""
-    for finding in _user(settings):
-        yield finding
+    try:
+        if settings.runs_programs:
+            require_ordinary_user(settings, own_user())
+    except JobServerError as error:
+        yield SetupFinding("user", is_ok=False, message=str(error))
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
-    for finding in _pages(settings):
-        yield finding
+    if words := settings.warning_about_reviewers:
+        yield SetupFinding("pages", is_ok=None, message=words)
     for finding in _egress(settings):
         yield finding
     for finding in _check_programs(settings):
@@ -59,14 +62,6 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
                     yield finding
     except JobServerError as error:
         yield SetupFinding("repository", is_ok=False, message=str(error))
-
-
-def _user(settings: JobServerSettings) -> Iterator[SetupFinding]:
-    try:
-        if settings.runs_programs:
-            require_ordinary_user(settings, own_user())
-    except JobServerError as error:
-        yield SetupFinding("user", is_ok=False, message=str(error))
 
 
 def _data_directory(directory: Path) -> SetupFinding:
@@ -97,11 +92,6 @@ def _port(settings: JobServerSettings) -> SetupFinding:
         words = f"{where} is in use: by a job server that runs already?" if is_taken else f"{where}: {error.strerror}"
         return SetupFinding("port", is_ok=None if is_taken else False, message=words)
     return SetupFinding("port", is_ok=True, message=f"it can listen on {where}")
-
-
-def _pages(settings: JobServerSettings) -> Iterator[SetupFinding]:
-    if words := settings.warning_about_reviewers:
-        yield SetupFinding("pages", is_ok=None, message=words)
 
 
 def _egress(settings: JobServerSettings) -> Iterator[SetupFinding]:

@@ -31,7 +31,12 @@ class Spent:
 
     def __add__(self, other: "Spent") -> "Spent":
         sent, answered = self.sent + other.sent, self.answered + other.answered
-        return Spent(min(sent, _MOST_TOKENS), min(answered, _MOST_TOKENS), _sum(self.money, other.money))
+        mine, theirs = self.money, other.money
+        if mine and theirs and mine.currency == theirs.currency:
+            money: Money | None = Money(min(mine.amount + theirs.amount, _MOST_MONEY), mine.currency)
+        else:
+            money = theirs or mine  # of two currencies, the second
+        return Spent(min(sent, _MOST_TOKENS), min(answered, _MOST_TOKENS), money)
 
     def in_words(self) -> str:
         """Describes the usage for people; empty if nothing was counted."""
@@ -44,10 +49,3 @@ def reported_money(amount: float, currency: str) -> Money | None:
     """Returns the cost that an agent reports; None if it is implausible."""
     is_amount = math.isfinite(amount) and 0 < amount <= _MOST_MONEY
     return Money(amount, currency) if is_amount and _CURRENCY.fullmatch(currency) else None
-
-
-def _sum(first: Money | None, second: Money | None) -> Money | None:
-    """Adds amounts of one currency; of two currencies, returns the second."""
-    if first is None or second is None or first.currency != second.currency:
-        return second or first
-    return Money(min(first.amount + second.amount, _MOST_MONEY), first.currency)

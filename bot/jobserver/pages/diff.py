@@ -187,7 +187,11 @@ def file_diffs(files: Sequence[ChangedFile], patches: Sequence[str]) -> tuple[Fi
     lengths = [sum(len(hunk.lines) for hunk in found) for found in hunks]
     room = fair_shares(lengths, each=FILE_LINES, total=PAGE_LINES)
     shown = [first_lines(found, limit) for found, limit in zip(hunks, room, strict=True)]
-    return tuple(_file_diff(file, found) for file, found in zip(files, shown, strict=True))
+    marked = [tuple(map(with_marked_words, found)) for found in shown]
+    return tuple(
+        FileDiff(file, found, tuple(_notes(file)), _omission(file, found))
+        for file, found in zip(files, marked, strict=True)
+    )
 
 
 def omissions(page: PageOfFiles, diffs: Sequence[FileDiff]) -> tuple[str, ...]:
@@ -202,11 +206,6 @@ def omissions(page: PageOfFiles, diffs: Sequence[FileDiff]) -> tuple[str, ...]:
     if cut:
         said.append(f"parts of {_count(cut, 'file')}")
     return tuple(said)
-
-
-def _file_diff(file: ChangedFile, hunks: Sequence[Hunk]) -> FileDiff:
-    shown = tuple(map(with_marked_words, hunks))
-    return FileDiff(file, shown, tuple(_notes(file)), _omission(file, shown))
 
 
 def _omission(file: ChangedFile, hunks: Sequence[Hunk]) -> str:
@@ -230,7 +229,8 @@ def _notes(file: ChangedFile) -> list[str]:
     elif before == after and before in _MODES:
         notes.append(f"This is {_MODES[before]}.")
     elif before != after and not (before.is_file and after.is_file):
-        notes.append(f"{_kind_of(before)} before, {_kind_of(after)} after.".capitalize())
+        kinds = [_MODES.get(mode, "a file") for mode in (before, after)]
+        notes.append(f"{kinds[0]} before, {kinds[1]} after.".capitalize())
     if before.is_file and after.is_file and before != after:
         runs = after is GitFileMode.EXECUTABLE
         notes.append("Can now be run as a program." if runs else "Can no longer be run as a program.")
@@ -243,10 +243,6 @@ def _whole_file_notes(file: ChangedFile) -> list[str]:
         return [f"This is {_MODES[mode]}."]
     notes = ["A file that can be run as a program."] if mode is GitFileMode.EXECUTABLE else []
     return notes if file.lines or file.is_binary else [*notes, "An empty file."]
-
-
-def _kind_of(mode: GitFileMode) -> str:
-    return _MODES.get(mode, "a file")
 
 
 def _count(number: int, noun: str) -> str:

@@ -77,18 +77,6 @@ async def form_field(request: web.Request, name: str) -> str:
     return fields.get(name, "")
 
 
-def picture_response(contents: bytes | None) -> web.Response:
-    """Answers with a picture whose format cannot contain scripts, as recognised by its first bytes.
-
-    Raises:
-        web.HTTPNotFound: it is not a picture.
-    """
-    kind = picture_type(contents or b"")
-    if kind is None:
-        raise web.HTTPNotFound
-    return web.Response(body=contents, content_type=kind, headers=_PICTURE_HEADERS)
-
-
 @dataclass(frozen=True)
 class Description:
     """Safe HTML, or text if rendering takes too long or the text is too long; then `hidden` characters are cut off."""
@@ -120,7 +108,7 @@ class PullRequestPages:
     def add_routes(self, app: web.Application) -> None:
         app.router.add_get("/", self.home)
         app.router.add_get("/pulls", self.list)
-        app.router.add_get(_NUMBER, self.show)
+        app.router.add_get(_NUMBER, self._show)
         app.router.add_get(f"{_NUMBER}/rendered", self.rendered)
         app.router.add_get(rf"{_NUMBER}/{{side:before|after}}/{{path:.+}}", self.picture)
         app.router.add_post(f"{_NUMBER}/merge", self.merge)
@@ -136,9 +124,6 @@ class PullRequestPages:
         state = PullRequestState(asked) if asked in _LISTED else None
         listed = await self._pull_requests.list(state, _page_number(request))
         return self._render("list.html", request, listed=listed, state=state, states=_LISTED)
-
-    async def show(self, request: web.Request) -> web.Response:
-        return await self._show(request)
 
     async def rendered(self, request: web.Request) -> web.Response:
         contents = await self._contents(request)
@@ -158,7 +143,10 @@ class PullRequestPages:
             contents = await self._pull_requests.file(_number(request), side, path, limit=PICTURE_BYTES)
         except PullRequestNotFoundError as error:
             raise web.HTTPNotFound from error
-        return picture_response(contents)
+        # By its first bytes; these formats cannot contain scripts.
+        if (kind := picture_type(contents or b"")) is None:
+            raise web.HTTPNotFound
+        return web.Response(body=contents, content_type=kind, headers=_PICTURE_HEADERS)
 
     async def static(self, request: web.Request) -> web.StreamResponse:
         path = _STATIC / request.match_info["name"]

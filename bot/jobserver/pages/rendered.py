@@ -115,10 +115,9 @@ class _Sides:
             return Side(picture=self._address + quote(version.path, errors="surrogateescape"))
         if version.id not in self._texts:
             return Side(note=_TOO_LARGE)
-        page = self.page(version)
-        return self._text_side(version) if page is None else _page_side(html.get(page))
-
-    def _text_side(self, version: FileVersion) -> Side:
+        if page := self.page(version):
+            # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
+            return Side(html=Markup(html[page])) if page in html else Side(note=_TOO_SLOW)  # noqa: S704
         text = self._text(version)
         return Side(note="Not a text file.") if text is None else Side(text=text)
 
@@ -130,8 +129,3 @@ class _Sides:
             return visible(contents.decode().removeprefix("\ufeff").replace("\r\n", "\n"))
         except UnicodeDecodeError:
             return None
-
-
-def _page_side(html: str | None) -> Side:
-    # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
-    return Side(note=_TOO_SLOW) if html is None else Side(html=Markup(html))  # noqa: S704

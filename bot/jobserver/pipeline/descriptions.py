@@ -216,12 +216,10 @@ def _plain(text: str) -> str:
 def with_titles(changes: Changes, snapshot: Snapshot) -> Changes:
     """Returns the changes with the titles of pages from a snapshot. Blocking."""
     paths = [PurePosixPath(file.path) for file in changes.files if file.kind is not ChangeKind.DELETED]
-    titles = {str(path): _title(snapshot, path) for path in list(filter(is_page, paths))[:_READ_AT_MOST]}
+    titles = {}
+    for path in list(filter(is_page, paths))[:_READ_AT_MOST]:
+        text = decoded(snapshot.read(path) or b"")
+        title = title_of(text) if text else None
+        titles[str(path)] = one_line(title, _MAX_TITLE) or None if title else None
     files = tuple(file.model_copy(update={"title": titles.get(file.path)}) for file in changes.files)
     return changes.model_copy(update={"files": files})
-
-
-def _title(snapshot: Snapshot, path: PurePosixPath) -> str | None:
-    text = decoded(snapshot.read(path) or b"")
-    title = title_of(text) if text else None
-    return one_line(title, _MAX_TITLE) or None if title else None

@@ -1,5 +1,6 @@
 """The folders of jobs: the copy to edit, the HOME of its programs, the attachments and the log."""
 
+import contextlib
 import re
 import shutil
 import stat
@@ -10,7 +11,7 @@ from bot.jobserver.editors.interface import TaskFile
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.store.records import Attachment, Instruction
+from bot.jobserver.store.records import Instruction
 from bot.jobserver.store.uploads import uploads_folder
 
 _LONGEST_NAME = 80
@@ -22,31 +23,6 @@ ANY_PROGRAMS = (
     ".local/share/pnpm/store", ".yarn/berry/cache", "go/pkg",
 )  # fmt: skip
 """Caches of common programs, as paths in HOME."""
-
-
-def copy_attachments(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> tuple[TaskFile, ...]:
-    """Copies attachments into a new folder, if there are any, and returns the copies in order.
-
-    Programs get copies because one without a sandbox could change its files.
-
-    Raises:
-        JobServerError: a file is missing, or cannot be copied.
-    """
-    if not attachments:
-        return ()
-    # The same file under the same name is copied once, even if it was sent twice.
-    files = list(dict.fromkeys((attachment.upload_id, attachment.name) for attachment in attachments))
-    names = dict(zip(files, safe_names([name for _, name in files]), strict=True))
-    try:
-        folder.mkdir(mode=0o700)
-        for (upload_id, _), name in names.items():
-            shutil.copyfile(uploads / upload_id, folder / name)
-            (folder / name).chmod(_READ_ONLY)
-    except OSError as error:
-        raise JobServerError(f"the files that came with this cannot be copied: {error.strerror}") from error
-    return tuple(
-        TaskFile(names[file.upload_id, file.name], file.name, file.mimetype, file.size) for file in attachments
-    )
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
@@ -78,16 +54,10 @@ def drop_caches(home: Path, caches: Iterable[str] = ()) -> None:
     Caches only save time, and would be kept once for each job. Links are removed, but not followed.
     """
     for cache in (*ANY_PROGRAMS, *caches):
-        if _is_within(home, Path(cache)):
-            remove(home / cache)
-
-
-def _is_within(home: Path, path: Path) -> bool:
-    """Whether all parents of a path are real folders in this HOME."""
-    try:
-        return all(stat.S_ISDIR((home / folder).lstat().st_mode) for folder in path.parents)
-    except OSError:
-        return False
+        with contextlib.suppress(OSError):
+            parents = ((home / folder).lstat().st_mode for folder in Path(cache).parents)
+            if all(map(stat.S_ISDIR, parents)):  # real folders
+                remove(home / cache)
 
 
 class JobFolders:
@@ -135,15 +105,29 @@ class JobFolders:
             raise JobServerError(f"the job's folder cannot be created: {error.strerror}") from error
 
     def attach(self, instruction: Instruction) -> tuple[TaskFile, ...]:
-        """Copies the job's attachments to their folder, and returns those of this instruction.
+        """Copies the job's attachments to their folder, and returns those of this instruction in order.
+
+        Programs get copies because one without a sandbox could change its files.
 
         Raises:
-            JobServerError: a file cannot be copied.
+            JobServerError: a file is missing, or cannot be copied.
         """
+        if not instruction.attachments:
+            return ()
         folder = self._jobs / instruction.job_id / "attachments"
-        copied = copy_attachments(instruction.attachments, self._uploads, folder)
-        own = zip(instruction.attachments, copied, strict=True)
-        return tuple(dict.fromkeys(file for attachment, file in own if attachment.instruction == instruction.number))
+        # The same file under the same name is copied once, even if it was sent twice.
+        files = list(dict.fromkeys((file.upload_id, file.name) for file in instruction.attachments))
+        names = dict(zip(files, safe_names([name for _, name in files]), strict=True))
+        try:
+            folder.mkdir(mode=0o700)
+            for (upload_id, _), name in names.items():
+                shutil.copyfile(self._uploads / upload_id, folder / name)
+                (folder / name).chmod(_READ_ONLY)
+        except OSError as error:
+            raise JobServerError(f"the files that came with this cannot be copied: {error.strerror}") from error
+        own = [file for file in instruction.attachments if file.instruction == instruction.number]
+        copies = (TaskFile(names[file.upload_id, file.name], file.name, file.mimetype, file.size) for file in own)
+        return tuple(dict.fromkeys(copies))
 
     def clear(self, job_id: str) -> None:
         """Removes what only a running instruction needs; the home stays, without its caches."""

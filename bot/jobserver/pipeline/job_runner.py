@@ -123,7 +123,9 @@ class JobRunner:
             outcome = await task
         except asyncio.CancelledError:
             if self._is_stopping:
-                await self._release(instruction)
+                # If this cannot be written, the attempt counts, as after a crash.
+                with contextlib.suppress(sqlite3.Error):
+                    await self.queue.release(instruction)
                 raise
             logger.info("%s was stopped", name)
             self.counts.ended(RunEnd.STOPPED)
@@ -160,11 +162,6 @@ class JobRunner:
             return await self.executor.execute(instruction)
         async with self._suspects:
             return await self.executor.execute(instruction)
-
-    async def _release(self, instruction: Instruction) -> None:
-        # If this cannot be written, the attempt counts, as after a crash.
-        with contextlib.suppress(sqlite3.Error):
-            await self.queue.release(instruction)
 
     async def _retry_database(self, transaction: Callable[[], Awaitable[T]]) -> T:
         """Retries until it succeeds: a locked database or a full disk must not lose finished work."""

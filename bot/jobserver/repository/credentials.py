@@ -77,9 +77,11 @@ async def run_with_credentials(source: CredentialSource, run: Run) -> GitResult:
     """
     try:
         credential = await source.credential()
-        result = await _run_once(source.origin, credential, run)
+        async with _credential_file(source.origin, credential) as options:
+            result = await run(options)
         if result.exit_code and any(words in result.errors for words in _REFUSALS) and await source.renew(credential):
-            result = await _run_once(source.origin, await source.credential(), run)
+            async with _credential_file(source.origin, await source.credential()) as options:
+                result = await run(options)
     except GitError:
         raise
     except JobServerError as error:
@@ -96,11 +98,6 @@ def remove_abandoned() -> None:
             continue
         if is_abandoned:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-async def _run_once(origin: str, credential: Credential, run: Run) -> GitResult:
-    async with _credential_file(origin, credential) as options:
-        return await run(options)
 
 
 @asynccontextmanager

@@ -105,15 +105,11 @@ def explain(errors: str) -> str | None:
     """Returns why the host refused git, with the host's own message; None if the reason is unknown."""
     for phrases, reason in _REASONS:
         if any(phrase in errors for phrase in phrases):
-            said = _said_by_host(errors)
+            lines = (line.removeprefix("remote:").strip() for line in errors.splitlines() if line.startswith("remote:"))
+            words = " ".join(line.removeprefix("error:") for line in lines if line.strip("- "))
+            said = cut(" ".join(words.split()), _LENGTH)
             return f"{reason} (it says: {said})" if said else reason
     return None
-
-
-def _said_by_host(errors: str) -> str:
-    lines = (line.removeprefix("remote:").strip() for line in errors.splitlines() if line.startswith("remote:"))
-    said = " ".join(" ".join(line.removeprefix("error:") for line in lines if line.strip("- ")).split())
-    return cut(said, _LENGTH)
 
 
 def _environment(settings: JobServerSettings) -> dict[str, str]:

@@ -13,8 +13,6 @@ from bot.jobapi.models import ChangeKind
 LARGEST_FILE = 5_000_000
 LIST_TREE = ("ls-tree", "-r", "-l", "-z", "--full-tree")
 """What git is asked for a listing, before the tree."""
-_PLAIN = "100"
-"""How the modes of plain files begin."""
 _KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED, "R": ChangeKind.RENAMED}
 _SHORTSTAT = re.compile(r"(\d{1,18}) (file|insertion|deletion)")
 
@@ -62,12 +60,18 @@ def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
     return set(map(PurePosixPath, found))
 
 
-class Mode(StrEnum):
-    """The modes of entries that are not plain files."""
+class GitFileMode(StrEnum):
+    """What git keeps at a path."""
 
-    PROGRAM = "100755"
+    ABSENT = "000000"
+    REGULAR = "100644"
+    EXECUTABLE = "100755"
     LINK = "120000"
-    REPOSITORY = "160000"
+    SUBMODULE = "160000"
+
+    @property
+    def is_file(self) -> bool:
+        return self in {GitFileMode.REGULAR, GitFileMode.EXECUTABLE}
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class TreeEntry:
     @property
     def is_readable(self) -> bool:
         """Tells whether it is a plain file of at most 5 MB."""
-        return self.mode.startswith(_PLAIN) and self.size is not None and self.size <= LARGEST_FILE
+        return self.mode.startswith("100") and self.size is not None and self.size <= LARGEST_FILE
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class TreeListing:
         """All folders, including the root."""
         return folders_of(self.entries)
 
-    def of_mode(self, mode: Mode) -> set[PurePosixPath]:
+    def of_mode(self, mode: GitFileMode) -> set[PurePosixPath]:
         """Returns the entries with this mode."""
         return {path for path, entry in self.entries.items() if entry.mode == mode}
 
@@ -112,20 +116,6 @@ def parse_listing(output: str) -> TreeListing:
         mode, _, blob, size = facts.split()
         entries[PurePosixPath(name)] = TreeEntry(mode, blob, int(size) if size.isdigit() else None)
     return TreeListing(entries)
-
-
-class GitFileMode(StrEnum):
-    """What git keeps at a path."""
-
-    ABSENT = "000000"
-    REGULAR = "100644"
-    EXECUTABLE = "100755"
-    LINK = "120000"
-    SUBMODULE = "160000"
-
-    @property
-    def is_file(self) -> bool:
-        return self in {GitFileMode.REGULAR, GitFileMode.EXECUTABLE}
 
 
 @dataclass(frozen=True)

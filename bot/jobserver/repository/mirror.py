@@ -130,7 +130,11 @@ class Mirror:
 
         Returns whether it did. Jobs can run meanwhile, since the objects that they create are new.
         """
-        if not self.directory.exists() or not _needs_packing(await self.run("count-objects", "-v")):
+        if not self.directory.exists():
+            return False
+        counted = await self.run("count-objects", "-v")
+        counts = dict(line.split(": ", 1) for line in counted.splitlines() if ": " in line)
+        if int(counts.get("count", 0)) <= _MOST_LOOSE and int(counts.get("packs", 0)) <= _MOST_PACKS:
             return False
         await self.run("gc", "--quiet", "--cruft", "--prune=2.weeks.ago")  # cruft: unreferenced objects are packed, too
         return True
@@ -171,12 +175,6 @@ class Mirror:
 
 def _refspec(branch: str) -> str:
     return f"+refs/heads/{branch}:refs/heads/{branch}"
-
-
-def _needs_packing(counted: str) -> bool:
-    """Tells whether the output of `git count-objects -v` reports many loose objects or packs."""
-    counts = dict(line.split(": ", 1) for line in counted.splitlines() if ": " in line)
-    return int(counts.get("count", 0)) > _MOST_LOOSE or int(counts.get("packs", 0)) > _MOST_PACKS
 
 
 @dataclass

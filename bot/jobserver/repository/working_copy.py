@@ -13,7 +13,7 @@ from bot.jobserver.errors import GitError
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.foreign_files import RemovedFiles, is_git_directory, remove, sweep
 from bot.jobserver.repository.git import printable
-from bot.jobserver.repository.listings import Mode, TreeListing
+from bot.jobserver.repository.listings import GitFileMode, TreeListing
 from bot.jobserver.repository.mirror import Mirror
 
 _LISTED_OF_A_FOLDER = 3
@@ -37,25 +37,16 @@ _SOME, _NONE = 0, 1
 """Exit codes of `git check-ignore`."""
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """The paths that are held out, each with the reason."""
-
-    reasons: Mapping[PurePosixPath, str]
-
-    def in_words(self) -> list[str]:
-        """Returns a line for each; if there are many in a folder, one line for the folder."""
-        together: dict[tuple[PurePosixPath, str], list[PurePosixPath]] = {}
-        for path, reason in self.reasons.items():
-            together.setdefault((path.parent, reason), []).append(path)
-        return [line for (folder, reason), paths in together.items() for line in _lines(folder, paths, reason)]
-
-
 def not_allowed(
     changed: Collection[PurePosixPath], before: Collection[PurePosixPath], copy: Path, allowed: AllowedPaths
 ) -> list[PurePosixPath]:
     """Returns the paths that the patterns do not allow. Blocks while it reads the start of new files."""
-    return [path for path in changed if not _is_allowed(path, copy / path, allowed, is_new=path not in before)]
+
+    def is_allowed(path: PurePosixPath) -> bool:
+        is_new_program = path not in before and allowed.allows(path) and _beginning(copy / path, 2) == b"#!"
+        return allowed.allows(path, is_program=is_new_program)
+
+    return [path for path in changed if not is_allowed(path)]
 
 
 def packed(changed: Collection[PurePosixPath], copy: Path) -> list[PurePosixPath]:
@@ -68,7 +59,7 @@ def held_out(
     changed: Collection[PurePosixPath],
     blobs: Mapping[PurePosixPath, str],
     hashes: Mapping[PurePosixPath, str],
-) -> HeldOut:
+) -> dict[PurePosixPath, str]:
     """Returns the refused paths with their reasons, and those that have to stay unchanged with them.
 
     A file that was moved to a refused path stays where it was, and nothing replaces a refused path. `blobs` are the
@@ -84,7 +75,7 @@ def held_out(
             reasons[path] = _MOVED
         elif path in folders or not refused_before.isdisjoint(path.parents):
             reasons[path] = _IN_THE_WAY
-    return HeldOut(reasons)
+    return reasons
 
 
 def settle_modes(taken: Collection[PurePosixPath], executable: Collection[PurePosixPath], copy: Path) -> None:
@@ -98,12 +89,6 @@ def settle_modes(taken: Collection[PurePosixPath], executable: Collection[PurePo
             file.chmod(mode & ~_EXECUTABLE)
 
 
-def _is_allowed(path: PurePosixPath, file: Path, allowed: AllowedPaths, *, is_new: bool) -> bool:
-    if not allowed.allows(path):
-        return False
-    return not (is_new and _beginning(file, 2) == b"#!") or allowed.allows(path, is_program=True)
-
-
 def _beginning(file: Path, length: int) -> bytes:
     try:
         with file.open("rb") as stream:
@@ -112,11 +97,18 @@ def _beginning(file: Path, length: int) -> bytes:
         return b""
 
 
-def _lines(folder: PurePosixPath, paths: list[PurePosixPath], reason: str) -> Iterator[str]:
-    if len(paths) > _LISTED_OF_A_FOLDER:
-        yield f"{len(paths):,} files in `{folder}`: each {reason}"
-    else:
-        yield from (f"`{path}` {reason}" for path in paths)
+def _held_out_in_words(reasons: Mapping[PurePosixPath, str]) -> list[str]:
+    """Returns a line for each; if there are many in a folder, one line for the folder."""
+    together: dict[tuple[PurePosixPath, str], list[PurePosixPath]] = {}
+    for path, reason in reasons.items():
+        together.setdefault((path.parent, reason), []).append(path)
+    lines = []
+    for (folder, reason), paths in together.items():
+        if len(paths) > _LISTED_OF_A_FOLDER:
+            lines.append(f"{len(paths):,} files in `{folder}`: each {reason}")
+        else:
+            lines += [f"`{path}` {reason}" for path in paths]
+    return lines
 
 
 @dataclass(frozen=True)
@@ -167,22 +159,19 @@ class WorkingCopy:
         changed = await self._changed(before, removed)
         ignored = await self._ignored(changed, before)
         held = await self._hold_out([path for path in changed if path not in ignored], before)
-        others = [path for path in changed if path not in held.reasons]
+        others = [path for path in changed if path not in held]
         taken, left_out = await self._sort_out(others, before, removed, ignored)
         if len(taken) > self._limits.max_files:
-            return Collected(tree, (self._too_many(len(taken)),))
-        await asyncio.to_thread(settle_modes, taken, before.of_mode(Mode.PROGRAM), self._directory)
+            limit = f"the limit of {self._limits.max_files:,} per instruction"
+            return Collected(tree, (f"{len(taken):,} files were changed, more than {limit}, so all were left out",))
+        await asyncio.to_thread(settle_modes, taken, before.of_mode(GitFileMode.EXECUTABLE), self._directory)
         await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
-        words = _in_words([*held.in_words(), *removed.descriptions, *left_out])
+        words = _in_words([*_held_out_in_words(held), *removed.descriptions, *left_out])
         return Collected((await self._run("write-tree")).strip(), words)
-
-    def _too_many(self, files: int) -> str:
-        limit = self._limits.max_files
-        return f"{files:,} files were changed, more than the limit of {limit:,} per instruction, so all were left out"
 
     async def _changed(self, before: TreeListing, removed: RemovedFiles) -> list[PurePosixPath]:
         """Returns the added, changed and deleted paths, without those that the editor may not change."""
-        fixed, links = before.of_mode(Mode.REPOSITORY), before.of_mode(Mode.LINK)
+        fixed, links = before.of_mode(GitFileMode.SUBMODULE), before.of_mode(GitFileMode.LINK)
         closed = fixed | links
         return [
             path
@@ -222,32 +211,23 @@ class WorkingCopy:
         output = await self._run("hash-object", "--stdin-paths", stdin=lines) if one_line else ""
         return dict(zip(one_line, output.split(), strict=True))
 
-    async def _hold_out(self, changed: Collection[PurePosixPath], before: TreeListing) -> HeldOut:
+    async def _hold_out(self, changed: Collection[PurePosixPath], before: TreeListing) -> dict[PurePosixPath, str]:
         """Finds changes that are not allowed and reverts them in the copy, so that checks see what is proposed."""
         blobs, allowed = before.blobs, self._limits.allowed
         found = await asyncio.to_thread(not_allowed, changed, blobs.keys(), self._directory, allowed)
         refused = dict.fromkeys(found, NOT_ALLOWED)
         new = [path for path in refused if path not in blobs]
         others = [path for path in changed if path not in refused]
-        refused |= dict.fromkeys(await self._newly_packed(others, blobs), PACKED)
+        found = await asyncio.to_thread(packed, others, self._directory)
+        hashes, known = await self._hashes(found[: self._limits.max_files]), set(blobs.values())
+        refused |= {path: PACKED for path in found if hashes.get(path) not in known}  # not there before
         held = held_out(refused, changed, blobs, await self._hashes(new[: self._limits.max_files]))
-        if held.reasons:
-            await asyncio.to_thread(self._remove, [path for path in held.reasons if path not in blobs])
-            restored = _joined(path for path in held.reasons if path in blobs)
+        if held:
+            for path in (path for path in held if path not in blobs):
+                await asyncio.to_thread(remove, self._directory / path)
+            restored = _joined(path for path in held if path in blobs)
             await self._run("checkout-index", "--force", "-z", "--stdin", stdin=restored)
         return held
-
-    async def _newly_packed(
-        self, changed: Sequence[PurePosixPath], blobs: Mapping[PurePosixPath, str]
-    ) -> list[PurePosixPath]:
-        """Returns the packed files whose contents were not there before."""
-        found = await asyncio.to_thread(packed, changed, self._directory)
-        hashes, known = await self._hashes(found[: self._limits.max_files]), set(blobs.values())
-        return [path for path in found if hashes.get(path) not in known]
-
-    def _remove(self, paths: Iterable[PurePosixPath]) -> None:
-        for path in paths:
-            remove(self._directory / path)
 
     async def _sort_out(
         self,

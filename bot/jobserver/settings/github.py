@@ -196,10 +196,6 @@ class GitHubSettings(Settings):
             raise ValueError("must begin with https: over http, GitHub's token could be read in transit")
         return value
 
-    def github_address_of(self, repository: str) -> GitHubAddress | None:
-        """Returns the repository at GitHub, or None without credentials."""
-        return github_address(repository) if self.github_token or self.github_app_id else None
-
     @property
     def github_secrets(self) -> tuple[str, ...]:
         """The values that no log may show."""

@@ -251,9 +251,11 @@ class InstructionQueue:
         async with self._database.transaction() as connection:
             ended = await _final_outcome(connection, instruction, outcome)
             state = "failed" if ended.failure else "stopped" if ended is not outcome else "done"
+            said, reason = ended.details, ended.failure or ended.details.reason
+            answer = "\n\n".join(filter(None, (said.summary, said.question, reason and f"({reason})")))
             await connection.execute(
                 "UPDATE instructions SET state = ?, answer = ? WHERE number = ?",
-                (state, _answer(ended), instruction.number),
+                (state, answer[:_LONGEST_ANSWER], instruction.number),
             )
             await connection.execute(
                 "UPDATE jobs SET failure = coalesce(?, failure), pr_branch = iif(? IS NULL, pr_branch, ?), "
@@ -312,14 +314,6 @@ def _from_row(row: aiosqlite.Row, details: JobDetails, conversation: tuple[Earli
         question_fields=details.question_fields,
         request_id=row["request_id"],
     )
-
-
-def _answer(outcome: Outcome) -> str:
-    """Returns the description of this instruction for later ones."""
-    details = outcome.details
-    reason = outcome.failure or details.reason
-    parts = (details.summary, details.question, reason and f"({reason})")
-    return "\n\n".join(part for part in parts if part)[:_LONGEST_ANSWER]
 
 
 def _final_details(known: JobDetails, new: JobDetails) -> JobDetails:

@@ -10,6 +10,7 @@ from bot.jobapi.models import AgentJob, AttachedFile, Requester, Status
 from bot.jobserver.errors import JobServerError, RateLimitExceededError, RequestRejectedError
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.records import (
+    Cancellation,
     JobTemplate,
     PromptRequest,
     as_text,
@@ -71,11 +72,9 @@ class JobStore:
         async with self._database.transaction() as connection:
             return await read_job(connection, project_id, job_id)
 
-    async def cancel(
-        self, project_id: str, job_id: str, requester: Requester | None = None
-    ) -> tuple[AgentJob, int | None]:
+    async def cancel(self, project_id: str, job_id: str, requester: Requester | None = None) -> Cancellation:
         """Stops all waiting instructions, and marks the running one to be stopped. A job that has ended does not
-        change. Returns the job, and the number of the instruction that still has to be stopped.
+        change.
 
         Raises:
             RequestRejectedError: the project has no such job.
@@ -83,14 +82,14 @@ class JobStore:
         async with self._database.transaction() as connection:
             job = await read_job(connection, project_id, job_id)
             if job.status is not Status.ACTIVE:
-                return job, None
+                return Cancellation(job)
             reason = f"stopped by {requester.name}" if requester else "stopped by request"
             running = await _stop_instructions(connection, job_id, reason)
             await connection.execute("UPDATE jobs SET failure = NULL WHERE id = ?", (job_id,))
             details = await read_details(connection, job_id)
             await write_details(connection, job_id, details.model_copy(update={"reason": reason}))
             await end_if_idle(connection, job_id, as_text(self._now()))
-            return await read_job(connection, project_id, job_id), running
+            return Cancellation(await read_job(connection, project_id, job_id), running)
 
     async def discard(self, project_id: str, job_id: str) -> AgentJob:
         """Throws away the work of a failed instruction. An active job does not change.

@@ -37,11 +37,11 @@ class ProposalStore:
     ) -> PendingProposal:
         """Records what an instruction pushed, appended to a pending proposal; no text is appended twice."""
         async with self._database.transaction() as connection:
-            known = await _read(connection, instruction.job_id)
+            known, found = await _read(connection, instruction.job_id), _CHECKS.dump_json(tuple(checks)).decode()
             if known is not None and known.branch == instruction.branch:
-                await self._add(connection, known, description, _as_json(checks))
+                await self._add(connection, known, description, found)
             else:
-                await self._insert(connection, instruction, title, description, _as_json(checks))
+                await self._insert(connection, instruction, title, description, found)
             pending = await _read(connection, instruction.job_id)
             if pending is None:
                 raise JobServerError("the database did not keep what is to be proposed")
@@ -104,7 +104,7 @@ class ProposalStore:
                 await connection.execute(
                     "UPDATE proposals SET description = '', extras = ?, failures = failures + 1, due_at = ? "
                     "WHERE job_id = ? AND version = ?",
-                    (",".join(missing), self._later(pause), pending.job_id, pending.version),
+                    (",".join(missing), as_text(self._now() + pause), pending.job_id, pending.version),
                 )
             else:
                 await _delete(connection, pending)
@@ -115,10 +115,11 @@ class ProposalStore:
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE proposals SET failures = failures + 1, due_at = ? WHERE job_id = ? AND version = ?",
-                (self._later(pause), pending.job_id, pending.version),
+                (as_text(self._now() + pause), pending.job_id, pending.version),
             )
             known = (await read_details(connection, pending.job_id)).pull_request
-            if known is None or not await _is_open(connection, pending):
+            row = await fetch_row(connection, "SELECT pr_branch FROM jobs WHERE id = ?", (pending.job_id,))
+            if known is None or row is None or row["pr_branch"] != pending.branch:
                 known = PullRequestDetails(state=PullRequestState.PENDING, checks=pending.checks)
             return await _record_details(connection, pending, known.model_copy(update={"reason": reason}))
 
@@ -139,19 +140,10 @@ class ProposalStore:
             if details.pull_request and details.pull_request.state is PullRequestState.PENDING:
                 await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": None}))
 
-    def _later(self, pause: timedelta) -> str:
-        return as_text(self._now() + pause)
-
 
 async def _read(connection: aiosqlite.Connection, job_id: str) -> PendingProposal | None:
     row = await fetch_row(connection, "SELECT * FROM proposals WHERE job_id = ?", (job_id,))
     return _from_row(row) if row else None
-
-
-async def _is_open(connection: aiosqlite.Connection, pending: PendingProposal) -> bool:
-    """Whether the job's pull request is for this branch."""
-    row = await fetch_row(connection, "SELECT pr_branch FROM jobs WHERE id = ?", (pending.job_id,))
-    return row is not None and row["pr_branch"] == pending.branch
 
 
 async def _delete(connection: aiosqlite.Connection, pending: PendingProposal) -> None:
@@ -166,10 +158,6 @@ async def _record_details(
     details = await read_details(connection, pending.job_id)
     await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": reported}))
     return reported
-
-
-def _as_json(checks: Sequence[CheckResult]) -> str:
-    return _CHECKS.dump_json(tuple(checks)).decode()
 
 
 def _from_row(row: aiosqlite.Row) -> PendingProposal:

@@ -191,6 +191,14 @@ class ProgressUpdate:
     spent: Spent = field(default_factory=Spent)
 
 
+@dataclass(frozen=True)
+class Cancellation:
+    """A cancelled job; `running` is the number of the instruction that still has to be stopped."""
+
+    job: AgentJob
+    running: int | None = None
+
+
 def job_from_row(row: aiosqlite.Row) -> AgentJob:
     details = JobDetails.model_validate_json(row["details"])
     # The next instruction's words do not hide a failure.

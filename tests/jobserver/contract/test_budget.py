@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from bot.jobserver.store.schema import STEPS
+from bot.jobserver.store.database import STEPS
 from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.oracles.promtool import faults_of
 from support.worlds.agent_world import scripted

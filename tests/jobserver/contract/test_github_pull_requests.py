@@ -300,8 +300,8 @@ async def test_a_lasting_secondary_limit_is_a_reason(server: GitHubServer, passi
 
 @pytest.mark.parametrize("identity", [{}, as_app()], ids=["token", "app"])
 async def test_a_renamed_repository_is_explained(server: GitHubServer, identity: dict[str, Any]) -> None:
-    server.repository.rename("acme-inc", "handbook")
     async with connected(server, **identity) as github:
+        server.repository.rename("acme-inc", "handbook")
         with pytest.raises(CodeHostError, match="set PAGEHAND_JOBSERVER_REPOSITORY"):
             await github.pull_requests(BaseBranch("main")).open(NEW)
     assert server.repository.pull_requests == []

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from bot.jobserver.pull_requests.local.table import STEPS
 from pydantic import SecretStr
 from support.worlds.jobserver_world import KEY, git, make_bare
 
@@ -18,6 +17,7 @@ from bot.jobserver.errors import PullRequestNotFoundError
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.pull_requests.local.local_pull_requests import (
     LIST_LENGTH,
+    STEPS,
     LocalPullRequests,
     open_local_pull_requests,
 )

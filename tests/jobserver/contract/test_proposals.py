@@ -234,7 +234,7 @@ async def test_a_pending_proposal_is_deleted_with_the_job(tmp_path: Path) -> Non
     """Retention deletes both."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
-        await world.retained.delete_jobs([job.id])
+        await world.store.delete_jobs([job.id])
         assert await world.proposals.of_job(job.id) is None
 
 

@@ -44,7 +44,7 @@ from bot.jobserver.pull_requests.interface import (
 from bot.jobserver.repository.credentials import remove_abandoned
 from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.github import GitHubAddress
+from bot.jobserver.settings.github import GitHubAddress, github_address
 from bot.jobserver.store.records import Extra
 from bot.jobserver.text import BREAK, cut, without_issue_links, without_references
 from bot.runtime.clock import SteadyClock
@@ -272,7 +272,8 @@ async def connect(
 
     `now` is in seconds since the epoch.
     """
-    address = settings.github_address_of(settings.repository)
+    has_credentials = settings.github_token or settings.github_app_id
+    address = github_address(settings.repository) if has_credentials else None
     if address is None:
         yield None
         return

@@ -49,7 +49,7 @@ ALTER TABLE pull_requests ADD COLUMN request_url TEXT;
 CREATE INDEX pull_requests_of_state ON pull_requests (state, number);
 """,
 )
-"""How the database came to be; see `store.database.Database`."""
+"""How the database came to be; see `Database`."""
 _DESCRIPTION_LIMIT = 200_000
 
 
