@@ -1,4 +1,4 @@
-"""Proposes what was pushed: opens its pull request or brings it up to date; what fails is tried again later."""
+"""Proposes what was pushed, retrying what fails, and looks up the states of pull requests when their jobs are read."""
 
 import asyncio
 import logging

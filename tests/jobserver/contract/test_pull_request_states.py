@@ -58,8 +58,20 @@ async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: P
             assert await keeper.state(1) is PullRequestState.MERGED
 
 
-async def test_github_states_are_current_after_a_rename(tmp_path: Path) -> None:
-    """The link still has the old name, which GitHub redirects."""
+async def test_github_states_are_current(tmp_path: Path) -> None:
+    """A restarted server does not know the state yet, and asks."""
+    async with github_server(tmp_path / "github") as server:
+        identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
+        address = server.repository_url
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
+            job = await world.done('Replace "colour" with "color"')
+        server.close(1)
+        async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
+            assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
+
+
+async def test_after_a_rename_at_github_the_last_known_state_stays(tmp_path: Path) -> None:
+    """The log says which setting needs the new address."""
     async with github_server(tmp_path / "github") as server:
         identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
         address = server.repository_url
@@ -68,7 +80,7 @@ async def test_github_states_are_current_after_a_rename(tmp_path: Path) -> None:
         server.repository.rename("acme-inc", "handbook")
         server.close(1)
         async with running(server.repository.git.path, tmp_path / "data", address=address, **identity) as world:
-            assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
+            assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "open"
 
 
 async def test_concurrent_readers_share_one_lookup_that_is_recorded(tmp_path: Path) -> None:
