@@ -15,10 +15,9 @@ from aiohttp import web
 
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of
-from bot.app.edges import Edges, open_edges
-from bot.app.metrics.counts import Readings, free_bytes
+from bot.app.edges import Edges, open_edges, token_refused
+from bot.app.metrics import Readings, free_bytes
 from bot.app.settings.config import Config
-from bot.app.startup import token_refused
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.last_times import LastTime
 from bot.domain.people.permissions import PermissionRules
@@ -26,15 +25,20 @@ from bot.domain.projects import with_aliases
 from bot.errors import ChatError, StoreError
 from bot.jobapi.settings import MOST_CONNECTIONS
 from bot.runtime.clock import SteadyClock
-from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RECOVERY_SECONDS, RecordingHealth
-from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
-from bot.runtime.http.early_health import early_health
-from bot.runtime.http.health_page import HealthPage, health_routes
-from bot.runtime.http.metrics_page import metrics_route
+from bot.runtime.health import (
+    GRACE_SECONDS,
+    LOG_EVERY,
+    RECORDING_RECOVERY_SECONDS,
+    RECOVERY_SECONDS,
+    ComponentStatus,
+    Health,
+    RecordingHealth,
+)
+from bot.runtime.http.health_pages import HealthPage, early_health, health_routes, metrics_route
 from bot.runtime.process_signals import freeze_startup_objects, run_until_signal
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.secrets.masking import SecretMasker
-from bot.runtime.supervisor import Supervisor
+from bot.runtime.tasks import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseProbe
 from bot.scheduler.heartbeat import Heartbeat
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
@@ -60,11 +64,6 @@ class Role(Enum):
     checks."""
     WORKER = "worker"
     """Processes recorded work. With Socket Mode, it also holds the connections to Slack."""
-
-    @property
-    def schedules(self) -> bool:
-        """Whether this process runs the scheduler."""
-        return self is not Role.WEB
 
     def receives(self, *, over_socket_mode: bool) -> bool:
         """Whether this process receives Slack's requests."""
@@ -110,11 +109,11 @@ class App:
         self._projects = config.known_projects.with_channel_aliases(edges.channel_aliases)
         self.service = Service(edges.store, on_commit=self._wake_senders, modes=self._projects.replies)
         self._slack = self._build_slack(config)
-        self._scheduler = self._build_scheduler(config) if role.schedules else None
+        self._scheduler = self._build_scheduler(config) if role is not Role.WEB else None
         self._check = DatabaseProbe(
             edges.store,
             self._recording_health,
-            watching_jobs=role.schedules,
+            watching_jobs=role is not Role.WEB,
             happened=self._happened,
             probe_every=self._timings.probe_every,
             probe_retry=self._timings.probe_retry,

@@ -1,21 +1,29 @@
-"""The commands about a SQLite file: `pagehand backup` copies it while the bot runs, `pagehand compact` shrinks it."""
+"""`pagehand backup` copies the database; `pagehand restored` marks as in doubt what was open when a copy was made."""
 
 import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
 
 from bot.app.settings.config import database_url
-from bot.cli.restored import mark_in_doubt
+from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.last_times import LastTime
-from bot.errors import SchemaMismatch
+from bot.domain.requests.request import Request, RequestKind, RequestState
+from bot.domain.requests.settle import Uncertain, settle
+from bot.errors import SchemaMismatch, StoreUnavailable, UnreadableRow
+from bot.notices.answers import ActionAnswer, ActionAnswered
+from bot.notices.notice import NewNotice, NoticeKey
+from bot.service.settle import record_result
 from bot.store.backup import backup
-from bot.store.database.files import compact
-from bot.store.store import open_store
+from bot.store.database.engine import existing_file
+from bot.store.database.files import is_in_use
+from bot.store.store import Store, Transaction, open_store
 
 _DATED = re.compile(r"pagehand-[0-9]{8}T[0-9]{6}Z\.sqlite3")
 
@@ -59,7 +67,119 @@ async def back_up(url: str, file: Path) -> None:
     await backup(url, file, mark_in_doubt=mark_in_doubt)
 
 
-def compact_database(environ: Mapping[str, str]) -> str:
-    """Compacts the database of DATABASE_URL, and returns a summary. Raises ConfigError, StoreError."""
-    done = asyncio.run(compact(database_url(environ)))
-    return f"Compacted: {done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now."
+BATCH_SIZE = 2_000
+"""Notices that one transaction examines."""
+_NOT_REPEATABLE = (
+    RequestKind.STOP,
+    RequestKind.DISCARD,
+    RequestKind.RETRY,
+    RequestKind.SEND_AGAIN,
+    RequestKind.SEND_NEW_WORDS,
+    RequestKind.SEND_HELD,
+    RequestKind.SEND_ALL_HELD,
+    RequestKind.DISCARD_HELD,
+    RequestKind.CHOOSE_PROJECT,
+)
+"""Kinds that may have sent something, started a job, or stopped newer work. All others can safely be repeated."""
+_WHY = "it was open when the backup was made"
+
+
+@dataclass(frozen=True)
+class InDoubtWork:
+    """The numbers of items that may have been sent since the backup."""
+
+    requests: int = 0
+    actions: int = 0
+    notices: int = 0
+
+
+def mark_restored_in_doubt(environ: Mapping[str, str]) -> str:
+    """Marks open work in a restored database as in doubt, and returns a summary. Raises ConfigError, StoreError."""
+    url = database_url(environ)
+    existing_file(url)
+    if asyncio.run(is_in_use(url)):
+        raise StoreUnavailable(
+            "an instance of Pagehand is using this database, or was less than a minute ago. Stop every instance, wait "
+            "a minute, and try again."
+        )
+    return in_words(asyncio.run(mark_in_doubt(url)))
+
+
+def in_words(doubted: InDoubtWork) -> str:
+    """Returns a summary for the operator: what is in doubt, and how that is resolved."""
+    if doubted == InDoubtWork():
+        return "Nothing was open when this backup was made: nothing is in doubt."
+    return (
+        f"In doubt: {doubted.requests} for the agent, {doubted.actions} of buttons, words and stops, "
+        f"{doubted.notices} posts and reactions. Once the bot runs, it looks for them in Slack or asks in the thread."
+    )
+
+
+async def mark_in_doubt(url: str) -> InDoubtWork:
+    """Marks open work as in doubt in a database that no process uses. Raises ConfigError, StoreError."""
+    store = await open_store(url)
+    try:
+        return await mark_all_in_doubt(store)
+    finally:
+        await store.close()
+
+
+async def mark_all_in_doubt(store: Store) -> InDoubtWork:
+    """Does the same in a store. After an interruption, it can be run again."""
+    await store.transact(lambda tx: tx.gaps.restored())
+    requests = await store.transact(lambda tx: tx.restoration.mark_requests_in_doubt())
+    actions = await _end_actions(store)
+    for thread_id in await store.transact(lambda tx: tx.restoration.open_threads()):
+        await _mark_news_in_doubt(store, thread_id)
+    notices = await store.transact(lambda tx: tx.restoration.mark_notices_in_doubt())
+    await _mark_reactions_in_doubt(store)
+    return InDoubtWork(requests, actions, notices)
+
+
+async def _mark_news_in_doubt(store: Store, thread_id: str) -> None:
+    async def work(tx: Transaction) -> None:
+        thread = await tx.threads.get(thread_id)
+        if thread is not None:
+            state = replace(thread.state, announcements=replace(thread.state.announcements, restored=True))
+            poll_in = next_poll_in(state, tx.now, Polling(), jitter=0.5)
+            await tx.threads.save_state(thread.id, state, poll_in=poll_in)
+
+    with suppress(UnreadableRow):  # its next owner sets it aside and reports it
+        await store.transact(work)
+
+
+async def _mark_reactions_in_doubt(store: Store) -> None:
+    done: int | None = 0
+    while done is not None:
+        mark = partial(lambda after, tx: tx.restoration.mark_reactions_in_doubt(after=after, limit=BATCH_SIZE), done)
+        done = await store.transact(mark)
+
+
+async def _end_actions(store: Store) -> int:
+    ended = 0
+    for request_id in await store.transact(lambda tx: tx.restoration.open_of_kinds(_NOT_REPEATABLE)):
+        with suppress(UnreadableRow):  # its next owner sets it aside and reports it
+            ended += await store.transact(partial(_end, request_id=request_id))
+    return ended
+
+
+async def _end(tx: Transaction, request_id: str) -> int:
+    request = await tx.requests.get(request_id)
+    if request is None:
+        return 0
+    if request.kind is RequestKind.STOP:
+        await _mark_stop_in_doubt(tx, request)
+    else:
+        told = ActionAnswered(request.person_id, ActionAnswer.RESTORED)
+        await tx.notices.add(request.thread_id, NewNotice(NoticeKey(request.source_key), told))
+        await tx.requests.prepared(replace(request, state=RequestState.UNCERTAIN))
+    return 1
+
+
+async def _mark_stop_in_doubt(tx: Transaction, stop: Request) -> None:
+    """A stop ends only work that started before it. What is running now may be newer."""
+    thread = await tx.threads.get(stop.thread_id)
+    if thread is not None:
+        tried = replace(stop, attempts=stop.attempts + 1)  # each attempt is reported once
+        settlement = settle(tried, thread.state, Uncertain(_WHY), tx.now, Polling())
+        await record_result(tx, thread, [stop], settlement)

@@ -6,19 +6,34 @@ import signal
 import sys
 import tempfile
 import termios
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum, auto
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from bot.cli.demo_guide import Tour, guide
-from bot.cli.demo_scenario import run_scenario
-from bot.cli.demo_services import REVIEWER, Demo, DemoError, Ports, agent_offer, running_demo
+from bot.cli.demo_services import CHANNEL, REVIEWER, Demo, DemoError, Ports, agent_offer, running_demo
+from bot.domain.context.message_text import unescape
+from bot.domain.threads.thread import Thread
 from bot.jobserver.errors import JobServerError
 from bot.runtime.logging import configure_logging
 from bot.runtime.process_signals import ending_signals
+from bot.runtime.text import without_misleading
+from bot.slack.rendering.blocks import SEND_EXAMPLES
+from bot.workspace.model.entities import Message
+from bot.workspace.server import WorkspaceServer
+
+
+class Tour(NamedTuple):
+    """What a visitor can ask for: a task, a follow-up to it, and a task that leaves time to stop it."""
+
+    task: str
+    follow_up: str
+    slow_task: str
+
 
 TOUR = Tour(
     'Replace "colour" with "color"',
@@ -86,19 +101,16 @@ def _prepared() -> Iterator[Path]:
 async def _browse(directory: Path, ports: Ports, agent: str) -> None:
     async with running_demo(directory, ports, agent) as demo:
         click.echo(f"\nOpen  {demo.url}\n")
-        click.echo(_editor_hint(demo))
-        click.echo("Try the steps below; Ctrl-C ends the demo.\n")
+        if key := demo.merge_key:
+            click.echo(f"To merge it, press *Merge* on its page; your name there is {REVIEWER}, your key {key}")
+        else:
+            click.echo(f"The demo's editor knows four things; ask it: What can you do?\n{agent_offer()}")
+        click.echo("\nTry the steps below; Ctrl-C ends the demo.\n")
         tour = AGENT_TOUR if agent else TOUR
         with suppress(asyncio.CancelledError):  # Ctrl-C is the normal end of a demo
             await guide(demo.workspace, tour, click.echo)
             await asyncio.Event().wait()
     click.echo("\nEnded.")
-
-
-def _editor_hint(demo: Demo) -> str:
-    if demo.merge_key:
-        return f"To merge it, press *Merge* on its page; your name there is {REVIEWER}, your key {demo.merge_key}\n"
-    return f"The demo's editor knows four things; ask it: What can you do?\n{agent_offer()}\n"
 
 
 async def _run_once(
@@ -130,3 +142,183 @@ async def _enter() -> None:
         sys.stdin.readline()
     finally:
         loop.remove_reader(sys.stdin)
+
+
+class TourStep(Enum):
+    """Something that a visitor does or sees, in the order in which they are proposed."""
+
+    ASK = auto()
+    SEE_THE_END = auto()
+    STEER = auto()
+    STOP = auto()
+    MENTION = auto()
+    BE_REFUSED = auto()
+
+
+PROPOSALS = {
+    TourStep.ASK: "In #{channel}, type `/docs {task}`, or press Try it.",
+    TourStep.SEE_THE_END: "Open the card's thread: the pull request comes there.",
+    TourStep.STEER: "Reply in the card's thread to change the pull request, such as `{follow_up}`",
+    TourStep.STOP: "Stop a job: type `/docs {slow_task}` in #{channel}, and press Stop on its card.",
+    TourStep.MENTION: "Mention @pagehand in somebody's thread: the agent gets the thread as well.",
+    TourStep.BE_REFUSED: "Act as Gia, a guest, and ask for something. She is refused, and told why.",
+}
+END = "That's the tour. Open Pagehand's Home to see your jobs, or hand over a message from its menu."
+
+_SHOWN_BY = {
+    "card": (TourStep.ASK,),
+    "completed": (TourStep.SEE_THE_END,),
+    "failed": (TourStep.SEE_THE_END,),
+    "stopped": (TourStep.SEE_THE_END, TourStep.STOP),
+}
+"""The steps that a notice shows to be done, by the end of its key."""
+_LONGEST_WAIT = 30 * 86_400.0
+"""Seconds; nobody looks at a demo for so long."""
+
+
+def next_step(done: frozenset[TourStep]) -> TourStep | None:
+    """Returns the first step that is not done; None if all are."""
+    return next((step for step in TourStep if step not in done), None)
+
+
+def steps_done(workspace: WorkspaceServer) -> frozenset[TourStep]:
+    """Returns what has been done in the workspace so far."""
+    return frozenset(_steps(workspace))
+
+
+async def guide(workspace: WorkspaceServer, tour: Tour, echo: Callable[[str], None]) -> None:
+    """Lets Pagehand introduce itself in the channel, and tells the next step whenever the one before is done."""
+    bot = workspace.app.bot_user_id
+    workspace.channels[CHANNEL].members.remove(bot)  # it is a member from the start, which is no invitation
+    await workspace.people["ana"].invite(CHANNEL, bot)
+    done = frozenset[TourStep]()
+    while (step := next_step(done)) is not None:
+        _tell(workspace, f"Next: {PROPOSALS[step].format(channel=CHANNEL, **tour._asdict())}", echo)
+        done = await workspace.changes.wait_for(partial(_once_done, workspace, step), _LONGEST_WAIT)
+    _tell(workspace, END, echo)
+
+
+def _tell(workspace: WorkspaceServer, text: str, echo: Callable[[str], None]) -> None:
+    workspace.show_tip(text)
+    echo(text.replace("`", ""))
+
+
+def _once_done(workspace: WorkspaceServer, step: TourStep) -> frozenset[TourStep]:
+    """Returns all steps that are done once this one is; empty until then."""
+    done = steps_done(workspace)
+    return done if step in done else frozenset()
+
+
+def _steps(workspace: WorkspaceServer) -> Iterator[TourStep]:
+    state, bot = workspace.state, workspace.app.bot_user_id
+    for channel in state.channels.values():
+        messages = list(state.conversation(channel))
+        cards = {message.ts for message in messages if notice_key(message).endswith("/card")}
+        for message in messages:
+            yield from _SHOWN_BY.get(notice_key(message).rpartition("/")[2], ())
+            if message.user == bot:
+                continue
+            if message.thread_ts in cards:
+                yield TourStep.STEER
+            if f"<@{bot}>" in message.text and message.subtype is None:
+                yield TourStep.MENTION
+        for person in state.users.values():
+            if any("No job was started" in message.text for message in state.ephemerals(channel, person.id)):
+                yield TourStep.BE_REFUSED
+
+
+Echo = Callable[[str], None]
+"""Prints a line."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds; the scenario's own limit is shorter."""
+
+
+async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: Echo, *, limit: float) -> str:
+    """Runs the whole loop as Ana and returns the pull request's link. Each reply follows the end of a round.
+
+    Raises DemoError if there is no pull request within `limit` seconds.
+    """
+    printer, newest_before = ThreadPrinter(demo.workspace, echo), _newest_card(demo.workspace)
+    person = demo.workspace.people["ana"]
+    echo(f"#{CHANNEL}")
+    echo(f"  Ana Silva: /docs {prompt}")
+    answer = await person.command(CHANNEL, "/docs", prompt)
+    if answer.text:
+        echo(f"  (only Ana sees) {unescape(answer.text)}")
+    try:
+        async with asyncio.timeout(limit):
+            ts = await demo.workspace.changes.wait_for(lambda: _newest_card(demo.workspace, since=newest_before), limit)
+            thread = await _end_of_round(demo, ts, 0, printer)
+            for number, reply in enumerate(replies, start=1):
+                await person.say(CHANNEL, reply, thread_ts=ts)
+                thread = await _end_of_round(demo, ts, number, printer)
+    except TimeoutError:
+        raise DemoError(f"There was no pull request within {limit:g} s. Use --limit to allow more time.") from None
+    link = thread.state.job.pr_link if thread.state.job else None
+    if not link:
+        raise DemoError("The job ended without a pull request.")
+    return link
+
+
+class ThreadPrinter:
+    """Prints a thread as text: each message once, and again whenever it changes."""
+
+    def __init__(self, workspace: WorkspaceServer, echo: Echo) -> None:
+        self._workspace = workspace
+        self._echo = echo
+        self._printed: dict[str, str] = {}
+
+    def print(self, ts: str) -> None:
+        """Prints what is new or changed in the thread."""
+        for message in self._workspace.channels.thread(CHANNEL, ts):
+            offered = "".join(f"\nYou could try: {prompt}" for prompt in _examples(message))
+            text = f"{self._read(message.text)}{''.join(f'  :{name}:' for name in message.reactions)}{offered}"
+            if self._printed.get(message.ts) != text:
+                indent = "  " if message.ts == ts else "    "
+                again = " (changed)" if message.ts in self._printed else ""
+                self._echo(f"{indent}{self._author(message)}{again}: {text.replace(chr(10), chr(10) + indent + '  ')}")
+                self._printed[message.ts] = text
+
+    def _read(self, text: str) -> str:
+        for person in self._workspace.state.users.values():
+            text = text.replace(f"<@{person.id}>", f"@{person.real_name}")
+        return without_misleading(unescape(text))
+
+    def _author(self, message: Message) -> str:
+        return self._workspace.state.users[message.user].real_name
+
+
+def _examples(message: Message) -> list[str]:
+    """Returns the texts of the buttons that send a prompt."""
+    elements = (element for block in message.blocks or () for element in block.get("elements", ()))
+    return [element["text"]["text"] for element in elements if element.get("action_id") in SEND_EXAMPLES]
+
+
+async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter) -> Thread:
+    """Waits until the thread announces the end of a round: 0 is the first, n the one after the nth follow-up."""
+    ends = tuple(f"/r{number}/{status}" for status in ("completed", "failed", "archived"))
+
+    def has_ended() -> bool:
+        printer.print(ts)
+        keys = [notice_key(message) for message in demo.workspace.channels.thread(CHANNEL, ts)]
+        return any(key.endswith((*ends, "/refused/1", "/unsure/1")) for key in keys)
+
+    await demo.workspace.changes.wait_for(has_ended, LONGEST_WAIT)
+    channel = demo.workspace.channels[CHANNEL]
+    thread = await demo.edges.store.transact(lambda tx: tx.threads.find_by_card(channel.id, ts))
+    if thread is None:
+        raise DemoError("The database has no such thread.")
+    return thread
+
+
+def _newest_card(workspace: WorkspaceServer, *, since: str = "") -> str:
+    """Returns the `ts` of the newest card; empty if there is none, or it is still `since`."""
+    cards = [message.ts for message in workspace.channels.messages(CHANNEL) if notice_key(message).endswith("/card")]
+    return cards[-1] if cards and cards[-1] != since else ""
+
+
+def notice_key(message: Message) -> str:
+    """Returns the key of a message's notice; empty if the message is not Pagehand's."""
+    payload = (message.metadata or {}).get("event_payload", {})
+    return str(payload.get("key", ""))

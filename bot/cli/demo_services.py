@@ -3,7 +3,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +13,12 @@ from pydantic import SecretStr
 
 from bot.app.application import App
 from bot.app.edges import Edges, open_edges
+from bot.app.manifest import ManifestChoices, manifest_for
 from bot.app.settings.config import Config, load
-from bot.app.setup.manifest import ManifestChoices, manifest_for
 from bot.errors import CannotStart, PagehandError
 from bot.jobserver.agents.choice import installed, model_finding
 from bot.jobserver.agents.launch import agent_launch
 from bot.jobserver.agents.named import NAMED
-from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.choice import close_to_others
 from bot.jobserver.server import JobServer
@@ -53,17 +52,6 @@ class Ports(NamedTuple):
     page: int | None = None
     job_server: int | None = None
 
-    def require_free(self) -> None:
-        """Raises DemoError, which proposes another port, if one that was chosen cannot be used."""
-        for option, port in (("--port", self.page), ("--job-server-port", self.job_server)):
-            try:
-                listening_socket(HOST, port or 0).close()
-            except OSError as error:
-                with listening_socket(HOST, 0) as listener:
-                    free = listener.getsockname()[1]
-                proposal = f"Try {option} {free}, which is free, or omit {option}"
-                raise DemoError(f"it {error.strerror}. {proposal}") from None
-
 
 @dataclass
 class Demo:
@@ -92,22 +80,27 @@ async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncI
 
     `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
     """
-    ports.require_free()
+    page_port = _usable_port("--port", ports.page, WORKSPACE_PORT)
+    job_server_port = _usable_port("--job-server-port", ports.job_server, JOB_SERVER_PORT)
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
     async with AsyncExitStack() as stack:
         settings = _job_server_settings(directory, repository, key, agent)
-        job_server, job_api_url = await _start_job_server(settings, ports.job_server)
+        # With an agent, merging needs a key: the agent might reach the pages.
+        everybody = "" if settings.runs_programs else YOU
+        job_server = JobServer(settings.model_copy(update={"port": job_server_port}), everybody=everybody)
+        job_api_url = await job_server.start()
         stack.push_async_callback(job_server.stop)
         workspace = WorkspaceServer(manifest())
         stack.push_async_callback(workspace.stop)
-        url = await _start_workspace(workspace, ports.page)
+        url = await workspace.start(port=page_port)
         config = _config(directory, workspace, job_api_url, key)
         edges = await open_edges(config)
         app = App(config, edges)
         stack.push_async_callback(app.stop)
         await app.start()
-        yield Demo(workspace, app, edges, url, repository, reviewer_key(settings))
+        merge_key = next((reviewer.key.get_secret_value() for reviewer in settings.reviewer_list), "")
+        yield Demo(workspace, app, edges, url, repository, merge_key)
 
 
 def _job_server_settings(directory: Path, repository: Path, key: str, agent: str) -> JobServerSettings:
@@ -122,27 +115,16 @@ def _job_server_settings(directory: Path, repository: Path, key: str, agent: str
     return JobServerSettings.from_environment({}, (), **given)
 
 
-async def _start_job_server(settings: JobServerSettings, port: int | None) -> tuple[JobServer, str]:
-    # With an agent, merging needs a key: the agent might reach the pages.
-    everybody = "" if settings.runs_programs else YOU
-    preferred = settings.model_copy(update={"port": JOB_SERVER_PORT if port is None else port})
-    server = JobServer(preferred, everybody=everybody)
+def _usable_port(option: str, wanted: int | None, default: int) -> int:
+    """Returns the port to listen on, 0 for any. Raises DemoError if one that was asked for cannot be used."""
+    port = default if wanted is None else wanted
     try:
-        return server, await server.start()
-    except JobServerError:
-        if port is not None:
-            raise
-    server = JobServer(settings.model_copy(update={"port": 0}), everybody=everybody)
-    return server, await server.start()
-
-
-async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
-    if port is not None:
-        return await workspace.start(port=port)
-    try:
-        return await workspace.start(port=WORKSPACE_PORT)
-    except OSError:
-        return await workspace.start()
+        listening_socket(HOST, port).close()
+    except OSError as error:
+        if wanted is not None:
+            raise DemoError(f"it {error.strerror}. Omit {option} for a free port") from None
+        return 0
+    return port
 
 
 def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: str) -> Config:
@@ -173,7 +155,9 @@ def settings_with_agent(agent: str, **given: object) -> JobServerSettings:
     """
     reviewers = SecretStr(f"{REVIEWER}: {secrets.token_hex(12)}")
     overrides = {"agent": agent, "reviewers": reviewers, "private_pages": False, **given}
-    settings = JobServerSettings.from_environment(_agent_variables(os.environ), (), **overrides)
+    names = [f"{PREFIX}{name}{ending}" for name in _AGENT_SETTINGS for ending in ("", "_FILE")]
+    variables = {name: os.environ[name] for name in names if name in os.environ}
+    settings = JobServerSettings.from_environment(variables, (), **overrides)
     launch = agent_launch(settings, os.environ)
     findings = (installed(launch.agent.command, launch.agent.install), model_finding(launch, settings))
     if missing := next((finding.message for finding in findings if not finding.is_ok), ""):
@@ -182,17 +166,7 @@ def settings_with_agent(agent: str, **given: object) -> JobServerSettings:
     return settings
 
 
-def reviewer_key(settings: JobServerSettings) -> str:
-    """Returns the key to merge with on the demo's pages; empty if none is needed."""
-    return next((reviewer.key.get_secret_value() for reviewer in settings.reviewer_list), "")
-
-
 def agent_offer() -> str:
     """Returns a hint that a demo can run with an agent."""
     others = ", ".join(name for name in NAMED if name != "claude")
     return f"With a coding agent that you have, and its key: pagehand demo --agent claude (or {others})"
-
-
-def _agent_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    names = [f"{PREFIX}{name}{ending}" for name in _AGENT_SETTINGS for ending in ("", "_FILE")]
-    return {name: environ[name] for name in names if name in environ}

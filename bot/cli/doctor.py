@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 import click
 
 from bot import __version__
-from bot.app.checks.running import Check
-from bot.app.checks.whole import examine
+from bot.app.checks.whole import Check, examine
 from bot.app.settings.config import CONFIGURATION_TOKEN
-from bot.cli.database_location import location_faults
+from bot.cli.database import location_faults
 from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, env_files, environment, is_set_up
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError

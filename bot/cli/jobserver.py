@@ -18,12 +18,11 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.setup_check import check_github, check_setup
 from bot.runtime.logging import configure_logging
 from bot.runtime.rotating_secrets import KnownSecrets
-from bot.runtime.setting_names import SettingNames
-from bot.runtime.settings import variable_names
+from bot.runtime.settings import SettingNames, variable_names
 
 logger = logging.getLogger(__name__)
 
-_OK, _FAILED, _NOTE = "ok", "FAIL", "note"
+_SIGNS = {True: "ok", False: "FAIL", None: "note"}
 JOB_SERVER = "job_server"
 _SEEN_LATER = frozenset({"port", "checks"})
 """Remarks that something can be seen only while jobs run, or while no other server does."""
@@ -57,7 +56,7 @@ def check_job_server(environ: Mapping[str, str]) -> int:
 async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str]) -> int:
     exit_code = 0
     async for found in _findings(settings, environ):
-        click.echo(f"{_sign(found.is_ok):<5}{found.name:<14} {found.message}")
+        click.echo(f"{_SIGNS[found.is_ok]:<5}{found.name:<14} {found.message}")
         exit_code = 1 if found.is_ok is False else exit_code
     return exit_code
 
@@ -112,10 +111,6 @@ def setting_names() -> SettingNames:
     }
     names = variable_names(JobServerSettings)
     return SettingNames(names, (PREFIX,), removed={f"{PREFIX}{name}": words for name, words in removed.items()})
-
-
-def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - the result of a check
-    return _NOTE if is_ok is None else _OK if is_ok else _FAILED
 
 
 def _secrets(settings: JobServerSettings) -> KnownSecrets:

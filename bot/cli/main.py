@@ -4,15 +4,15 @@ Each command is implemented in a module of its own, which is imported when the c
 and a mistake in the options are therefore answered at once, and this module's own imports have to stay light.
 """
 
+import os
 import re
 import sys
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from bot import __version__
-from bot.cli.setup.options import setup
 from bot.cli.starting import (
     BOT_FILE,
     FEATURES,
@@ -215,8 +215,8 @@ def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
     separated by commas.
     """
     with exit_on_error("The manifest cannot be made", "The manifest was not made"):
-        from bot.app.settings.features import Feature
-        from bot.app.setup.manifest import ManifestChoices, manifest_text
+        from bot.app.manifest import ManifestChoices, manifest_text
+        from bot.app.settings.values import Feature
 
         try:
             choices = ManifestChoices(command, address, frozenset(map(Feature, without)))
@@ -233,7 +233,7 @@ def migrate(*, check: bool) -> None:
     With --check, the exit code is 0 if this version can work with the database as it is, and 1 otherwise.
     """
     with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):
-        from bot.cli.migrate import check_migration, migrate_database
+        from bot.cli.database import check_migration, migrate_database
 
         if check:
             sys.exit(check_migration(environment(BOT_FILE)))
@@ -249,7 +249,7 @@ def compact() -> None:
     free space for up to twice the file's size.
     """
     with exit_on_error("The database cannot be compacted", "The database was not compacted"):
-        from bot.cli.backup import compact_database
+        from bot.cli.database import compact_database
 
         click.echo(compact_database(environment(BOT_FILE)))
 
@@ -274,7 +274,7 @@ def forget(user: str, channel: str, *, yes: bool) -> None:
     if channel and not re.fullmatch("[CDG][A-Z0-9]+", channel):
         raise click.UsageError(f"{channel} is no channel's id, like C0123ABCD: at the end of the channel's details.")
     with exit_on_error("Nothing can be deleted", "Not all was deleted"):
-        from bot.cli.forget import existing_database, forget_all
+        from bot.cli.personal_data import existing_database, forget_all
 
         url = existing_database(environment(BOT_FILE))
         if not yes:
@@ -299,9 +299,9 @@ def export(since: str, until: str) -> None:
     It never contains what anybody wrote. Entries are kept for PAGEHAND_KEEP_DAYS.
     """
     with exit_on_error("Nothing can be exported", "Not all was exported"):
-        from bot.cli import export as audit_trail
+        from bot.cli.personal_data import export_audit_trail, period
 
-        audit_trail.export(environment(BOT_FILE), audit_trail.period(since, until, now=datetime.now(UTC)))
+        export_audit_trail(environment(BOT_FILE), period(since, until, now=datetime.now(UTC)))
 
 
 @main.command()
@@ -348,7 +348,7 @@ def restored() -> None:
     no answer.
     """
     with exit_on_error("Nothing can be put in doubt", "Not all was put in doubt"):
-        from bot.cli.restored import mark_restored_in_doubt
+        from bot.cli.backup import mark_restored_in_doubt
 
         click.echo(mark_restored_in_doubt(environment(BOT_FILE)))
 
@@ -363,4 +363,80 @@ def _run_bot(role: Literal["run", "web", "worker"]) -> None:
         run_bot(role, environment(BOT_FILE))
 
 
-main.add_command(setup)
+@main.command()
+@click.option("--http", "address", metavar="URL", default="", help="Receive signed HTTP requests at https://YOUR-HOST.")
+@click.option(
+    "--command", metavar="/NAME", default="", help="The slash command.  [default: PAGEHAND_COMMAND, or /docs]"
+)
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice(FEATURES),
+    help="Leave a feature out; `pagehand manifest --help` explains them. Can be given more than once.  "
+    "[default: PAGEHAND_WITHOUT]",
+)
+@click.option("--app-id", metavar="A…", default="", help="Update this app instead of creating one.")
+@click.option(
+    "--configuration-token-file",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A file with the configuration token that creates or updates the app. The token is never kept.",
+)
+@click.option(
+    "--channel", "channel_id", metavar="#NAME", default="", help="Post a message there (or in C…), to see that it can."
+)
+@click.option("--job-api-url", metavar="URL", default="", help="The job API's base URL.")
+@click.option("--job-api-project", metavar="ID", default="", help="The project's id at the job API.")
+@click.option("--repository", metavar="URL", default="", help="Set up the job server for this git repository instead.")
+@click.option(
+    "--agent", metavar="AGENT", default="", help="The job server's agent: builtin, claude, codex, or a command."
+)
+@click.option(
+    "--write",
+    "file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    default=BOT_FILE,
+    show_default=True,
+    help="The file for the settings.",
+)
+@click.option("--no-input", is_flag=True, help="Ask nothing: fail if an answer is missing.")
+def setup(
+    address: str,
+    command: str,
+    without: tuple[str, ...],
+    configuration_token_file: str | None,
+    file: str,
+    **given: Any,
+) -> None:
+    """Set Pagehand up: the Slack app, a first message, the job API, and the file .env with all settings.
+
+    \b
+    Asks one question at a time, and checks each answer at once. What is answered already is not asked:
+      options, the environment (SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_SIGNING_SECRET, JOB_API_URL, JOB_API_KEY,
+      JOB_API_PROJECT, PAGEHAND_CONFIGURATION_TOKEN; each also as NAME_FILE), and .env.
+    So it can be interrupted, and goes on where it was.
+
+    \b
+    Two things are yours to do, and it says where: installing the app, and making the app-level token. The app itself
+    it creates or updates if you give it a configuration token (api.slack.com/apps, Your App Configuration Tokens).
+
+    \b
+    pagehand setup                                          for Socket Mode
+    pagehand setup --http https://pagehand.example.org      for signed HTTP requests
+    pagehand setup --app-id A0123 --configuration-token-file FILE    brings an app up to date
+    """
+    with exit_on_error("Setup cannot begin", "Setup stopped"):
+        from pathlib import Path
+
+        from bot.app.manifest import ManifestChoices
+        from bot.app.settings.values import Feature
+        from bot.cli.setup import SetupOptions, run_setup
+
+        try:
+            choices = ManifestChoices(command or "/docs", address, frozenset(map(Feature, without)))
+        except ConfigError as error:
+            raise click.UsageError(f"{error}.") from None
+        token = Path(configuration_token_file).read_text(encoding="utf-8").strip() if configuration_token_file else ""
+        options = SetupOptions(choices, Path(file), keeps_command=not command, configuration_token=token, **given)
+        sys.exit(run_setup(options, os.environ))

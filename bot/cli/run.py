@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bot.app import application
 from bot.app.application import Role
 from bot.app.settings.config import load, setting_names
-from bot.cli.database_location import location_faults
+from bot.cli.database import location_faults
 from bot.runtime.logging import configure_logging
 from bot.store.database.engine import sqlite_path
 from bot.store.database.files import hold_file

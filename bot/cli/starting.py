@@ -31,32 +31,15 @@ def require_extra(command: Extra) -> None:
 
 
 def _how_to_install(extra: Extra) -> str:
-    """Returns how to install an extra from where Pagehand came from: no package of its name is published."""
-    import json
-    from importlib.metadata import PackageNotFoundError, distribution
+    """Returns how to install an extra. No package of Pagehand's name is published."""
+    import shlex
     from pathlib import Path
-    from urllib.parse import unquote, urlsplit
 
     requirements = Path(__file__).parents[2] / "requirements.txt"
+    what, wanted = "Install Pagehand with them, from its wheel or a checkout", [f"PATH[{extra}]"]
     if requirements.is_file():
-        return _install("Install them", "-r", str(requirements))
-    try:
-        origin = json.loads(distribution("pagehand").read_text("direct_url.json") or "{}")  # PEP 610
-    except PackageNotFoundError:
-        origin = {}
-    url, version_control = origin.get("url", ""), origin.get("vcs_info")
-    if version_control:
-        url = f"{version_control['vcs']}+{url}@{version_control['commit_id']}"
-    file = unquote(urlsplit(url).path) if url.startswith("file:") else ""
-    if not url or (file and not Path(file).exists()):
-        return _install("Install Pagehand with them, from its wheel or a checkout", f"PATH[{extra}]")
-    return _install("Install Pagehand with them", f"{file}[{extra}]" if file else f"pagehand[{extra}] @ {url}")
-
-
-def _install(what: str, *arguments: str) -> str:
-    import shlex
-
-    return f"{what}:\n  {shlex.join([sys.executable, '-m', 'pip', 'install', *arguments])}"
+        what, wanted = "Install them", ["-r", str(requirements)]
+    return f"{what}:\n  {shlex.join([sys.executable, '-m', 'pip', 'install', *wanted])}"
 
 
 HOW_TO_BEGIN = "To begin, run `pagehand setup`: it asks for each setting, checks it at once, and writes .env."

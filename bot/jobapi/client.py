@@ -28,8 +28,15 @@ from bot.jobapi.models import Job, PromptCall, PromptFile, Requester, SeenJob
 from bot.jobapi.probe import NO_JOB
 from bot.jobapi.settings import JobApiSettings
 from bot.jobapi.transport import HEADERS, JobApiTransport, read_body
-from bot.jobapi.wire import MAX_WORDS, cancel_body, error_message_in, parse_job, parse_upload, prompt_body
-from bot.runtime.log_context import REQUEST_ID_HEADER, current_log_context
+from bot.jobapi.wire import (
+    MAX_WORDS,
+    cancel_body,
+    error_message_in,
+    parse_job,
+    parse_upload,
+    prompt_body,
+)
+from bot.runtime.logging import REQUEST_ID_HEADER, current_log_context
 from bot.runtime.text import printable_line
 
 _KEPT_ADDRESSES = 20_000

@@ -21,7 +21,7 @@ from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.http.server import mark_authenticated
-from bot.runtime.log_context import REQUEST_ID_FORM, REQUEST_ID_HEADER, current_log_context, log_context
+from bot.runtime.logging import REQUEST_ID_FORM, REQUEST_ID_HEADER, current_log_context, log_context
 
 _REF = "#/components/schemas/{model}"
 _BYTES = "bytes"

@@ -54,7 +54,7 @@ from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
-from bot.runtime.http.metrics_page import metrics_route
+from bot.runtime.http.health_pages import metrics_route
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)

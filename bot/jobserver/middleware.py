@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from bot.runtime.log_context import REQUEST_ID_HEADER, LogContext, is_request_id, log_context
+from bot.runtime.logging import REQUEST_ID_HEADER, LogContext, is_request_id, log_context
 
 logger = logging.getLogger(__name__)
 ErrorResponseFactory = Callable[[web.Request, int, str], web.Response]

@@ -1,4 +1,4 @@
-"""The log: one line per event on standard error, for people or as JSON. Known secrets are masked everywhere."""
+"""The log: its formats, and the context that each line carries."""
 
 import json
 import logging
@@ -6,12 +6,57 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TextIO
 
-from bot.runtime.log_context import current_log_context
+REQUEST_ID_HEADER = "X-Request-Id"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+REQUEST_ID_FORM = _REQUEST_ID.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class LogContext:
+    """What log lines are about; empty: nothing known. `request` is an opaque id, which is nowhere a key."""
+
+    request: str = ""
+    job: str = ""
+    thread: str = ""
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """What is known, by its name in the log."""
+        named = {"request": self.request, "job": self.job, "thread": self.thread}
+        return {name: value for name, value in named.items() if value}
+
+
+NO_CONTEXT = LogContext()
+_current: ContextVar[LogContext] = ContextVar("log_context", default=NO_CONTEXT)
+
+
+def current_log_context() -> LogContext:
+    """Returns what log lines of the current task are about."""
+    return _current.get()
+
+
+@contextmanager
+def log_context(context: LogContext) -> Iterator[None]:
+    """Has the log lines in this block, and of tasks that begin in it, be about this."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def is_request_id(value: str) -> bool:
+    """Whether a header's value can be a request's id in the log."""
+    return _REQUEST_ID.fullmatch(value) is not None
+
 
 NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "alembic", "asyncio")
 """Libraries that log payloads, people's messages, URLs with tickets, or every request. Only their warnings are kept."""

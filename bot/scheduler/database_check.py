@@ -5,7 +5,7 @@ import logging
 
 from bot.domain.last_times import LastTime
 from bot.errors import StoreError, StoreUnavailable
-from bot.runtime.health.outages import RecordingHealth
+from bot.runtime.health import RecordingHealth
 from bot.store.condition import LongOpenJobs
 from bot.store.store import Store, Transaction
 

@@ -24,7 +24,7 @@ from bot.notices.notice import NewNotice
 from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
-from bot.runtime.log_context import LogContext
+from bot.runtime.logging import LogContext
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import answer_or_none

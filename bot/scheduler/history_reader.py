@@ -16,7 +16,7 @@ from bot.notices.job import HistoryUnread
 from bot.notices.notice import NewNotice
 from bot.notices.questions import StopAsked
 from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
-from bot.runtime.log_context import LogContext
+from bot.runtime.logging import LogContext
 from bot.scheduler.worker import NOTHING, DueWork, SlackWorker, WorkerSettings
 from bot.store.gaps import ClaimedGap
 from bot.store.store import Store, Transaction

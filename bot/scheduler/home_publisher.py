@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_for_person
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected
 from bot.ports.slack import HomeViews, Members
-from bot.runtime.health.report import ComponentStatus
+from bot.runtime.health import ComponentStatus
 from bot.scheduler.worker import NOTHING, SlackWorker, WorkerSettings
 from bot.store.people import ClaimedHome
 from bot.store.store import RequestTransaction, Store

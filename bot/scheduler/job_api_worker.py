@@ -8,8 +8,7 @@ from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable, NotTheJobApi
 from bot.jobapi.models import Job
-from bot.runtime.health.outages import Outage
-from bot.runtime.health.report import ComponentStatus
+from bot.runtime.health import ComponentStatus, Outage
 from bot.scheduler.worker import Worker
 
 

@@ -30,7 +30,7 @@ from bot.errors import (
 )
 from bot.jobapi.models import SeenJob
 from bot.ports.job_api import JobReader
-from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
+from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable
 from bot.scheduler.poll_memory import KnownLook, PollMemory

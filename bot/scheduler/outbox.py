@@ -41,7 +41,7 @@ from bot.notices.answers import AnswerRequested, Introduction
 from bot.notices.notice import CARD_CHANGED, CardChanged, Delivery, ReactionChanged
 from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
 from bot.ports.slack import ChannelReader, Chat
-from bot.runtime.log_context import LogContext
+from bot.runtime.logging import LogContext
 from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import SlackWorker, WorkerSettings, about, left_by_delivering
 from bot.service.delivery import card_posted, give_up

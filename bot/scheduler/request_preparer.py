@@ -23,7 +23,7 @@ from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
-from bot.runtime.log_context import LogContext
+from bot.runtime.logging import LogContext
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
     PreparedRequest,

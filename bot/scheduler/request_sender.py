@@ -40,7 +40,7 @@ from bot.jobapi.models import PromptCall, Requester
 from bot.notices.answers import ActionAnswer
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import DisplayNames
-from bot.runtime.log_context import LogContext, current_log_context, log_context
+from bot.runtime.logging import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker, job_words
 from bot.scheduler.preparing.rereading import Rereader

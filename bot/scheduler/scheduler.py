@@ -13,10 +13,9 @@ from bot.domain.threads.reply_rules import ReplyModes
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, PastMessages, SlackReading
 from bot.runtime.clock import Clock, SteadyClock
-from bot.runtime.health.outages import RECOVERY_SECONDS
-from bot.runtime.health.report import ComponentStatus
+from bot.runtime.health import RECOVERY_SECONDS, ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
-from bot.runtime.supervisor import Supervisor
+from bot.runtime.tasks import Supervisor
 from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher

@@ -15,9 +15,8 @@ from bot.domain.threads.thread import Thread
 from bot.errors import ChatUncertain, StoreError, StoreUnavailable
 from bot.notices.notice import Delivery
 from bot.runtime.clock import Clock
-from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage
-from bot.runtime.health.report import ComponentStatus
-from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
+from bot.runtime.health import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, ComponentStatus, Outage
+from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.store import Store, Transaction

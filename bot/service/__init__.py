@@ -15,7 +15,7 @@ from bot.domain.requests.request import Action, Arrival, MessageVersion, Reply, 
 from bot.domain.threads.reply_rules import ReplyModes, everyone
 from bot.domain.threads.thread import Thread
 from bot.errors import NotRecorded, StoreError, UnreadableRow
-from bot.runtime.log_context import LogContext, log_context
+from bot.runtime.logging import LogContext, log_context
 from bot.service.channel_changes import is_first_answer, is_newest, is_outdated, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
 from bot.service.follow_up import record_written

@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from bot.app.settings.config import Config
 from bot.jobserver.settings import JobServerSettings
+from bot.runtime.settings import variable_name
 
 PAGE = Path(__file__).parents[2] / "bot" / "docs" / "settings.md"
 END = "<!-- end -->"
@@ -16,7 +17,7 @@ END = "<!-- end -->"
 
 def with_tables(page: str) -> str:
     """Returns the page with its tables as the models have them now; its other words stay."""
-    of_bot = {str(field.alias): field for field in Config.model_fields.values()}
+    of_bot = {variable_name(Config, name): field for name, field in Config.model_fields.items()}
     of_job_server = {name.upper(): field for name, field in JobServerSettings.model_fields.items()}
     for mark, fields in {"<!-- bot -->\n": of_bot, "<!-- job server -->\n": of_job_server}.items():
         before, _, rest = page.partition(mark)

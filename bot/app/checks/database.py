@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bot.app.checks.arrivals import ago, arrival_findings, signature_finding
+from bot.app.checks.slack import ago, arrival_findings, signature_finding
 from bot.domain.findings import Finding
 from bot.domain.last_times import LastTime
 from bot.errors import ConfigError, StoreError

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
-from bot.app.settings.projects.variables import ProjectSettings
+from bot.app.settings.projects import ProjectSettings
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.projects import JobApiAbilities
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
@@ -28,7 +28,8 @@ async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
     """Checks a project's job API by reading a job that does not exist, with each key."""
     name, working = f"job_api.{project.project.name}", None
     answers: list[Finding] = []
-    for each in (_with_key(project, key) for key in project.job_api.api_key.values):
+    for key in project.job_api.api_key.values:
+        each = replace(project, job_api=project.job_api.model_copy(update={"api_key": RotatingSecret(key)}))
         answers.append(await _answer(name, each))
         working = each if working is None and answers[-1].status is not FindingStatus.ERROR else working
         if answers[0].passing:
@@ -38,10 +39,6 @@ async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
         return findings
     async with JobApiProbe(working.job_api, working.id) as probe:
         return [*findings, *ability_findings(name, working.project.abilities, await probe.abilities())]
-
-
-def _with_key(project: ProjectSettings, key: str) -> ProjectSettings:
-    return replace(project, job_api=project.job_api.model_copy(update={"api_key": RotatingSecret(key)}))
 
 
 async def _answer(name: str, project: ProjectSettings) -> Finding:
@@ -93,11 +90,8 @@ def _at(name: str, address: str, found: FoundAddress) -> Finding:
         case True, True:
             return Finding.ok(name, f"{address} answers, and takes the key.")
         case True, False:
-            why, fix = (
-                "Whoever reaches it can start jobs, and whether JOB_API_KEY is right cannot be seen.",
-                "Ask whoever runs it.",
-            )
-            return Finding.warning(name, f"{address} answers, and takes any key.", why=why, fix=fix)
+            why = "Whoever reaches it can start jobs, and whether JOB_API_KEY is right cannot be seen."
+            return Finding.warning(name, f"{address} answers, and takes any key.", why=why, fix="Ask whoever runs it.")
         case False, True:
             words = f"{address} answers, and takes the key. Whether jobs are there shows with the first one (404)."
             return Finding.not_checked(name, words, fix=fix)

@@ -1,78 +1,46 @@
 """Checks what only the app's manifest shows, by what `pagehand setup` would change in it."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.app.manifest import (
+    EVENTS_PATH,
+    ManifestChoices,
+    SlackAppRefused,
+    SlackApps,
+    manifest_changes,
+    manifest_for,
+    merge_manifest,
+)
 from bot.app.settings.config import CONFIGURATION_TOKEN
-from bot.app.settings.features import Feature
-from bot.app.setup.manifest import EVENTS_PATH, ManifestChoices, manifest_changes, manifest_for, merge_manifest
-from bot.app.setup.slack_apps import SlackAppRefused, SlackApps
+from bot.app.settings.values import Feature
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ConfigError
-from bot.runtime.json_fields import text_at
+from bot.runtime.untrusted_json import text_at
 from bot.slack.sending.identity import identify
 
 MANIFEST = "manifest"
 _UNKNOWN_HOST = "https://YOUR-HOST"
-
-
-class _Part(NamedTuple):
-    """A part of the manifest: the changes to it, the name of its check, the kind of fault, and why it matters."""
-
-    changes: re.Pattern[str]
-    check: str
-    fault: Callable[..., Finding]
-    why: str
+_NOTHING_ARRIVES = "Nothing arrives from Slack: Socket Mode has to be on with SLACK_APP_TOKEN, and off without it."
 
 
 _PARTS = (
-    _Part(re.compile("url: "), "addresses", Finding.error, "What comes to no address of Pagehand's is not seen."),
-    _Part(
-        re.compile(r"bot_events: \+ (?=message\.channels)"),
-        "events.",
-        Finding.error,
-        "Without it, replies in public channels never arrive.",
-    ),
-    _Part(re.compile(r"bot_events: \+ "), "events.", Finding.warning, "Without it, Pagehand does not hear of this."),
-    _Part(
-        re.compile(r"^settings\.socket_mode_enabled"),
-        "socket_mode",
-        Finding.error,
-        "Nothing that people do in Slack arrives: Socket Mode has to be on with SLACK_APP_TOKEN, and off without it.",
-    ),
-    _Part(
-        re.compile(r"^settings\.interactivity"),
-        "interactivity",
-        Finding.error,
-        "Buttons, menus, shortcuts and forms do nothing.",
-    ),
-    _Part(
-        re.compile(r"^features\.slash_commands: \+ "),
-        "command",
-        Finding.error,
-        "Slack does not know the command of PAGEHAND_COMMAND (/docs if it is not set).",
-    ),
-    _Part(
-        re.compile(r"^features\.slash_commands"), "command", Finding.warning, "Mentions in a task arrive as bare words."
-    ),
-    _Part(
-        re.compile(r"^features\.app_home"),
-        "home",
-        Finding.warning,
-        "People see no jobs on Home, or cannot write to Pagehand.",
-    ),
-    _Part(
-        re.compile(r"^features\.shortcuts"),
-        "shortcuts",
-        Finding.warning,
-        "It is not in Slack's menus, or does nothing.",
-    ),
+    ("url: ", "addresses", Finding.error, "What comes to no address of Pagehand's is not seen."),
+    ("bot_events: + message.channels", "events.", Finding.error, "Replies in public channels never arrive."),
+    ("bot_events: + ", "events.", Finding.warning, "Without it, Pagehand does not hear of this."),
+    ("settings.socket_mode_enabled", "socket_mode", Finding.error, _NOTHING_ARRIVES),
+    ("settings.interactivity", "interactivity", Finding.error, "Buttons, menus, shortcuts and forms do nothing."),
+    ("features.slash_commands: + ", "command", Finding.error, "Slack does not know the command of PAGEHAND_COMMAND."),
+    ("features.slash_commands", "command", Finding.warning, "Mentions in a task arrive as bare words."),
+    ("features.app_home", "home", Finding.warning, "People see no jobs on Home, or cannot write to Pagehand."),
+    ("features.shortcuts", "shortcuts", Finding.warning, "It is not in Slack's menus, or does nothing."),
 )
-"""What is checked: the first that matches a change. Which scopes are granted is another check."""
+"""What is checked: a part of the change, the name of the check, the kind of fault, and why it matters. The first
+that fits counts. Which scopes are granted is another check.
+"""
 
 
 async def check_manifest(
@@ -107,18 +75,18 @@ def manifest_faults(manifest: Mapping[str, Any], choices: ManifestChoices, app_i
     """Yields what an app's manifest does not have."""
     wanted = manifest_for(choices)
     over_http = f" --http {choices.address}" if choices.address else ""
-    found = defaultdict[tuple[str, _Part], list[str]](list)
+    found = defaultdict[tuple[str, Callable[..., Finding], str], list[str]](list)
     for change in manifest_changes(manifest, merge_manifest(manifest, wanted)):
-        for part in _PARTS:
-            if matched := part.changes.search(change):
-                name = part.check + (change[matched.end() :] if part.check.endswith(".") else "")
-                found[name, part].append(change)
+        for part, check, fault, why in _PARTS:
+            if part in change:
+                name = check + (change.rpartition(" ")[2] if check.endswith(".") else "")
+                found[name, fault, why].append(change)
                 break
-    for (name, part), changes in found.items():
-        yield part.fault(
+    for (name, fault, why), changes in found.items():
+        yield fault(
             f"{MANIFEST}.{name}",
             f"This is to change in the app's manifest: {'; '.join(changes)}.",
-            why=part.why,
+            why=why,
             fix=f"Run `pagehand setup --app-id {app_id} --configuration-token-file FILE{over_http}`, which does it. Or "
             f"change it at https://api.slack.com/apps/{app_id}, under App Manifest, and reinstall the app.",
         )

@@ -9,6 +9,7 @@ from bot.app.settings.config import Config, load, setting_names
 from bot.domain.findings import Finding
 from bot.errors import ConfigError
 from bot.runtime.private_files import everybody_may_read
+from bot.runtime.settings import variable_names
 
 SETTINGS = "settings"
 FILES = "files"
@@ -21,7 +22,6 @@ _STAND_INS = {
     "JOB_API_PROJECT": "not-usable",
 }
 _JOB_API = frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "PAGEHAND_PROJECTS"})
-_WHY = "Pagehand does not start."
 _UNKNOWN = "bot/docs/settings.md lists the settings."
 _FIX = "Set it in the environment, or in a file that its name with _FILE at the end names."
 
@@ -48,24 +48,23 @@ def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> R
         config = load(environ, further)
     except ConfigError as error:
         misspelt = names.misspelt(environ)
-        faults = [_fault(each, _UNKNOWN if each in misspelt else _FIX) for each in error.faults]
-        findings = [*faults, *without_effect]
-        unusable = frozenset(_name(sentence) for sentence in error.faults)
-        return ReadSettings(_usable_settings(environ, unusable), findings, unusable)
-    return ReadSettings(config, [*_all_right(config), *without_effect])
-
-
-def _all_right(config: Config) -> Sequence[Finding]:
+        faults = [
+            Finding.error(
+                f"{SETTINGS}.{_name(each)}",
+                f"{each.rstrip('.')}.",
+                why="Pagehand does not start.",
+                fix=_UNKNOWN if each in misspelt else _FIX,
+            )
+            for each in error.faults
+        ]
+        unusable = frozenset(map(_name, error.faults))
+        return ReadSettings(_usable_settings(environ, unusable), [*faults, *without_effect], unusable)
     why = "What is written, and the secrets, can be read by others on the way."
     warnings = [
         Finding.warning(f"{SETTINGS}.{_name(words)}", words, why=why, fix="Give an address that begins with https://.")
         for words in config.warnings
     ]
-    return [Finding.ok(SETTINGS, "All settings can be read."), *warnings]
-
-
-def _fault(sentence: str, fix: str) -> Finding:
-    return Finding.error(f"{SETTINGS}.{_name(sentence)}", f"{sentence.rstrip('.')}.", why=_WHY, fix=fix)
+    return ReadSettings(config, [Finding.ok(SETTINGS, "All settings can be read."), *warnings, *without_effect])
 
 
 def _name(sentence: str) -> str:
@@ -104,7 +103,7 @@ def file_findings(environ: Mapping[str, str], config: Config | None, env_files: 
 
 
 def _named_by_variables(environ: Mapping[str, str]) -> Iterator[Path]:
-    names = {str(field.alias) for field in Config.model_fields.values()}
+    names = variable_names(Config)
     for variable, file in environ.items():
         name = variable.removesuffix("_FILE")
         if file and name != variable and (name in names or name.startswith("PAGEHAND_")):

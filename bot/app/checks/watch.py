@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.app.checks.running import Check, run_all
 from bot.app.checks.slack import SCOPES
-from bot.app.checks.whole import without_secrets
+from bot.app.checks.whole import Check, run_all, without_secrets
 from bot.domain.findings import Finding, FindingStatus
-from bot.runtime.health.report import ComponentStatus
+from bot.runtime.health import ComponentStatus
 from bot.slack.sending.scopes import MissingScopes
 
 logger = logging.getLogger(__name__)

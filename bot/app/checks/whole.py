@@ -1,9 +1,12 @@
 """The checks of a set-up: all of them for `pagehand doctor` and the running bot, one at a time for `pagehand setup`."""
 
+import asyncio
+import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import aiohttp
@@ -11,13 +14,55 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.database import check_database
 from bot.app.checks.job_api import check_job_api
-from bot.app.checks.running import Check, run_all
-from bot.app.checks.settings import SETTINGS, ReadSettings, check_settings, file_findings
+from bot.app.checks.settings import SETTINGS, check_settings, file_findings
 from bot.app.checks.slack import check_app_token, check_bot, check_channels
 from bot.app.settings.config import Config
 from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.sending.web_api import new_client, new_session
+
+logger = logging.getLogger(__name__)
+
+LIMIT = 10.0
+"""Seconds that a check may take."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check with the name under which it is reported if it does not finish. `limit` is in seconds."""
+
+    name: str
+    run: Callable[[], Awaitable[Sequence[Finding]]]
+    limit: float = LIMIT
+
+
+async def run_all(checks: Iterable[Check]) -> tuple[Finding, ...]:
+    """Returns the findings of the checks, in order."""
+    found = await asyncio.gather(*map(_bounded, checks))
+    return tuple(chain.from_iterable(found))
+
+
+async def _bounded(check: Check) -> Sequence[Finding]:
+    """Cancels a check at its limit without waiting for its end: closing a connection that hangs can take seconds."""
+    running = asyncio.create_task(_findings(check), name=f"the check {check.name}")
+    try:
+        done, _ = await asyncio.wait({running}, timeout=check.limit)
+    finally:
+        running.cancel()
+    if done:
+        return running.result()
+    why = "What does not answer cannot be worked with."
+    fix = "Look at the network between the two, and run this again."
+    found = f"There was no answer within {check.limit:.0f} s."
+    return [Finding.error(check.name, found, why=why, fix=fix, passing=True)]
+
+
+async def _findings(check: Check) -> Sequence[Finding]:
+    try:
+        return await check.run()
+    except Exception as error:
+        logger.debug("the check %s failed", check.name, exc_info=True)
+        return [Finding.not_checked(check.name, f"The check itself failed ({type(error).__name__}): please report it.")]
 
 
 def checks_of(config: Config, session: aiohttp.ClientSession, *, now: Callable[[], float] = time.time) -> list[Check]:
@@ -72,7 +117,13 @@ async def examine(
         checks = checks_of(read.config, session, now=now)
         if configuration_token:
             checks.append(_manifest_check(read.config, session, configuration_token))
-        findings += await run_all([*(_unless_unusable(check, read) for check in checks), *more])
+        missing = {check: sorted(_NEEDS[_kind(check)] & read.unusable) for check in checks}
+        findings += (
+            Finding.not_checked(_kind(check), f"It needs {' and '.join(names)}.")
+            for check, names in missing.items()
+            if names
+        )
+        findings += await run_all([*(check for check, names in missing.items() if not names), *more])
     if not configuration_token:
         fix = "Give --configuration-token: at api.slack.com/apps, under Your App Configuration Tokens, generate one."
         findings.append(Finding.not_checked("manifest", "The app's manifest was not looked at.", fix=fix))
@@ -140,16 +191,3 @@ _NEEDS: Mapping[str, frozenset[str]] = {
 
 def _kind(check: Check) -> str:
     return check.name if check.name in _NEEDS else check.name.partition(".")[0]
-
-
-def _unless_unusable(check: Check, read: ReadSettings) -> Check:
-    """Returns the check, or one that names the settings without which it cannot run."""
-    name = _kind(check)
-    missing = sorted(_NEEDS[name] & read.unusable)
-    if not missing:
-        return check
-
-    async def skip() -> Sequence[Finding]:
-        return [Finding.not_checked(name, f"It needs {' and '.join(missing)}.")]
-
-    return Check(name, skip)

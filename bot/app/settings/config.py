@@ -5,17 +5,16 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic_settings import SettingsConfigDict
 
-from bot.app.settings.features import Feature, scopes_and_events
-from bot.app.settings.projects.file import key_variables, read_projects
-from bot.app.settings.projects.tables import ProjectsFile
-from bot.app.settings.projects.variables import JobApiVariables
+from bot.app.settings.projects import JobApiVariables, ProjectsFile, key_variables, read_projects
 from bot.app.settings.values import (
     AppToken,
     BotToken,
     ChannelIds,
     Command,
     DatabaseUrl,
+    Feature,
     Features,
     GroupIds,
     Host,
@@ -23,6 +22,7 @@ from bot.app.settings.values import (
     MetricsToken,
     PersonIds,
     SigningSecret,
+    scopes_and_events,
 )
 from bot.errors import ConfigError
 from bot.jobapi.settings import BaseUrl
@@ -30,8 +30,7 @@ from bot.jobapi.transport import job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret
-from bot.runtime.setting_names import SettingNames
-from bot.runtime.settings import read_variable, variable_names
+from bot.runtime.settings import SettingNames, read_variable, variable_names
 from bot.scheduler.settings import SchedulerVariables
 from bot.slack.sending.slack_proxy import slack_proxy
 
@@ -40,7 +39,9 @@ CONFIGURATION_TOKEN = "PAGEHAND_CONFIGURATION_TOKEN"  # noqa: S105 - the setting
 
 
 class Config(JobApiVariables, SchedulerVariables):
-    """Every setting of the bot. The alias is the environment variable."""
+    """Every setting of the bot. Its environment variable is its alias, or else begins with PAGEHAND_."""
+
+    model_config = SettingsConfigDict(env_prefix="PAGEHAND_")
 
     slack_bot_token: BotToken = Field(
         alias="SLACK_BOT_TOKEN",
@@ -67,48 +68,37 @@ class Config(JobApiVariables, SchedulerVariables):
         alias="DATABASE_URL",
         description="sqlite:///FILE for one instance, postgresql://USER:PASSWORD@HOST/NAME for one or more",
     )
-    command: Command = Field(
-        default="/docs", alias="PAGEHAND_COMMAND", max_length=32, description="the slash command, as in the manifest"
-    )
+    command: Command = Field(default="/docs", max_length=32, description="the slash command, as in the manifest")
     admin: str = Field(
         default="",
-        alias="PAGEHAND_ADMIN",
         max_length=80,
         description="whom people should ask about problems: the id of a Slack user or channel, or a few words",
     )
     without: Features = Field(
         default=frozenset(),
-        alias="PAGEHAND_WITHOUT",
         description="the features that the Slack app leaves out on purpose, of those of `pagehand manifest --without`",
     )
-    allow_guests: bool = Field(
-        default=False, alias="PAGEHAND_ALLOW_GUESTS", description="true if guests of the workspace may start jobs"
-    )
+    allow_guests: bool = Field(default=False, description="true if guests of the workspace may start jobs")
     allow_shared_channels: bool = Field(
         default=False,
-        alias="PAGEHAND_ALLOW_SHARED_CHANNELS",
         description="true if jobs may be started in channels shared with another organization",
     )
     allowed_people: PersonIds = Field(
         default=frozenset(),
-        alias="PAGEHAND_ALLOWED_PEOPLE",
         description="only these people, and those in PAGEHAND_ALLOWED_GROUPS, may start jobs; if empty, everyone may",
     )
     allowed_groups: GroupIds = Field(
         default=frozenset(),
-        alias="PAGEHAND_ALLOWED_GROUPS",
         description="only members of these user groups may start jobs; if empty, everyone may",
     )
     allowed_channels: ChannelIds = Field(
         default=frozenset(),
-        alias="PAGEHAND_ALLOWED_CHANNELS",
         description="jobs may be started only in these channels; if empty, in every channel",
     )
     hourly_limit: int = Field(
         default=0,
         ge=0,
         le=100_000,
-        alias="PAGEHAND_HOURLY_LIMIT",
         description="how many requests one person may make in an hour; 0: no limit",
     )
     port: int = Field(
@@ -116,36 +106,27 @@ class Config(JobApiVariables, SchedulerVariables):
     )
     host: Host = Field(
         default="0.0.0.0",  # noqa: S104 - Slack calls from outside
-        alias="PAGEHAND_HOST",
         description="the address to listen on at PORT; 127.0.0.1 behind a proxy on this machine, :: for IPv6",
     )
     health_host: Host = Field(
         default="127.0.0.1",
-        alias="PAGEHAND_HEALTH_HOST",
         description="with Socket Mode: the address for PAGEHAND_HEALTH_PORT; 0.0.0.0 to allow checks from elsewhere",
     )
     health_port: int | None = Field(
         default=None,
         ge=1,
         le=65_535,
-        alias="PAGEHAND_HEALTH_PORT",
         description="with Socket Mode, and for `pagehand worker`: the port of GET /health, which reports whether the "
         "bot is working; none by default",
     )
     metrics_token: MetricsToken | None = Field(
         default=None,
-        alias="PAGEHAND_METRICS_TOKEN",
         description="the bearer token that GET /metrics requires; without one, the metrics are not served at PORT, "
         "only at PAGEHAND_HEALTH_PORT",
     )
-    log_level: LogLevel = Field(
-        default="INFO",
-        alias="PAGEHAND_LOG_LEVEL",
-        description="DEBUG, INFO, WARNING or ERROR",
-    )
+    log_level: LogLevel = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR")
     log_format: LogFormat | None = Field(
         default=None,
-        alias="PAGEHAND_LOG_FORMAT",
         description="text is for people, json has one object a line; by default text on a terminal, json elsewhere",
     )
 

@@ -16,7 +16,7 @@ from bot.jobserver.pipeline.descriptions import MAX_REASON
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome
 from bot.jobserver.text import shortened
-from bot.runtime.log_context import LogContext, log_context
+from bot.runtime.logging import LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)

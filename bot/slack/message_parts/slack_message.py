@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictFloat, StrictInt
 
-from bot.runtime.lenient_model import IsPresent, IsText, LenientModel, Objects, Text, objects_in
+from bot.runtime.untrusted_json import IsPresent, IsText, LenientModel, Objects, Text, objects_in
 
 MAX_PARTS = 20_000
 """The most parts in a list of blocks; blocks beyond that are not read. The largest table that Slack allows has 201 rows

@@ -10,7 +10,7 @@ from bot.domain.people.members import ChannelInfo
 from bot.domain.requests.request import Reply
 from bot.errors import ChatRejected
 from bot.ports.slack import ChannelReader, CurrentMessages
-from bot.runtime.lenient_model import Objects
+from bot.runtime.untrusted_json import Objects
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.history import RawMessage, changed
 from bot.slack.receiving.payloads.edited_message import TOMBSTONE, read_edit

@@ -8,8 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.gaps.past_message import PastMessage
 from bot.ports.slack import HistoryPage, PastMessages
-from bot.runtime.json_fields import objects_at
-from bot.runtime.lenient_model import LenientModel, Objects, Text, Texts
+from bot.runtime.untrusted_json import LenientModel, Objects, Text, Texts, objects_at
 from bot.slack.message_parts.slack_message import LastEdit, Ts
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import AnswerPage, call

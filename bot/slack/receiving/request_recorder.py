@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.requests.request import Person
 from bot.errors import ChatError
-from bot.runtime.health.outages import RecordingHealth
+from bot.runtime.health import RecordingHealth
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.words.at_once import NOT_RECORDED

@@ -19,7 +19,7 @@ from bot.domain.requests.request import Arrival
 from bot.errors import AuthorUnknown, NotRecorded, StoreError
 from bot.ports.service import ServicePort
 from bot.ports.slack import Members
-from bot.runtime.health.outages import RecordingHealth
+from bot.runtime.health import RecordingHealth
 from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.dependencies import Dependencies, context_with
 from bot.slack.receiving.listeners import (

@@ -13,8 +13,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.people.members import ChannelInfo
 from bot.ports.slack import ChannelReader, Conversations, DisplayNames
-from bot.runtime.lenient_model import LenientModel, Objects, Text
 from bot.runtime.text import displayable
+from bot.runtime.untrusted_json import LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.sending.expiring_cache import ExpiringCache

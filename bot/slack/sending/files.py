@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.errors import ChatError, ChatMissingScope, ChatRejected
 from bot.ports.slack import FileReader
-from bot.runtime.lenient_model import LenientModel
+from bot.runtime.untrusted_json import LenientModel
 from bot.slack.message_parts.attachments import read_file
 from bot.slack.message_parts.slack_message import MessageFile
 from bot.slack.rendering.text import safe_url

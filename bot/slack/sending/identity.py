@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import ChatError
-from bot.runtime.lenient_model import LenientModel, Text
+from bot.runtime.untrusted_json import LenientModel, Text
 from bot.slack.message_parts.slack_message import Signed
 from bot.slack.sending.scopes import granted_scopes
 from bot.slack.sending.web_api import call, call_with_headers

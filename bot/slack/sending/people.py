@@ -15,8 +15,8 @@ from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USE
 from bot.domain.people.members import ChannelInfo
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain
 from bot.ports.slack import ChannelReader, DisplayNames, Groups
-from bot.runtime.lenient_model import LenientModel, Objects, Text, Texts
 from bot.runtime.text import displayable
+from bot.runtime.untrusted_json import LenientModel, Objects, Text, Texts
 from bot.slack.sending.conversations import SlackChannels
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.user_directory import UserDirectory

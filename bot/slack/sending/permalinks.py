@@ -15,7 +15,7 @@ from bot.errors import ChatError
 from bot.jobapi.models import Requester
 from bot.ports.job_api import Requesters
 from bot.ports.slack import DisplayNames
-from bot.runtime.lenient_model import LenientModel, Text
+from bot.runtime.untrusted_json import LenientModel, Text
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call

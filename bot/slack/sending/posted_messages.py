@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.runtime.lenient_model import LenientModel, Objects, Text
+from bot.runtime.untrusted_json import LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import Signed
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import AnswerPage, call

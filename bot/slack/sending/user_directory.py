@@ -10,8 +10,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.people.members import Account, Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.ports.slack import Members
-from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.text import displayable
+from bot.runtime.untrusted_json import LenientModel, Text
 from bot.slack.sending.expiring_cache import RecentDict, SingleFlight
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call

@@ -12,7 +12,7 @@ from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
 from bot.ports.slack import DisplayNames, HomeViews
-from bot.runtime.lenient_model import LenientModel, Text
+from bot.runtime.untrusted_json import LenientModel, Text
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View

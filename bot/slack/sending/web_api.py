@@ -31,8 +31,8 @@ from bot.errors import (
     StoreError,
 )
 from bot.runtime.http.retry_after import retry_after_in
-from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.rotating_secrets import RotatingSecret
+from bot.runtime.untrusted_json import LenientModel, Text
 from bot.slack.sending.expiring_cache import RecentDict
 from bot.slack.sending.scopes import MissingScopes, missing_scopes_in
 from bot.slack.sending.slack_proxy import slack_proxy

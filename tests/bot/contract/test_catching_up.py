@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from support.worlds.app_world import AppWorld, a_world
 
-from bot.cli.restored import mark_in_doubt
+from bot.cli.backup import mark_in_doubt
 from bot.notices.notice import Reaction
 from bot.notices.questions import StopAsked
 from bot.notices.said import ButtonId

@@ -10,9 +10,7 @@ from support.worlds.agent_world import PROGRAM
 from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_world import git
 
-from bot.cli.demo import TOUR
-from bot.cli.demo_guide import PROPOSALS, Tour, TourStep, guide, next_step, steps_done
-from bot.cli.demo_scenario import ThreadPrinter, run_scenario
+from bot.cli.demo import PROPOSALS, TOUR, ThreadPrinter, Tour, TourStep, guide, next_step, run_scenario, steps_done
 from bot.cli.demo_services import CHANNEL, Ports, agent_offer, manifest, running_demo, settings_with_agent
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED

@@ -14,7 +14,7 @@ from support.worlds.listening_world import listening
 from support.worlds.slack_world import slack_world
 from support.worlds.store_world import Opener, Sql
 
-from bot.cli.forget import forget_all
+from bot.cli.personal_data import forget_all
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, Surface
 from bot.notices.notice import Notice
 from bot.notices.questions import JobOrReplyAsked

@@ -22,8 +22,7 @@ from support.worlds.store_world import Sql
 
 from bot.app.checks.database import check_database, room_finding
 from bot.app.checks.job_api import check_job_api
-from bot.app.checks.running import LIMIT, Check, run_all
-from bot.app.checks.whole import examine
+from bot.app.checks.whole import LIMIT, Check, examine, run_all
 from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json

@@ -18,7 +18,7 @@ from support.worlds.store_world import (
     get_thread,
 )
 
-from bot.cli.forget import forget_all
+from bot.cli.personal_data import forget_all
 from bot.domain.context.slack_files import ForwardedMessage
 from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Announcements, Participation, ThreadState, UnexplainedRejection

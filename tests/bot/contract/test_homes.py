@@ -16,7 +16,7 @@ from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.jobapi.models import Job
 from bot.ports.slack import HomeViews, Members
-from bot.runtime.health.report import ComponentStatus
+from bot.runtime.health import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings
 from bot.service import Service

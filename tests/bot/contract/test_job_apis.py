@@ -30,7 +30,7 @@ from bot.errors import (
 from bot.jobapi.client import MAX_UPLOAD_BYTES, HttpJobApi
 from bot.jobapi.models import Job, PromptCall, PromptFile, Requester
 from bot.jobapi.settings import JobApiSettings
-from bot.runtime.log_context import REQUEST_ID_HEADER, LogContext, log_context
+from bot.runtime.logging import REQUEST_ID_HEADER, LogContext, log_context
 
 CONTENT = b"\x89PNG\r\n\x1a\n..."
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

@@ -22,8 +22,8 @@ from bot.domain.last_times import LastTime
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
-from bot.runtime.health.report import ComponentStatus, Health
-from bot.runtime.http.health_page import health_routes
+from bot.runtime.health import ComponentStatus, Health
+from bot.runtime.http.health_pages import health_routes
 from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, is_signed, signature_of
@@ -222,7 +222,7 @@ async def test_a_dead_keeper_and_its_connection_are_replaced(
     current.current_session = Broken(current.current_session)  # type: ignore[assignment]  # that is the fault
     await until(lambda: connected._connections._slots[0] not in {None, current})
     await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
-    (record,) = [record for record in caplog.records if record.exc_info and record.name == "bot.runtime.supervisor"]
+    (record,) = [record for record in caplog.records if record.exc_info and record.name == "bot.runtime.tasks"]
     assert record.getMessage().startswith("connection 1 to Slack ended unexpectedly")
     (part,) = connected._connections._supervisor.statuses()
     assert part.reason == "it ended unexpectedly (RuntimeError)"

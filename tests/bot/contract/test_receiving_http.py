@@ -21,8 +21,8 @@ from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running
 from support.worlds.listening_world import listening
 
-from bot.runtime.health.report import ComponentStatus, Health
-from bot.runtime.http.health_page import HealthPage
+from bot.runtime.health import ComponentStatus, Health
+from bot.runtime.http.health_pages import HealthPage
 from bot.runtime.http.server import (
     MOST_CONNECTIONS,
     HttpServer,

@@ -16,7 +16,7 @@ from bot.errors import ChatNotAllowed, JobApiError, JobApiFailed, JobApiNotAllow
 from bot.jobapi.client import HttpJobApi
 from bot.jobapi.models import PromptCall
 from bot.jobapi.settings import JobApiSettings
-from bot.runtime.http.metrics_page import METRICS_PATH, metrics_route
+from bot.runtime.http.health_pages import METRICS_PATH, metrics_route
 from bot.runtime.http.server import listening_socket
 from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver

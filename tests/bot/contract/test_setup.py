@@ -26,11 +26,10 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.agent_world import PROGRAM
 from support.worlds.jobserver_world import make_bare
 
-from bot.app.setup.manifest import ManifestChoices
-from bot.app.setup.slack_apps import SlackAppRefused, SlackApps
+from bot.app.manifest import ManifestChoices, SlackAppRefused, SlackApps
 from bot.cli.demo_services import manifest
 from bot.cli.main import main
-from bot.cli.setup.command import SetupOptions, run_setup
+from bot.cli.setup import SetupOptions, run_setup
 from bot.runtime.env_file import read_env_file
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace import AppConfig

@@ -10,12 +10,12 @@ import pytest
 from support.fakes.ports import FakeClock
 from support.servers.slack_faults import FaultyWorkspace
 
-from bot.app.checks.running import Check
 from bot.app.checks.slack import check_app_token, check_bot
 from bot.app.checks.watch import SetupWatch, WatchTimings
+from bot.app.checks.whole import Check
 from bot.cli.demo_services import manifest
 from bot.domain.findings import Finding, FindingStatus
-from bot.runtime.health.report import Health
+from bot.runtime.health import Health
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.web_api import new_client, new_session
 

@@ -36,12 +36,12 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.app.startup import migrate_at_start, open_current_store
+from bot.app.edges import migrate_at_start, open_current_store
 from bot.cli.backup import back_up
 from bot.cli.main import main
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
-from bot.runtime.health.outages import RecordingHealth
+from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
 from bot.store.condition import LongOpenJobs
 from bot.store.database.engine import engine_for

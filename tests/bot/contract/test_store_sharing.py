@@ -35,7 +35,7 @@ from support.worlds.store_world import (
 
 from bot.domain.requests.request import Person, Reply, RequestState
 from bot.errors import StoreError, StoreUnavailable
-from bot.runtime.health.outages import RecordingHealth
+from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import DatabaseProbe
 from bot.store.database import sqlite_thread
 from bot.store.database.postgres import CONNECTIONS

@@ -27,7 +27,7 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.app.startup import migrate_at_start, open_current_store
+from bot.app.edges import migrate_at_start, open_current_store
 from bot.domain.requests.request import RejectionReason, RequestState
 from bot.errors import SchemaMismatch
 from bot.notices.notice import UnknownNotice

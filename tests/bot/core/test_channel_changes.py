@@ -6,8 +6,8 @@ import pytest
 from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.app.startup import channel_aliases, newest_id
-from bot.cli.forget import _forget_batch
+from bot.app.edges import channel_aliases, newest_id
+from bot.cli.personal_data import _forget_batch
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, with_aliases
 from bot.domain.requests.new_jobs import NewJob

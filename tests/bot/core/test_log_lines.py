@@ -12,7 +12,7 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.requests.request import Reply
 from bot.errors import JobApiRejected, NotRecorded, StoreUnavailable
 from bot.jobapi.models import Job, PromptCall
-from bot.runtime.log_context import current_log_context
+from bot.runtime.logging import current_log_context
 from bot.service import Service
 from bot.store.store import Transaction
 

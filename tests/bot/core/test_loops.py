@@ -37,8 +37,8 @@ from bot.notices.job import JobFinished
 from bot.notices.notice import Delivery, Reaction
 from bot.notices.questions import RequestRefused
 from bot.notices.requests import RequestUncertain
-from bot.runtime.health import outages
-from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.runtime import health
+from bot.runtime.health import RECOVERY_SECONDS
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.scheduler.settings import SchedulerVariables
 from bot.scheduler.worker import ANYTHING, DueWork
@@ -477,7 +477,7 @@ async def test_an_outage_of_5xx_is_logged_at_its_beginning_and_end(
     world.job_api.faults = [JobApiFailed("The job API failed (503).") for _ in range(99)]
     await world.reply(ts, "more", "5.1")
     await world.pass_time(310)
-    of_outages = [record for record in caplog.records if record.name == outages.__name__]
+    of_outages = [record for record in caplog.records if record.name == health.__name__]
     assert sorted((record.levelname, record.getMessage()) for record in of_outages) == [
         ("WARNING", "Slack: not working, will keep trying: status_503"),
         ("WARNING", "job API of docs: not working, will keep trying: The job API failed (503)."),
@@ -488,12 +488,12 @@ async def test_an_outage_of_5xx_is_logged_at_its_beginning_and_end(
         await world.pass_time(30)
         for worker in world.loops:
             worker.end_outages()
-    told = [record.getMessage() for record in caplog.records if record.name == outages.__name__]
+    told = [record.getMessage() for record in caplog.records if record.name == health.__name__]
     assert sorted(words.partition(" after ")[0] for words in told) == [
         "Slack: works again",
         "job API of docs: works again",
     ]
-    assert {record.levelname for record in caplog.records if record.name == outages.__name__} == {"INFO"}
+    assert {record.levelname for record in caplog.records if record.name == health.__name__} == {"INFO"}
 
 
 async def test_recurring_failures_are_a_lasting_outage(world: CoreWorld) -> None:

@@ -5,7 +5,7 @@ from support.worlds.core_world import CoreWorld
 from bot.domain.jobs.job import Problem
 from bot.errors import JobApiUnreachable, NoSuchProject
 from bot.jobapi.models import Job
-from bot.runtime.health.report import ComponentStatus
+from bot.runtime.health import ComponentStatus
 
 
 def statuses(world: CoreWorld, project: str) -> list[ComponentStatus]:

@@ -581,9 +581,7 @@ async def test_options_the_demo_cannot_use_are_explained(shell: Shell) -> None:
             shell.run("demo", "--port", port), shell.run("demo", "--once", " ")
         )
     assert (code, in_vain) == (1, 2)
-    proposed = re.search(rf"port {port}: Address already in use. Try --port (\d+), which is free, or omit --port", said)
-    assert proposed is not None
-    assert proposed[1] != port
+    assert f"port {port}: Address already in use. Omit --port for a free port" in said
     assert "Error: --once needs a task, such as --once 'Fix the spelling'." in vain_said
 
 

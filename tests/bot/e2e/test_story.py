@@ -17,8 +17,7 @@ from support.worlds.browser_page import ANA, DOCS, messages, replies, write
 from support.worlds.jobserver_world import git
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 
-from bot.cli.demo import TOUR
-from bot.cli.demo_guide import guide
+from bot.cli.demo import TOUR, guide
 from bot.cli.demo_services import Demo, Ports, running_demo
 from bot.workspace.model.entities import Message
 

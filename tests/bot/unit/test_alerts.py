@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from support.oracles.promtool import run_promtool
 from support.worlds.documented_commands import ROOT, blocks
 
-from bot.app.metrics.counts import Readings
-from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
+from bot.app.metrics import Readings
+from bot.app.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.errors import StoreUnavailable
 from bot.store.condition import Backlog, QueueLength

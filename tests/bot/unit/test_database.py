@@ -20,22 +20,23 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.worlds.any_notices import any_messages
 from support.worlds.thread_states import PARTS, thread_state
 
-from bot.cli.database_location import PLATFORMS, lost_file_fault, unshared_file_fault
+from bot.cli.database import PLATFORMS, lost_file_fault, unshared_file_fault
 from bot.cli.main import main
 from bot.domain.jobs.job import Problem
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
 from bot.jobapi.models import Job
 from bot.notices.notice import NoticeContent, NoticeKey
-from bot.runtime.health.outages import (
+from bot.runtime.health import (
     EXPIRY_SECONDS,
     RECORDING_RECOVERY_SECONDS,
     RECOVERY_SECONDS,
     SERVICE_RECOVERY_SECONDS,
+    ComponentStatus,
+    Health,
     Outage,
     RecordingHealth,
 )
-from bot.runtime.health.report import ComponentStatus, Health
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseProbe
 from bot.store.database.engine import engine_for
 from bot.store.database.errors import classify, retry_transient

@@ -42,8 +42,8 @@ from bot.jobapi.models import (
     StepStatus,
 )
 from bot.jobapi.wire import MAX_BODY, error_message_in, parse_job, parse_upload, prompt_body, unzipped
-from bot.runtime.json_fields import object_at, objects_at, text_at
 from bot.runtime.text import printable_line
+from bot.runtime.untrusted_json import object_at, objects_at, text_at
 
 
 def parsed(details: Any) -> JobDetails | None:

@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from bot.runtime.log_context import LogContext, log_context
 from bot.runtime.logging import (
     MAX_FIELD,
     MAX_MESSAGE,
     MAX_TRACEBACK,
     JsonFormatter,
+    LogContext,
     LogFormat,
     TextFormatter,
     ThrottledLogger,
     format_for,
     formatter,
+    log_context,
 )
 
 pytestmark = pytest.mark.promise("log")

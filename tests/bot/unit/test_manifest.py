@@ -13,14 +13,14 @@ from multidict import CIMultiDict
 from referencing import Registry, Resource
 
 from bot.app.checks.manifest import manifest_faults
-from bot.app.settings.features import Feature, scopes_and_events
-from bot.app.setup.manifest import ManifestChoices, manifest_for, manifest_text
-from bot.app.startup import check_scopes
+from bot.app.edges import check_scopes
+from bot.app.manifest import ManifestChoices, manifest_for, manifest_text
+from bot.app.settings.values import Feature, scopes_and_events
 from bot.cli.main import main
 from bot.cli.starting import FEATURES
 from bot.errors import CannotStart
 from bot.notices.said import ButtonId
-from bot.runtime.health.report import ComponentStatus, Health
+from bot.runtime.health import ComponentStatus, Health
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
 from bot.slack.sending.scopes import NEEDED_SCOPES, MissingScopes, granted_scopes

@@ -131,7 +131,7 @@ IN_RULES = {
 """Their patterns are all in a table, or a constant."""
 NOT_FOR_STRANGERS = {
     "bot.app.settings.config",
-    "bot.app.settings.projects.file",
+    "bot.app.settings.projects",
     "bot.app.settings.values",
     "bot.jobserver.settings.values",
     "bot.store.database.engine",

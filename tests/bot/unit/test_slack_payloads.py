@@ -19,8 +19,8 @@ from bot.domain.context.message_text import BLANKS
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply
 from bot.notices.said import ButtonId
-from bot.runtime.lenient_model import LenientModel
 from bot.runtime.text import without_misleading
+from bot.runtime.untrusted_json import LenientModel
 from bot.slack.message_parts.slack_message import MAX_PARTS, SlackMessage
 from bot.slack.receiving.payloads.events import (
     ChannelIdPayload,

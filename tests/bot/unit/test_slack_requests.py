@@ -29,7 +29,7 @@ from bot.errors import (
     StoreUnavailable,
     UnreadableRow,
 )
-from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, WARNING_SECONDS, RecordingHealth
+from bot.runtime.health import RECORDING_RECOVERY_SECONDS, WARNING_SECONDS, RecordingHealth
 from bot.slack.receiving import history
 from bot.slack.rendering.words.at_once import RECORDED
 from bot.slack.sending.identity import Identity

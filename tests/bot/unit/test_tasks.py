@@ -16,11 +16,10 @@ from support.worlds.listening_world import ListeningWorld, listening
 
 from bot.domain.jobs.poll_pace import PollPace
 from bot.errors import StoreUnavailable
-from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.runtime.health import RECOVERY_SECONDS
 from bot.runtime.http.server import PendingBytes
 from bot.runtime.process_signals import ending_signals, freeze_startup_objects, lasting_imports, run_until_signal
-from bot.runtime.supervisor import RESTART_BACKOFF, Supervisor
-from bot.runtime.tasks import BackgroundTasks, log_fault
+from bot.runtime.tasks import RESTART_BACKOFF, BackgroundTasks, Supervisor, log_fault
 from bot.scheduler.poll_memory import KnownLook, PollMemory
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight

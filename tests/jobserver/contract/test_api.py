@@ -31,7 +31,7 @@ from support.worlds.jobserver_world import (
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
-from bot.runtime.log_context import REQUEST_ID_HEADER
+from bot.runtime.logging import REQUEST_ID_HEADER
 
 REPLACE = 'Replace "colour" with "color"'
 ADD_FAQ = "Also add a page called FAQ with the text: Ask us anything."

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from bot.jobserver.store.database import STEPS
 from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.oracles.promtool import faults_of
 from support.worlds.agent_world import scripted
@@ -22,7 +21,7 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.server import TokenBudget
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import InstructionBacklog, JobTemplate, PromptRequest

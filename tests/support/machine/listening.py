@@ -12,7 +12,7 @@ from bot.domain.people.members import Account, Member
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Reply, RequestKind
 from bot.errors import AuthorUnknown
-from bot.runtime.health.outages import RecordingHealth
+from bot.runtime.health import RecordingHealth
 from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.dependencies import Dependencies, context_with
 from bot.slack.receiving.listeners.messages import MessageListeners

@@ -15,7 +15,7 @@ from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, Re
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
-from bot.runtime.log_context import log_context
+from bot.runtime.logging import log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller

@@ -9,8 +9,7 @@ from pathlib import Path
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.slack_faults import FaultyWorkspace
 
-from bot.app.checks.running import Check
-from bot.app.checks.whole import examine
+from bot.app.checks.whole import Check, examine
 from bot.cli.doctor import in_json
 from bot.domain.findings import Finding
 from bot.domain.last_times import LastTime

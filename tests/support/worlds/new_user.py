@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import yaml
 from support.servers.fake_job_api import FakeJobApiServer
 
-from bot.app.setup.manifest import ManifestChoices, manifest_text
+from bot.app.manifest import ManifestChoices, manifest_text
 from bot.workspace import Credentials, WorkspaceServer
 from bot.workspace.model.app_config import AppConfig
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, StrictBool
 
-from bot.runtime.lenient_model import EmptyAsNone, LenientModel, Text
+from bot.runtime.untrusted_json import EmptyAsNone, LenientModel, Text
 from bot.slack.message_parts.slack_message import SlackMessage, Ts
 from bot.slack.receiving.payloads.payload import SlackEvent, SlackPayload
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from bot.runtime.lenient_model import LenientModel, Objects, Text
+from bot.runtime.untrusted_json import LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import SlackMessage, Ts
 from bot.slack.receiving.payloads.payload import InstalledView, SlackPayload
 from bot.slack.rendering.modal_inputs import Input

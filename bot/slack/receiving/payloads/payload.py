@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BeforeValidator, Field, StrictInt
 
-from bot.runtime.lenient_model import EmptyAsNone, LenientModel, Objects, Text
+from bot.runtime.untrusted_json import EmptyAsNone, LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import Authored
 from bot.slack.sending.identity import Identity
 

@@ -14,8 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUnreachable
 from bot.runtime.backoff import Backoff
-from bot.runtime.supervisor import Supervisor
-from bot.runtime.tasks import BackgroundTasks
+from bot.runtime.tasks import BackgroundTasks, Supervisor
 from bot.slack.sending.web_api import call, silent_logger
 
 logger = logging.getLogger(__name__)

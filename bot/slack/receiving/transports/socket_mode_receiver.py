@@ -13,8 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.gaps.gap import Listening
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.runtime.supervisor import Supervisor
-from bot.runtime.tasks import BackgroundTasks
+from bot.runtime.tasks import BackgroundTasks, Supervisor
 from bot.slack.receiving.payloads.payload import SlackPayload
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.connection_keeper import (

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from bot.app.metrics.counts import OTHER, Counts, Readings, outcome_of
+from bot.app.metrics import OTHER, Counts, Readings, outcome_of
 from bot.domain.findings import FindingStatus
 from bot.domain.jobs.job import ACTIVE
 from bot.domain.requests.audit import AuditEntry
@@ -30,7 +30,6 @@ class PrometheusCounts(Counts):
     def __init__(self, limits: SlackLimits) -> None:
         self.registry = registry = CollectorRegistry()
         self._limits = limits
-        self._methods = frozenset({*limits.methods, *limits.channel, *_UNLIMITED_METHODS})
         self._requests = Counter(
             "pagehand_requests", "What people asked for.", ("way_in", "outcome"), registry=registry
         )
@@ -65,8 +64,7 @@ class PrometheusCounts(Counts):
 
     def slack_called(self, method: str, error: BaseException | None, seconds: float) -> None:
         """See Counts."""
-        name = method if method in self._methods else OTHER
-        self._slack.labels(name, outcome_of(error)).observe(seconds)
+        self._slack.labels(method, outcome_of(error)).observe(seconds)
 
     def job_api_called(self, operation: str, error: BaseException | None, seconds: float) -> None:
         """See Counts."""
@@ -95,22 +93,6 @@ class PrometheusCounts(Counts):
     ) -> Callable[[], Awaitable[bytes]]:
         """See Counts."""
         return PrometheusPage(self.registry, readings, read_backlog, self._limits).render
-
-
-_UNLIMITED_METHODS = (
-    "auth.test",
-    "apps.connections.open",
-    "bots.info",
-    "chat.getPermalink",
-    "conversations.members",
-    "conversations.open",
-    "team.info",
-    "usergroups.list",
-    "views.open",
-    "views.push",
-    "views.update",
-)
-"""Methods that are called without a limit of ours; any other is shown as `other`."""
 
 
 class PrometheusPage:
@@ -149,7 +131,9 @@ class PrometheusPage:
     def collect(self) -> Iterator[Metric]:
         """Yields the values that are read instead of counted; called by the registry."""
         yield from _process(self._readings())
-        yield _gauge("pagehand_database_readable", "Whether the database could be read.", self._backlog is not None)
+        yield GaugeMetricFamily(
+            "pagehand_database_readable", "Whether the database could be read.", value=self._backlog is not None
+        )
         if self._backlog is not None:
             yield from _waiting(self._backlog)
             yield self._budget(self._backlog)
@@ -169,7 +153,9 @@ class PrometheusPage:
 
 
 def _process(readings: Readings) -> Iterator[Metric]:
-    yield _gauge("pagehand_ready", "Whether requests of Slack arrive and are recorded.", readings.ready)
+    yield GaugeMetricFamily(
+        "pagehand_ready", "Whether requests of Slack arrive and are recorded.", value=readings.ready
+    )
     parts = (((each.name,), each.failing_seconds) for each in readings.parts)
     yield _gauges(
         "pagehand_part_failing_seconds", "For how long a part has been failing; 0: it works.", ("part",), parts
@@ -179,7 +165,9 @@ def _process(readings: Readings) -> Iterator[Metric]:
     )
     yield _gauges("pagehand_setup_faults", "Faults that the checks of the set-up found.", ("status",), faults)
     if readings.socket is not None:
-        yield _gauge("pagehand_socket_connections", "Open connections to Slack.", readings.socket.connected)
+        yield GaugeMetricFamily(
+            "pagehand_socket_connections", "Open connections to Slack.", value=readings.socket.connected
+        )
         reconnects = "Connections to Slack that were opened in the place of another."
         yield CounterMetricFamily("pagehand_socket_reconnects", reconnects, value=readings.socket.reconnects)
     if readings.free_bytes is not None:

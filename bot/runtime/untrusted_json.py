@@ -1,4 +1,4 @@
-"""Models of JSON that others write: a field can be missing, null or of another type without spoiling the rest."""
+"""Reads JSON that others write: a field can be missing, null or of another type without spoiling the rest."""
 
 from typing import Annotated, Any, Self, TypeVar
 
@@ -12,6 +12,26 @@ from pydantic import (
     field_validator,
 )
 from pydantic_core import PydanticUseDefault
+
+
+def text_at(value: Any, *path: str) -> str:
+    """Returns the text at a path of keys, or an empty one."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def object_at(value: Any, key: str) -> dict[str, Any]:
+    """Returns the object under a key, or an empty one."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def objects_at(value: Any, key: str) -> list[dict[str, Any]]:
+    """Returns the objects in the list under a key, without other items; empty if there is no list."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
 
 T = TypeVar("T")
 MAX_ITEMS = 5_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.app.checks.whole import examine_part
-from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
+from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.starting import require_extra
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError

@@ -1,62 +1,37 @@
 """What a process counts, and what a request for its metrics reads."""
 
+import re
 import shutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from bot.domain.findings import FindingStatus
 from bot.domain.requests.audit import AuditEntry
-from bot.errors import (
-    ChatMissingScope,
-    ChatNotAllowed,
-    ChatNotInChannel,
-    ChatRateLimited,
-    ChatRejected,
-    ChatUncertain,
-    ChatUnreachable,
-    JobApiBusy,
-    JobApiFailed,
-    JobApiNotAllowed,
-    JobApiRejected,
-    JobApiUncertain,
-    JobApiUnreachable,
-    JobApiUnreadable,
-    JobGone,
-    NoSuchProject,
-    NotTheJobApi,
-)
-from bot.runtime.health.report import ComponentStatus
+from bot.errors import ChatError, JobApiError
+from bot.jobapi.models import SeenJob
+from bot.ports.job_api import JobApi
+from bot.runtime.health import ComponentStatus
 from bot.slack.receiving.transports.connection_keeper import SocketHealth
 from bot.store.condition import Backlog
 from bot.store.database.engine import sqlite_path
 
+P = ParamSpec("P")
+T = TypeVar("T")
 OK = "ok"
 OTHER = "other"
-_OUTCOMES: dict[type[BaseException], str] = {
-    ChatMissingScope: "missing_scope",
-    ChatNotAllowed: "not_allowed",
-    ChatNotInChannel: "not_in_channel",
-    ChatRateLimited: "rate_limited",
-    ChatRejected: "rejected",
-    ChatUncertain: "uncertain",
-    ChatUnreachable: "unreachable",
-    JobApiBusy: "busy",
-    JobApiFailed: "failed",
-    JobApiNotAllowed: "not_allowed",
-    JobApiRejected: "rejected",
-    JobApiUncertain: "uncertain",
-    JobApiUnreachable: "unreachable",
-    JobApiUnreadable: "unreadable",
-    JobGone: "gone",
-    NotTheJobApi: "unreachable",
-    NoSuchProject: "no_such_project",
-}
 
 
 def outcome_of(error: BaseException | None) -> str:
-    """Returns how a call ended, as one of a few words."""
-    return OK if error is None else _OUTCOMES.get(type(error), OTHER)
+    """Returns how a call ended: `ok`, the name of the error's class without what failed, or `other`."""
+    if error is None:
+        return OK
+    if not isinstance(error, ChatError | JobApiError):
+        return OTHER
+    name = re.sub("^(Chat|JobApi|Job)", "", type(error).__name__)
+    return re.sub("(?<=[a-z])([A-Z])", r"_\1", name).lower()
 
 
 @dataclass(frozen=True)
@@ -110,3 +85,44 @@ def free_bytes(database_url: str) -> int | None:
         return shutil.disk_usage(Path(path).resolve().parent).free if path else None
     except (OSError, ValueError):
         return None
+
+
+class MeasuredJobApi:
+    """A job API that counts its calls (ports.JobApi)."""
+
+    def __init__(self, job_api: JobApi, counts: Counts) -> None:
+        self._counts = counts
+        self.can_cancel, self.takes_files = job_api.can_cancel, job_api.takes_files
+        self.create = self._counted("create", job_api.create)
+        self.send_message = self._counted("message", job_api.send_message)
+        self.get = self._counted("get", job_api.get)
+        self._look = self._counted("get", job_api.look)
+        self.cancel = self._counted("cancel", job_api.cancel)
+        self.discard = self._counted("discard", job_api.discard)
+        self.upload = self._counted("upload", job_api.upload)
+
+    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
+        """See JobApi. Each is a poll."""
+        try:
+            seen = await self._look(project, job_id, unless=unless)
+        except JobApiError:
+            self._counts.polled("failed")
+            raise
+        self._counts.polled("unchanged" if seen is None else "changed")
+        return seen
+
+    def _counted(
+        self, operation: str, call: Callable[P, Coroutine[Any, Any, T]]
+    ) -> Callable[P, Coroutine[Any, Any, T]]:
+        async def counted(*args: P.args, **kwargs: P.kwargs) -> T:
+            began = time.perf_counter()
+            ended_with: BaseException | None = None
+            try:
+                return await call(*args, **kwargs)
+            except BaseException as error:
+                ended_with = error
+                raise
+            finally:
+                self._counts.job_api_called(operation, ended_with, time.perf_counter() - began)
+
+        return counted

@@ -12,9 +12,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import examine_part
-from bot.app.setup.manifest import ManifestChoices, manifest_for, manifest_text, scopes_of
-from bot.app.setup.slack_apps import SlackAppRefused, SlackApps, configuration_token_fault
-from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
+from bot.app.manifest import (
+    ManifestChoices,
+    SlackAppRefused,
+    SlackApps,
+    configuration_token_fault,
+    manifest_for,
+    manifest_text,
+    scopes_of,
+)
+from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ChatError, ChatNotInChannel, ChatRejected
 from bot.slack.sending.identity import identify

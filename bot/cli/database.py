@@ -1,13 +1,18 @@
-"""Detects a database file that a restart would delete, or that other processes need but cannot reach."""
+"""Where the database is, and the commands that change its form: `pagehand migrate`, `pagehand compact`."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.app.settings.config import database_url
 from bot.errors import ConfigError
+from bot.store.database.engine import sqlite_path
+from bot.store.database.files import compact
+from bot.store.schema.migration import WORDS, SchemaReport, SchemaState, migrate, schema_report
 
 MOUNTS = Path("/proc/self/mounts")
 
@@ -88,3 +93,50 @@ def _on_disk(file: Path, mounts: str) -> bool:
     types = {Path(mount_point): type_ for _, mount_point, type_, *_ in map(str.split, mounts.splitlines())}
     innermost = next((parent for parent in file.parents if parent in types), Path("/"))
     return innermost != Path("/") and types[innermost] not in _IN_MEMORY
+
+
+def migrate_database(environ: Mapping[str, str]) -> None:
+    """Migrates the database of DATABASE_URL, and says that it may take a while. Raises ConfigError, StoreError."""
+    url = database_url(environ)
+    if faults := location_faults(environ):
+        raise ConfigError(faults)
+    click.echo("Migrating. With a million jobs this takes minutes.")
+    asyncio.run(migrate(url))
+
+
+def check_migration(environ: Mapping[str, str]) -> int:
+    """Prints what `migrate` would do, and changes nothing. Returns the exit code: 0 if this version can work with the
+    database as it is, otherwise 1. Raises ConfigError, StoreError.
+    """
+    url = database_url(environ)
+    try:
+        path = sqlite_path(url)
+    except ValueError as error:
+        raise ConfigError([f"DATABASE_URL {error}."]) from None
+    if path is not None and not Path(path).exists():
+        click.echo(f"There is no database yet: `pagehand migrate` or `pagehand run` makes {path}.")
+        return 1
+    report = asyncio.run(schema_report(url))
+    click.echo(in_words(report))
+    return 0 if report.state.usable else 1
+
+
+def in_words(report: SchemaReport) -> str:
+    """Returns how the database is, and what `migrate` would do."""
+    if report.state is SchemaState.CURRENT:
+        return f"The database is up to date: its schema is {report.version}."
+    if report.state is not SchemaState.OLDER:
+        return WORDS[report.state]
+    meanwhile = (
+        "Processes of the version before can go on meanwhile."
+        if report.expands
+        else "Stop every process first: the version before cannot work with the new tables."
+    )
+    steps = "\n".join(f"  {step.version}  {step.title}" for step in report.missing)
+    return f"The database needs a migration: its schema is {report.version}.\n{steps}\nMake a backup. {meanwhile}"
+
+
+def compact_database(environ: Mapping[str, str]) -> str:
+    """Compacts the database of DATABASE_URL, and returns a summary. Raises ConfigError, StoreError."""
+    done = asyncio.run(compact(database_url(environ)))
+    return f"Compacted: {done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now."

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
+from bot.app.manifest import ManifestChoices
 from bot.app.settings.config import CONFIGURATION_TOKEN
-from bot.app.settings.features import Feature, features_in
-from bot.app.setup.manifest import ManifestChoices
-from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
-from bot.cli.setup.job_steps import JobSteps
-from bot.cli.setup.slack_steps import SlackSteps
+from bot.app.settings.values import Feature, features_in
+from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
+from bot.cli.setup_jobs import JobSteps
+from bot.cli.setup_slack import SlackSteps
 from bot.cli.starting import BOT_FILE, JOB_SERVER_FILE
 from bot.runtime.settings import read_variable
 

@@ -1,1 +1,0 @@
-"""The settings of projects: from the environment, and from the projects file, which lists several."""

@@ -1,1 +1,0 @@
-"""`pagehand setup`: one question at a time, each answer checked at once."""

@@ -1,1 +1,0 @@
-"""Health: what is failing and since when, and how that is reported."""
