@@ -16,7 +16,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.settings.values import Feature, scopes_and_events
-from bot.errors import ChatError, ConfigError, PagehandError
+from bot.errors import ConfigError, PagehandError
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.text import printable_line
 from bot.runtime.untrusted_json import object_at, objects_at, text_at
@@ -44,7 +44,9 @@ class ManifestChoices:
     without: frozenset[Feature] = frozenset()
 
     def __post_init__(self) -> None:
-        faults = [*_command_faults(self.command), *_address_faults(self.address)]
+        form = "a slash and one word of at most 31 letters, digits, dots, hyphens and underscores"
+        faults = [] if _COMMAND.fullmatch(self.command) else [f"the command must be {form}"]
+        faults += _address_faults(self.address)
         if faults:
             raise ConfigError(faults)
 
@@ -86,12 +88,6 @@ def template() -> str:
     packaged = files("bot") / "manifest.yml"
     path = packaged if packaged.is_file() else Path(__file__).parents[2] / "manifest.yml"
     return path.read_text(encoding="utf-8")
-
-
-def _command_faults(command: str) -> list[str]:
-    if _COMMAND.fullmatch(command):
-        return []
-    return ["the command must be a slash and one word of at most 31 letters, digits, dots, hyphens and underscores"]
 
 
 def _address_faults(address: str) -> list[str]:
@@ -272,7 +268,11 @@ class SlackApps:
         except SlackApiError as error:
             raise _refusal(error, method) from None
         except Exception as error:  # noqa: BLE001 - every library error is translated
-            raise _unreachable(chat_error_from(error)) from None
+            reason = chat_error_from(error).reason
+            raise SlackAppRefused(
+                f"Slack cannot be reached, or does not answer ({reason}). Look at this machine's network and its proxy "
+                "(HTTPS_PROXY), and run this again."
+            ) from None
         return response.data if isinstance(response.data, dict) else {}
 
 
@@ -290,10 +290,3 @@ def _refusal(error: SlackApiError, method: str) -> SlackAppRefused:
     if code in {"invalid_auth", "not_authed", "not_allowed_token_type", "token_expired", "token_revoked"}:
         return SlackAppRefused(f"Slack does not accept the configuration token ({code}). {_GENERATE}", about_token=True)
     return SlackAppRefused(f"Slack refuses {method} ({code}).")
-
-
-def _unreachable(error: ChatError) -> SlackAppRefused:
-    return SlackAppRefused(
-        f"Slack cannot be reached, or does not answer ({error.reason}). Look at this machine's network and its proxy "
-        "(HTTPS_PROXY), and run this again."
-    )

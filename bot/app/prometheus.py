@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -30,37 +31,18 @@ class PrometheusCounts(Counts):
     def __init__(self, limits: SlackLimits) -> None:
         self.registry = registry = CollectorRegistry()
         self._limits = limits
-        self._requests = Counter(
-            "pagehand_requests", "What people asked for.", ("way_in", "outcome"), registry=registry
-        )
-        self._acknowledgements = Histogram(
+        counter, timer = partial(Counter, registry=registry), partial(Histogram, buckets=_SECONDS, registry=registry)
+        self._requests = counter("pagehand_requests", "What people asked for.", ("way_in", "outcome"))
+        self._acknowledgements = timer(
             "pagehand_acknowledgement_seconds",
             "Time until a payload of Slack was answered, by HTTP status; Slack waits for 3 s.",
             ("status",),
-            buckets=_SECONDS,
-            registry=registry,
         )
-        self._slack = Histogram(
-            "pagehand_slack_call_seconds",
-            "Calls of Slack.",
-            ("method", "outcome"),
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self._job_api = Histogram(
-            "pagehand_job_api_call_seconds",
-            "Calls of job APIs.",
-            ("operation", "outcome"),
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self._polls = Counter("pagehand_polls", "Polls of jobs.", ("outcome",), registry=registry)
-        self._notices = Counter(
-            "pagehand_notices", "Tries to deliver notices to Slack.", ("kind", "outcome"), registry=registry
-        )
-        self._takeovers = Counter(
-            "pagehand_lease_takeovers", "Rows claimed whose lease another process let run out.", registry=registry
-        )
+        self._slack = timer("pagehand_slack_call_seconds", "Calls of Slack.", ("method", "outcome"))
+        self._job_api = timer("pagehand_job_api_call_seconds", "Calls of job APIs.", ("operation", "outcome"))
+        self._polls = counter("pagehand_polls", "Polls of jobs.", ("outcome",))
+        self._notices = counter("pagehand_notices", "Tries to deliver notices to Slack.", ("kind", "outcome"))
+        self._takeovers = counter("pagehand_lease_takeovers", "Rows claimed whose lease another process let run out.")
 
     def slack_called(self, method: str, error: BaseException | None, seconds: float) -> None:
         """See Counts."""

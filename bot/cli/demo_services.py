@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from bot.app.application import App
 from bot.app.edges import Edges, open_edges
 from bot.app.manifest import ManifestChoices, manifest_for
 from bot.app.settings.config import Config, load
+from bot.domain.projects import JobApiAbilities
 from bot.errors import CannotStart, PagehandError
 from bot.jobserver.agents.choice import installed, model_finding
 from bot.jobserver.agents.launch import agent_launch
@@ -136,11 +137,7 @@ def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: 
             "JOB_API_URL": job_api_url,
             "JOB_API_KEY": key,
             "JOB_API_PROJECT": PROJECT,
-            "JOB_API_IDEMPOTENT": "true",
-            "JOB_API_REQUESTER": "true",
-            "JOB_API_CANCEL": "true",
-            "JOB_API_FILES": "true",
-            "JOB_API_INSTRUCTION": "true",
+            **{f"JOB_API_{each.name.upper()}": "true" for each in fields(JobApiAbilities)},
             "DATABASE_URL": f"sqlite:///{directory / 'pagehand.sqlite3'}",
             "PAGEHAND_POLL_FASTEST": "0.5",
             "PAGEHAND_POLL_SLOWEST": "5",

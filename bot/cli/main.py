@@ -353,16 +353,6 @@ def restored() -> None:
         click.echo(mark_restored_in_doubt(environment(BOT_FILE)))
 
 
-def _run_bot(role: Literal["run", "web", "worker"]) -> None:
-    with exit_on_error("Pagehand cannot start", "Pagehand stopped", needs_setup=True):
-        from bot.runtime.process_signals import lasting_imports
-
-        with lasting_imports():
-            from bot.cli.run import run_bot
-
-        run_bot(role, environment(BOT_FILE))
-
-
 @main.command()
 @click.option("--http", "address", metavar="URL", default="", help="Receive signed HTTP requests at https://YOUR-HOST.")
 @click.option(
@@ -440,3 +430,13 @@ def setup(
         token = Path(configuration_token_file).read_text(encoding="utf-8").strip() if configuration_token_file else ""
         options = SetupOptions(choices, Path(file), keeps_command=not command, configuration_token=token, **given)
         sys.exit(run_setup(options, os.environ))
+
+
+def _run_bot(role: Literal["run", "web", "worker"]) -> None:
+    with exit_on_error("Pagehand cannot start", "Pagehand stopped", needs_setup=True):
+        from bot.runtime.process_signals import lasting_imports
+
+        with lasting_imports():
+            from bot.cli.run import run_bot
+
+        run_bot(role, environment(BOT_FILE))

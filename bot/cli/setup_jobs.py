@@ -3,13 +3,14 @@
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from bot.app.checks.whole import examine_part
 from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.starting import require_extra
 from bot.domain.findings import Finding, FindingStatus
+from bot.domain.projects import JobApiAbilities
 from bot.errors import ConfigError
 
 _JOB_API = {
@@ -18,7 +19,7 @@ _JOB_API = {
     "JOB_API_PROJECT": ("Project id", "give --job-api-project"),
 }
 """The question for each setting, and how to give it without being asked."""
-_ABILITIES = ("cancel", "files", "idempotent", "instruction", "requester")
+_ABILITIES = tuple(each.name for each in fields(JobApiAbilities))
 _PREFIX = "PAGEHAND_JOBSERVER_"
 _OURS = {"JOB_API_URL": "http://127.0.0.1:8765", "JOB_API_PROJECT": "docs"}
 _KEYS: Mapping[str, tuple[str, Sequence[str]]] = {

@@ -75,7 +75,12 @@ class SlackSteps:
         if self.app_id:
             self.dialogue.say(f"The app {self.app_id} stays as it is.")
         elif not self.dialogue.no_input:
-            self._by_hand()
+            self.dialogue.say(manifest_text(self.choices))
+            self.dialogue.say(
+                f"At {_APPS}: click Create New App, From a manifest, choose the workspace, paste the lines above in "
+                "the tab YAML (`pagehand manifest` prints them again), and click Next and Create."
+            )
+            self.dialogue.confirm("Done?")
 
     def install_app(self) -> None:
         """Asks for the bot token, and checks it and what was granted."""
@@ -148,14 +153,6 @@ class SlackSteps:
     def _about_kept_id(self) -> str:
         kept = self.app_id and self.app_id == self.answers.get(APP_ID)
         return f" Its id is {APP_ID}, which setup kept: remove that for another app." if kept else ""
-
-    def _by_hand(self) -> None:
-        self.dialogue.say(manifest_text(self.choices))
-        self.dialogue.say(
-            f"At {_APPS}: click Create New App, From a manifest, choose the workspace, paste the lines above in the "
-            "tab YAML (`pagehand manifest` prints them again), and click Next and Create."
-        )
-        self.dialogue.confirm("Done?")
 
     def _with_token(self, token: str) -> None:
         if fault := configuration_token_fault(token):

@@ -1,7 +1,7 @@
 """Checks what only the app's manifest shows, by what `pagehand setup` would change in it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -15,8 +15,7 @@ from bot.app.manifest import (
     manifest_for,
     merge_manifest,
 )
-from bot.app.settings.config import CONFIGURATION_TOKEN
-from bot.app.settings.values import Feature
+from bot.app.settings.config import CONFIGURATION_TOKEN, Config
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ConfigError
 from bot.runtime.untrusted_json import text_at
@@ -43,14 +42,7 @@ that fits counts. Which scopes are granted is another check.
 """
 
 
-async def check_manifest(
-    client: AsyncWebClient,
-    configuration: AsyncWebClient,
-    *,
-    command: str,
-    by_socket: bool,
-    without: Collection[Feature],
-) -> Sequence[Finding]:
+async def check_manifest(client: AsyncWebClient, configuration: AsyncWebClient, config: Config) -> Sequence[Finding]:
     """Reads the app's manifest, and compares it with Pagehand's own. `configuration` is a client with a configuration
     token, `client` one with the bot's token, which identifies the app.
     """
@@ -66,7 +58,8 @@ async def check_manifest(
         fix = f"{error} Give it as --configuration-token or {CONFIGURATION_TOKEN}." if error.about_token else str(error)
         why = "What only the manifest shows cannot be checked."
         return [Finding.error(MANIFEST, "Slack does not show the app's manifest.", why=why, fix=fix)]
-    choices = ManifestChoices(command, "" if by_socket else _address(manifest), frozenset(without))
+    address = "" if config.slack_app_token is not None else _address(manifest)
+    choices = ManifestChoices(config.command, address, config.features_left_out)
     faults = list(manifest_faults(manifest, choices, app_id))
     return faults or [Finding.ok(MANIFEST, "The app has all that Pagehand's manifest has.")]
 

@@ -86,7 +86,9 @@ def _usable_settings(environ: Mapping[str, str], unusable: frozenset[str]) -> Co
 
 def file_findings(environ: Mapping[str, str], config: Config | None, env_files: Iterable[Path]) -> Iterator[Finding]:
     """Looks at the files that variables name, the projects' key files, and `env_files`, which variables came from."""
-    files = dict.fromkeys([*env_files, *_named_by_variables(environ), *_key_files(config)])
+    secrets = config.rotating_secrets if config is not None else ()
+    key_files = [secret.file.path for secret in secrets if secret.file is not None]
+    files = dict.fromkeys([*env_files, *_named_by_variables(environ), *key_files])
     exposed = [file for file in files if everybody_may_read(file)]
     if files:
         private = len(files) - len(exposed)
@@ -108,9 +110,3 @@ def _named_by_variables(environ: Mapping[str, str]) -> Iterator[Path]:
         name = variable.removesuffix("_FILE")
         if file and name != variable and (name in names or name.startswith("PAGEHAND_")):
             yield Path(file)
-
-
-def _key_files(config: Config | None) -> Iterator[Path]:
-    for secret in config.rotating_secrets if config is not None else ():
-        if secret.file is not None:
-            yield secret.file.path

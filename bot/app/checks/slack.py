@@ -32,7 +32,6 @@ _UNREACHABLE = "Look at this machine's network, its proxy (HTTPS_PROXY) and SLAC
 _CLOCK_TOLERANCE = 60.0
 """Seconds. Slack's signatures are valid for 300, and leases and reports are wrong long before."""
 _APP_ID = re.compile("xapp-[0-9]+-(A[A-Z0-9]{6,})-")
-_NO_SOCKETS = frozenset({"socket_mode_not_enabled"})
 
 
 async def check_bot(
@@ -58,12 +57,15 @@ async def check_app_token(client: AsyncWebClient, bot: AsyncWebClient) -> Sequen
     token = client.token or ""
     try:
         await call(client.apps_connections_open(app_token=token))
-    except ChatRejected as error:
-        if error.reason in _NO_SOCKETS:
-            return [_socket_mode_off()]
-        return [token_finding(CONNECTION, APP_TOKEN, error)]
     except ChatError as error:
-        return [token_finding(CONNECTION, APP_TOKEN, error)]
+        if error.reason != "socket_mode_not_enabled":
+            return [token_finding(CONNECTION, APP_TOKEN, error)]
+        found = "SLACK_APP_TOKEN is set, but Socket Mode is off in the app."
+        fix = (
+            "At api.slack.com/apps, choose your app and then Socket Mode: turn on Enable Socket Mode. Or leave "
+            "SLACK_APP_TOKEN out and set SLACK_SIGNING_SECRET, to receive over HTTP."
+        )
+        return [Finding.error(CONNECTION, found, why=APP_TOKEN.without, fix=fix)]
     named, app_id = _APP_ID.match(token), await _app_id(bot)
     if named and app_id and named[1] != app_id:
         found = f"SLACK_APP_TOKEN is of another app ({named[1]}) than SLACK_BOT_TOKEN ({app_id})."
@@ -127,16 +129,6 @@ def clock_finding(headers: Mapping[str, str], now: float) -> Finding:
         f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} Slack's.",
         why="Slack's signed requests are refused when the clocks differ by five minutes, and all times are wrong.",
         fix="Turn on time synchronization: `timedatectl set-ntp true`, or chrony.",
-    )
-
-
-def _socket_mode_off() -> Finding:
-    return Finding.error(
-        CONNECTION,
-        "SLACK_APP_TOKEN is set, but Socket Mode is off in the app.",
-        why=APP_TOKEN.without,
-        fix="At api.slack.com/apps, choose your app and then Socket Mode: turn on Enable Socket Mode. Or leave "
-        "SLACK_APP_TOKEN out and set SLACK_SIGNING_SECRET, to receive over HTTP.",
     )
 
 

@@ -116,7 +116,11 @@ async def examine(
     async with new_session() as session:
         checks = checks_of(read.config, session, now=now)
         if configuration_token:
-            checks.append(_manifest_check(read.config, session, configuration_token))
+            from bot.app.checks.manifest import check_manifest  # noqa: PLC0415 - only doctor looks at it
+
+            bot = _client(read.config, session, read.config.slack_bot_token)
+            configuration = _client(read.config, session, configuration_token)
+            checks.append(Check("manifest", partial(check_manifest, bot, configuration, read.config)))
         missing = {check: sorted(_NEEDS[_kind(check)] & read.unusable) for check in checks}
         findings += (
             Finding.not_checked(_kind(check), f"It needs {' and '.join(names)}.")
@@ -158,20 +162,6 @@ def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iter
         return text
 
     return (replace(each, found=masked(each.found), why=masked(each.why), fix=masked(each.fix)) for each in findings)
-
-
-def _manifest_check(config: Config, session: aiohttp.ClientSession, configuration_token: str) -> Check:
-    from bot.app.checks.manifest import check_manifest  # noqa: PLC0415 - only doctor looks at it
-
-    check = partial(
-        check_manifest,
-        _client(config, session, config.slack_bot_token),
-        _client(config, session, configuration_token),
-        command=config.command,
-        by_socket=config.slack_app_token is not None,
-        without=config.features_left_out,
-    )
-    return Check("manifest", check)
 
 
 def _client(config: Config, session: aiohttp.ClientSession, token: RotatingSecret | str) -> AsyncWebClient:

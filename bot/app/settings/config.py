@@ -200,19 +200,12 @@ def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:
 
     Raises ConfigError with everything that is wrong, together with the sentences in `further`.
     """
-    file, faults = _projects(environ)
+    try:
+        file, faults = read_projects(environ), list[str]()
+    except ConfigError as error:  # it counts as empty, so that what it would replace is not reported as missing
+        file, faults = ProjectsFile.model_construct(projects=()), error.faults
     faults += [*setting_names(environ).misspelt(environ), *_proxy_faults(environ, file), *further]
     return Config.from_environment(environ, faults, PAGEHAND_PROJECTS=file)
-
-
-def _projects(environ: Mapping[str, str]) -> tuple[ProjectsFile | None, list[str]]:
-    """Returns the projects file and what is wrong with it. An unusable one counts as empty, so that the settings which
-    it would replace are not reported as missing.
-    """
-    try:
-        return read_projects(environ), []
-    except ConfigError as error:
-        return ProjectsFile.model_construct(projects=()), error.faults
 
 
 def database_url(environ: Mapping[str, str]) -> str:

@@ -401,7 +401,7 @@ class JobApiVariables(Settings):
             takes_files=abilities.files,
         )
         channels = self.projects_file.channels if self.projects_file else ()
-        assigned = (channel.id for channel in channels if _belongs_to(channel, table))
+        assigned = (each.id for each in channels if (each.project or "").casefold() == table.name.casefold())
         project = Project(table.name, frozenset({*table.channels, *assigned}), table.words, abilities, table.project)
         return ProjectSettings(project, table.project, job_api)
 
@@ -419,7 +419,3 @@ class JobApiVariables(Settings):
     def _channel(self, table: ChannelTable) -> ChannelSettings:
         given = table.model_dump(exclude={"id", "project"}, exclude_none=True)
         return replace(ChannelSettings(replies=self.replies), **given)
-
-
-def _belongs_to(channel: ChannelTable, project: ProjectTable) -> bool:
-    return channel.project is not None and channel.project.casefold() == project.name.casefold()
