@@ -96,11 +96,10 @@ def _on_disk(file: Path, mounts: str) -> bool:
 
 
 def migrate_database(environ: Mapping[str, str]) -> None:
-    """Migrates the database of DATABASE_URL, and says that it may take a while. Raises ConfigError, StoreError."""
+    """Migrates the database of DATABASE_URL. Raises ConfigError, StoreError."""
     url = database_url(environ)
     if faults := location_faults(environ):
         raise ConfigError(faults)
-    click.echo("Migrating. With a million jobs this takes minutes.")
     asyncio.run(migrate(url))
 
 

@@ -20,6 +20,7 @@ from bot.errors import CannotStart, PagehandError
 from bot.jobserver.agents.choice import installed, model_finding
 from bot.jobserver.agents.launch import agent_launch
 from bot.jobserver.agents.named import NAMED
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.choice import close_to_others
 from bot.jobserver.server import JobServer
@@ -53,6 +54,14 @@ class Ports(NamedTuple):
     page: int | None = None
     job_server: int | None = None
 
+    def require_free(self) -> None:
+        """Raises DemoError if one that was chosen cannot be used."""
+        for option, port in (("--port", self.page), ("--job-server-port", self.job_server)):
+            try:
+                listening_socket(HOST, port or 0).close()
+            except OSError as error:
+                raise DemoError(f"it {error.strerror}. Omit {option} for a free port") from None
+
 
 @dataclass
 class Demo:
@@ -81,20 +90,16 @@ async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncI
 
     `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
     """
-    page_port = _usable_port("--port", ports.page, WORKSPACE_PORT)
-    job_server_port = _usable_port("--job-server-port", ports.job_server, JOB_SERVER_PORT)
+    ports.require_free()
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
     async with AsyncExitStack() as stack:
         settings = _job_server_settings(directory, repository, key, agent)
-        # With an agent, merging needs a key: the agent might reach the pages.
-        everybody = "" if settings.runs_programs else YOU
-        job_server = JobServer(settings.model_copy(update={"port": job_server_port}), everybody=everybody)
-        job_api_url = await job_server.start()
+        job_server, job_api_url = await _start_job_server(settings, ports.job_server)
         stack.push_async_callback(job_server.stop)
         workspace = WorkspaceServer(manifest())
         stack.push_async_callback(workspace.stop)
-        url = await workspace.start(port=page_port)
+        url = await _start_workspace(workspace, ports.page)
         config = _config(directory, workspace, job_api_url, key)
         edges = await open_edges(config)
         app = App(config, edges)
@@ -116,16 +121,27 @@ def _job_server_settings(directory: Path, repository: Path, key: str, agent: str
     return JobServerSettings.from_environment({}, (), **given)
 
 
-def _usable_port(option: str, wanted: int | None, default: int) -> int:
-    """Returns the port to listen on, 0 for any. Raises DemoError if one that was asked for cannot be used."""
-    port = default if wanted is None else wanted
+async def _start_job_server(settings: JobServerSettings, port: int | None) -> tuple[JobServer, str]:
+    # With an agent, merging needs a key: the agent might reach the pages.
+    everybody = "" if settings.runs_programs else YOU
+    preferred = settings.model_copy(update={"port": JOB_SERVER_PORT if port is None else port})
+    server = JobServer(preferred, everybody=everybody)
     try:
-        listening_socket(HOST, port).close()
-    except OSError as error:
-        if wanted is not None:
-            raise DemoError(f"it {error.strerror}. Omit {option} for a free port") from None
-        return 0
-    return port
+        return server, await server.start()
+    except JobServerError:
+        if port is not None:
+            raise
+    server = JobServer(settings.model_copy(update={"port": 0}), everybody=everybody)
+    return server, await server.start()
+
+
+async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
+    if port is not None:
+        return await workspace.start(port=port)
+    try:
+        return await workspace.start(port=WORKSPACE_PORT)
+    except OSError:
+        return await workspace.start()
 
 
 def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: str) -> Config:

@@ -230,6 +230,8 @@ def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
 def migrate(*, check: bool) -> None:
     """Migrate the database of DATABASE_URL to this version's tables. Safe to repeat; not needed for a new database.
 
+    With a million jobs it takes minutes.
+
     With --check, the exit code is 0 if this version can work with the database as it is, and 1 otherwise.
     """
     with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):

@@ -65,11 +65,13 @@ class JobSteps:
         abilities: list[Finding] = []
 
         def ask(refused: Mapping[str, str] | None) -> Mapping[str, str]:
-            known = refused or given
-            return {
-                name: value if value and refused is None else self._ask_about_job_api(name, value)
-                for name, value in known.items()
-            }
+            answers = dict(refused or given)
+            for name, (question, instead) in _JOB_API.items():
+                if not answers[name] or refused is not None:
+                    is_secret = name == "JOB_API_KEY"
+                    default = None if is_secret else answers[name] or None
+                    answers[name] = self.dialogue.ask(question, instead=instead, default=default, is_secret=is_secret)
+            return answers
 
         def check(values: Mapping[str, str]) -> Sequence[Finding]:
             found = asyncio.run(examine_part({**self.answers.values, **values}, "job_api"))
@@ -97,13 +99,6 @@ class JobSteps:
         _keep(self.answers, _OURS | {"JOB_API_KEY": key} | abilities)
         if self.dialogue.has_errors(machine):
             raise SetupStopped("Fix this, and run `pagehand setup` again.")
-
-    def _ask_about_job_api(self, name: str, known: str) -> str:
-        question, instead = _JOB_API[name]
-        is_secret = name == "JOB_API_KEY"
-        return self.dialogue.ask(
-            question, instead=instead, default=None if is_secret else known or None, is_secret=is_secret
-        )
 
     def _choose_repository(self, given: str) -> Sequence[Finding]:
         """Asks for a repository, and for a token at GitHub, until jobs can work with them. Returns what was found about
@@ -152,7 +147,13 @@ class JobSteps:
 
         def ask(refused: Mapping[str, str] | None) -> Mapping[str, str]:
             agent = given if refused is None else ""
-            agent = agent or self._ask_agent((refused[name] if refused else given) or "builtin")
+            if not agent:
+                self.dialogue.say(
+                    "An agent edits the pages: claude, codex, or the command of another (bot/docs/agents.md). builtin "
+                    "is the demo's editor, and needs no key."
+                )
+                default = (refused[name] if refused else given) or "builtin"
+                agent = self.dialogue.ask("Agent", instead="give --agent", default=default)
             if agent == "builtin":
                 return {name: ""}
             return {name: agent, **self._agent_key(agent, asks_again=refused is not None)}
@@ -177,13 +178,6 @@ class JobSteps:
             return True
         self.dialogue.say("The agent was not started: run `pagehand jobserver --check` as that user.")
         return False
-
-    def _ask_agent(self, default: str) -> str:
-        self.dialogue.say(
-            "An agent edits the pages: claude, codex, or the command of another (bot/docs/agents.md). builtin is "
-            "the demo's editor, and needs no key."
-        )
-        return self.dialogue.ask("Agent", instead="give --agent", default=default)
 
     def _agent_key(self, agent: str, *, asks_again: bool) -> Mapping[str, str]:
         """Returns the agent's key, and nothing in the place of another that it might use instead."""
