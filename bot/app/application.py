@@ -44,11 +44,11 @@ from bot.scheduler.heartbeat import Heartbeat
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.service import Service
 from bot.slack.receiving.history import SlackMissedEvents
-from bot.slack.receiving.modals.opener import Admission
+from bot.slack.receiving.http_receiver import HttpReceiver
+from bot.slack.receiving.modal_opener import Admission
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.receiving.transports.http_receiver import HttpReceiver
-from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.sending.tokens import APP_TOKEN
+from bot.slack.receiving.socket_mode_receiver import SocketReceiver
+from bot.slack.sending.authorization import APP_TOKEN
 from bot.slack.sending.web_api import new_client
 
 logger = logging.getLogger(__name__)

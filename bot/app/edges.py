@@ -27,20 +27,17 @@ from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
 from bot.runtime.backoff import Backoff
 from bot.runtime.http.health_pages import Listen, listen_on
 from bot.runtime.secrets.masking import SecretMasker
-from bot.slack.receiving.current_messages import SlackCurrentMessages
-from bot.slack.receiving.modals.opener import ModalEdges
-from bot.slack.receiving.past_messages import SlackPastMessages
-from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL
+from bot.slack.receiving.connection_keeper import PING_INTERVAL
+from bot.slack.receiving.history import SlackCurrentMessages, SlackPastMessages
+from bot.slack.receiving.modal_opener import ModalEdges
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.authorization import BOT_TOKEN, HOW_TO_GRANT, MissingScopes, TokenSetting, refusal
 from bot.slack.sending.chat import SlackChat
-from bot.slack.sending.conversations import SlackChannels, SlackConversations
+from bot.slack.sending.conversations import Permalinks, SlackChannels, SlackConversations, SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackGroups, SlackPeople
-from bot.slack.sending.permalinks import Permalinks, SlackRequesters
-from bot.slack.sending.scopes import HOW_TO_GRANT, MissingScopes
-from bot.slack.sending.tokens import BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, new_client, new_session

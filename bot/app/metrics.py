@@ -14,7 +14,7 @@ from bot.errors import ChatError, JobApiError
 from bot.jobapi.models import SeenJob
 from bot.ports.job_api import JobApi
 from bot.runtime.health import ComponentStatus
-from bot.slack.receiving.transports.connection_keeper import SocketHealth
+from bot.slack.receiving.connection_keeper import SocketHealth
 from bot.store.condition import Backlog
 from bot.store.database.engine import sqlite_path
 

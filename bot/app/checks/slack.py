@@ -14,9 +14,17 @@ from bot.domain.findings import Finding
 from bot.domain.last_times import LastTime
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
 from bot.runtime.untrusted_json import object_at, text_at
+from bot.slack.sending.authorization import (
+    APP_TOKEN,
+    BOT_TOKEN,
+    HOW_TO_GRANT,
+    NEEDED_SCOPES,
+    Scope,
+    TokenSetting,
+    granted_scopes,
+    refusal,
+)
 from bot.slack.sending.identity import identify
-from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, Scope, granted_scopes
-from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.web_api import call, call_with_headers
 
 TOKEN, SCOPES, CLOCK = "slack.bot_token", "slack.scopes", "slack.clock"

@@ -11,7 +11,7 @@ from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import Check, run_all, without_secrets
 from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.health import ComponentStatus
-from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.authorization import MissingScopes
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from bot.domain.requests.request import Arrival
 from bot.ports.service import ServicePort
 from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.first_occurrences import FirstOccurrences, RecentOccurrences
-from bot.slack.receiving.modals.opener import ModalOpener
+from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender

@@ -11,7 +11,7 @@ from bot.errors import ChatError
 from bot.runtime.health import RecordingHealth
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.rendering.blocks import ChatMessage
-from bot.slack.rendering.words.at_once import NOT_RECORDED
+from bot.slack.rendering.ephemeral_texts import NOT_RECORDED
 from bot.slack.sending.ephemeral import EphemeralSender
 
 logger = logging.getLogger(__name__)

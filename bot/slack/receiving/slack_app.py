@@ -1,10 +1,11 @@
-"""Slack's Bolt app with Pagehand's listeners, and the only entrance for payloads."""
+"""Slack's Bolt app with Pagehand's listeners, and the only entrance for payloads, which passes only what is for us."""
 
 import logging
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -22,6 +23,7 @@ from bot.ports.slack import Members
 from bot.runtime.health import RecordingHealth
 from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.dependencies import Dependencies, context_with
+from bot.slack.receiving.first_occurrences import FirstOccurrences
 from bot.slack.receiving.listeners import (
     buttons,
     catch_all,
@@ -33,16 +35,69 @@ from bot.slack.receiving.listeners import (
     reactions,
     shortcuts,
 )
-from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
-from bot.slack.receiving.payload_filter import PayloadFilter
-from bot.slack.receiving.payloads.payload import SlackPayload, parse_body
+from bot.slack.receiving.modal_opener import ModalEdges, ModalOpener
+from bot.slack.receiving.payloads.payload import SlackPayload, log_safe, parse_body
 from bot.slack.receiving.request_recorder import RECORDING_TIMEOUT, RequestRecorder
+from bot.slack.rendering.ephemeral_texts import OTHER_INSTALLATION
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import quiet_libraries, quiet_logger
 
 logger = logging.getLogger(__name__)
+
+
+class PayloadFilter:
+    """Passes on only payloads for our app in our workspace."""
+
+    def __init__(self, identity: Identity, first_occurrences: FirstOccurrences) -> None:
+        self._identity = identity
+        self._first_occurrences = first_occurrences
+
+    def early_response(self, payload: SlackPayload) -> BoltResponse | None:
+        """Returns the response to a payload that no listener gets to see; None to let it through."""
+        if payload.type == "url_verification":
+            return None  # Bolt knows the answer, and it names no workspace
+        if is_ssl_check(payload):
+            return BoltResponse(status=200, body="")
+        if not payload.is_for(self._identity):
+            self._log_other_installation(payload)
+            return BoltResponse(status=200, body=OTHER_INSTALLATION if payload.command else "")
+        if payload.type == "app_rate_limited":
+            _log_events_held_back(payload)
+            return BoltResponse(status=200, body="")
+        return None
+
+    def _log_other_installation(self, payload: SlackPayload) -> None:
+        authorized = payload.authorizations[0].team_id if payload.authorizations else ""
+        team_id = authorized or payload.team_id or (payload.team.id if payload.team else "")
+        where = f"workspace {log_safe(team_id) or 'not named'}, app {log_safe(payload.api_app_id) or 'not named'}"
+        if self._first_occurrences.is_first(where):
+            logger.warning(
+                "requests of another workspace or app start nothing: %s; this is workspace %s, app %s",
+                where,
+                self._identity.team_id,
+                self._identity.app_id or "not known",
+            )
+
+
+def is_ssl_check(payload: SlackPayload) -> bool:
+    """Returns whether Slack only checks the address's certificate (docs.slack.dev, slash commands)."""
+    return payload.ssl_check == "1"
+
+
+def _log_events_held_back(payload: SlackPayload) -> None:
+    """Slack delivers at most 30,000 events an hour (docs.slack.dev, `app_rate_limited`)."""
+    try:
+        minute = datetime.fromtimestamp(payload.minute_rate_limited, UTC)
+    except (ValueError, OSError, OverflowError):
+        minute = datetime.fromtimestamp(0, UTC)
+    logger.error(
+        "Slack holds events back since %s UTC: replies of that time are missing, please write them again. It does so "
+        "beyond 30,000 events an hour, or where too many were not acknowledged",
+        minute.strftime("%Y-%m-%d %H:%M"),
+    )
+
 
 LISTENERS = (commands, messages, reactions, channels, buttons)
 """The listeners in order: the first one that matches a payload gets it. `catch_all` answers the rest."""

@@ -1,20 +1,42 @@
-"""The card of a job, which always shows its newest state: a thread's first message, or a reply in another thread."""
+"""The card of a job, which always shows its newest state: a thread's first message, or a reply in another thread; and
+what can be done about the job, in its row of buttons. Pure.
+"""
 
+from bot.domain.jobs.job import ARCHIVED, Problem
+from bot.domain.people.home import can_be_retried
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState
-from bot.notices.card import CardState, asked, facts, job_state, state_of
-from bot.notices.job import changed_pages
-from bot.notices.said import ELLIPSIS
-from bot.slack.rendering.blocks import MAX_TEXT, ChatMessage, actions, context_block, section
-from bot.slack.rendering.card_buttons import card_buttons
-from bot.slack.rendering.message_context import MessageContext, SlackRenderer
-from bot.slack.rendering.text import opening, pieces, quote, shorten
+from bot.jobapi.models import PullRequestState
+from bot.notices.card import CardState, asked, facts, is_undecided, job_state, state_of
+from bot.notices.job import changed_pages, discard_button
+from bot.notices.said import ELLIPSIS, ButtonId
+from bot.slack.rendering.blocks import (
+    ASK_FOR_PROJECT,
+    CARD_MENU,
+    FOLLOW_UP,
+    MAX_TEXT,
+    RETRY_JOB,
+    Block,
+    ChatMessage,
+    MenuItem,
+    actions,
+    button,
+    confirmation,
+    context_block,
+    link_button,
+    menu,
+    menu_value,
+    said_by,
+    section,
+)
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.rendering.text import opening, pieces, quote, safe_url, shorten
 
 _SHOWN_CHARACTERS, _SHOWN_LINES = 300, 4
 
 
-def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> ChatMessage:
+def card(thread: Thread, show: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> ChatMessage:
     """The card of a thread as it is now."""
-    show, several_projects = SlackRenderer(message_context), message_context.several_projects
+    several_projects = show.several_projects
     state = state_of(show, thread, several_projects=several_projects)
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
@@ -30,20 +52,19 @@ def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCo
     return ChatMessage(_text(show, thread, state, shown, [*known, *_sentences(pages)]), tuple(blocks))
 
 
-def status_text(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts) -> str:
+def status_text(thread: Thread, show: MessageContext, follow_ups: FollowUpCounts) -> str:
     """The same facts as the card's, as text of one paragraph."""
-    show, several_projects = SlackRenderer(message_context), message_context.several_projects
+    several_projects = show.several_projects
     state = state_of(show, thread, several_projects=several_projects)
     return "\n".join([state.shown(show), *facts(show, thread, follow_ups, several_projects=several_projects)])
 
 
-def state_line(state: ThreadState, message_context: MessageContext) -> str:
+def state_line(state: ThreadState, show: MessageContext) -> str:
     """Returns the state of the job, claiming no more than the status that the job API reports."""
-    show = SlackRenderer(message_context)
     return job_state(show, state).shown(show)
 
 
-def _text(show: SlackRenderer, thread: Thread, state: CardState, prompt: str, rest: list[str]) -> str:
+def _text(show: MessageContext, thread: Thread, state: CardState, prompt: str, rest: list[str]) -> str:
     """Returns the text for notifications and screen readers: the state, and as many other facts as fit."""
     text = f"{state.spoken(show)}\n{asked(show, thread)} {shorten(prompt, 1_200)}\n"
     for sentence in rest:
@@ -56,3 +77,85 @@ def _sentences(pages: str) -> list[str]:
     """The changed pages as one sentence."""
     title, *listed = pages.split("\n")
     return [f"{title} {', '.join(line.removeprefix('• ') for line in listed)}"] if listed else [title] * bool(title)
+
+
+_NOT_STARTED = frozenset(
+    {
+        Problem.REJECTED,
+        Problem.UNCERTAIN,
+        Problem.CANNOT_POST,
+        Problem.GONE,
+        Problem.STOPPED,
+        Problem.WITHDRAWN,
+    }
+)
+
+
+def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Block]:
+    """The card's row: at most 5, the menu last."""
+    job, made = thread.state.job, []
+    is_pending = thread.state.work.progress.pull_request is PullRequestState.PENDING
+    url = safe_url(job.pr_link) if job and not is_pending else None
+    if url is not None:
+        made.append(link_button("Open the pull request", ButtonId.OPEN_PULL_REQUEST, url) | {"style": "primary"})
+    if several_projects and is_undecided(thread):
+        made.append(button("Choose the project…", ASK_FOR_PROJECT, thread.id))
+    if can_be_stopped(thread):
+        made.append(button("Stop", ButtonId.STOP_JOB, thread.id, confirm=_STOP))
+    if takes_follow_ups(thread):
+        made.append(button("Follow up…", FOLLOW_UP, thread.id))
+    if can_be_retried(thread):
+        twice = thread.state.job is None and thread.state.failure.problem is Problem.UNCERTAIN
+        made.append(button("Retry", RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
+    if has_kept_work(thread):
+        made += said_by([discard_button(thread.id)])
+    return [*made, menu(CARD_MENU, _menu(thread, several_projects=several_projects))]
+
+
+def can_be_stopped(thread: Thread) -> bool:
+    """Returns whether the agent is working, or about to."""
+    job, problem = thread.state.job, thread.state.failure.problem
+    if problem is Problem.GONE:
+        return False
+    if job is None:
+        return problem not in _NOT_STARTED
+    return not job.ended and not thread.state.people.stopped_by
+
+
+def has_kept_work(thread: Thread) -> bool:
+    """Returns whether a failed job has kept work that nobody has continued."""
+    job, problem = thread.state.job, thread.state.failure.problem
+    return (
+        job is not None and job.ended and problem is not Problem.GONE and thread.state.work.progress.partial_files > 0
+    )
+
+
+def takes_follow_ups(thread: Thread) -> bool:
+    """Whether there is a job that can be steered, and nobody has muted it."""
+    job, gone = thread.state.job, thread.state.failure.problem is Problem.GONE
+    return job is not None and job.status != ARCHIVED and not gone and not thread.state.people.muted_by
+
+
+def can_switch_project(thread: Thread) -> bool:
+    """Returns whether the project can be switched. It cannot while nobody knows whether the request arrived."""
+    settled = thread.state.failure.problem in {Problem.UNCERTAIN, Problem.WITHDRAWN, Problem.CANNOT_POST}
+    return not (is_undecided(thread) or (thread.state.job is None and settled))
+
+
+def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
+    made = {"Show the whole request": menu_value(MenuItem.WHOLE_REQUEST, thread.id)}
+    if several_projects and can_switch_project(thread):
+        made["Switch project…"] = menu_value(MenuItem.PROJECT, thread.id)
+    if thread.state.people.muted_by:
+        made["Unmute"] = menu_value(MenuItem.UNMUTE, thread.id)
+    else:
+        made["Mute"] = menu_value(MenuItem.MUTE, thread.id)
+    if thread.state.job is not None:
+        made["Show the job's id"] = menu_value(MenuItem.JOB_ID, thread.id)
+    return made
+
+
+_STOP = confirmation(
+    "Stop this job?", "The agent is told to stop. What it has changed so far stays as it is.", "Stop it", "Keep going"
+)
+_TWICE = confirmation("Try it again?", "If it started the first time, it's done twice.", "Try again", "Leave it")

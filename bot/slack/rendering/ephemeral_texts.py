@@ -3,61 +3,100 @@
 They are not notices and have no row; often they are sent because no row could be written.
 """
 
+from collections.abc import Mapping
+
 from bot.domain.commands.commands import LoneWord
-from bot.domain.commands.options import OptionName, WrongOption
+from bot.domain.commands.options import OptionFault, OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
 from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import escape
-from bot.slack.rendering.words import at_once as words
-from bot.slack.rendering.words import help as help_words
+
+RECORDED = Markup("On it.")
+STILL_RECORDING = Markup(
+    "This is taking longer than usual. If nothing appears in the channel within a minute, please try again."
+)
+NOT_RECORDED = Markup(
+    "I couldn't save that: my database isn't available. Nothing was started or sent; please try again in a minute."
+)
+NO_RECORD = Markup(
+    "Nothing was done: I no longer have a record of this job. Records are deleted some time after a job ends, or on "
+    "request."
+)
+COMMAND_UNREADABLE = Markup("Nothing was started: I couldn't read Slack's message. Please try again.")
+OTHER_INSTALLATION = Markup(
+    "Nothing was started: I'm set up for another workspace or app. Please tell whoever installed Pagehand."
+)
+"""For the operator."""
+UNKNOWN_COMMAND = "I don't know this command. Try `{command} help`."
+"""Answers a slash command of our app other than the configured one."""
+UNKNOWN_INTERACTION = "Nothing was done: I don't know this button or shortcut. `{command} help` shows what I can do."
+UNKNOWN_JOB = "Your reply wasn't sent: I no longer have a usable record of this job. Start a new one with {slash}."
+"""Answers a reply to a card that has no usable record."""
+EDITED_TOO_LATE = (
+    "Nothing was started: an edit can ask for a job only within ten minutes of the message. Write a new message, or "
+    "use {slash}."
+)
+TASK_MISSING = (
+    'Nothing was started: the task is missing. Write it after the options: `{command} quiet Replace "colour" with '
+    '"color"`.'
+)
+_WRONG_OPTION: Mapping[OptionFault, str] = {
+    OptionFault.TWICE: "Nothing was started: `{name}` is there twice. Write it once, before the task, like {example}.",
+    OptionFault.EMPTY: "Nothing was started: `{name}:` needs a name. Write it right after the colon, like {example}.",
+    OptionFault.UNCLOSED: (
+        "Nothing was started: the quotation mark after `{name}:` isn't closed. Write the name without one: {example}."
+    ),
+}
+_HELP = (
+    "*Pagehand hands documentation tasks to an agent and brings back the pull request.*",
+    '• Start: `{command} Replace "colour" with "color"`. A card shows how it goes.',
+    "• Ask what works on your pages: `{command} What can you do?`",
+    "• Or mention {bot} with the task, also in a thread, which I then read. A direct message works, too.",
+    "• Options before the task: `project:NAME` picks the project; `quiet` mentions nobody at the end.",
+    "• Steer: reply in the job's thread. In a thread that people began, mention {bot} in the reply.",
+    "• Talk among yourselves: replies that start with `//` or with somebody's name aren't sent.",
+    "• Alone on a line in the thread: `!status`, `!stop`, `!discard`, `!mute`, `!unmute`, `!retry`, `!help`.",
+    "• Another job in the same thread: `!new` and the task.",
+    "• Stop: `!stop`, the card's *Stop* button, or :x: on the card.",
+    "• Marks on a reply: :eyes: received, :white_check_mark: sent to the agent, :warning: see the thread.",
+    '• `status`, `list`, `cancel` and `stop` alone show this help. As a task: `{command} "{word}"`.',
+)
+_TO_STOP = "To stop a job, write `!stop` in its thread."
+_INSTEAD: Mapping[LoneWord, str] = {
+    LoneWord.STATUS: "Each job's card shows its newest state.",
+    LoneWord.LIST: "Your jobs are listed on my Home tab.",
+    LoneWord.CANCEL: _TO_STOP,
+    LoneWord.STOP: _TO_STOP,
+}
 
 
-def unknown_command(message_context: MessageContext) -> Markup:
-    """Answers a slash command of our app other than the configured one."""
-    return words.UNKNOWN_COMMAND(command=escape(message_context.command))
-
-
-def unknown_interaction(message_context: MessageContext) -> Markup:
-    """Answers an unknown click or shortcut."""
-    return words.UNKNOWN_INTERACTION(command=escape(message_context.command))
-
-
-def unknown_job(message_context: MessageContext) -> Markup:
-    """Answers a reply to a card that has no usable record."""
-    return words.UNKNOWN_JOB(slash=message_context.slash)
-
-
-def wrong_option(wrong: WrongOption) -> Markup:
+def wrong_option(wrong: WrongOption, show: MessageContext) -> Markup:
     """Answers a malformed option before a task."""
-    example = words.EXAMPLE_OF_QUIET if wrong.name is OptionName.QUIET else words.EXAMPLE_OF_PROJECT
-    return words.WRONG_OPTION[wrong.fault](name=escape(wrong.name), example=example)
+    example = Markup("`quiet`" if wrong.name is OptionName.QUIET else "`project:NAME`")
+    return show(_WRONG_OPTION[wrong.fault], name=escape(wrong.name), example=example)
 
 
-def word_without_job(word: ThreadWord, message_context: MessageContext) -> Markup:
+def word_without_job(word: ThreadWord, show: MessageContext) -> Markup:
     """Answers a word for Pagehand written outside of any job."""
-    return words.WORD_WITHOUT_JOB(word=escape(word), command=escape(message_context.command))
+    words = "Nothing was done: `!{word}` only works in a job's thread. Write it there, or see `{command} help`."
+    return show(words, word=escape(word))
 
 
 def forwarded_alone(message_ts: str, thread_ts: str = "") -> ChatMessage:
     """Asks what to do with a message that was forwarded to Pagehand without a task."""
-    return paragraph(words.FORWARDED_ALONE, button(words.WRITE_TASK, HAND_OVER, f"{message_ts}/{thread_ts}"))
+    ask = "What should I do with this message? Press *Write the task*: the message goes along."
+    return paragraph(ask, button("Write the task", HAND_OVER, f"{message_ts}/{thread_ts}"))
 
 
-def edited_too_late(message_context: MessageContext) -> Markup:
-    """Answers an edit by which an old message came to ask for a job."""
-    return words.EDITED_TOO_LATE(slash=message_context.slash)
-
-
-def task_missing(message_context: MessageContext) -> Markup:
-    """Answers options without a task."""
-    return words.TASK_MISSING(command=escape(message_context.command))
-
-
-def help_text(message_context: MessageContext, meant: LoneWord | None = None) -> Markup:
+def help_text(show: MessageContext, meant: LoneWord | None = None) -> Markup:
     """Returns the help; it begins with an explanation if a word was `meant` as a separate command."""
-    command, word = escape(message_context.command), escape(meant or LoneWord.STATUS)
-    lines = [line(command=command, bot=message_context.bot, word=word) for line in help_words.HELP]
-    first = [] if meant is None else [help_words.NO_SUCH_COMMAND[meant](command=command)]
-    return joined([*first, *lines], "\n")
+    word = escape(meant or LoneWord.STATUS)
+    lines = [show(line, word=word) for line in _HELP]
+    if meant is not None:
+        instead = Markup(_INSTEAD[meant])
+        lines.insert(
+            0, show("Nothing was started: `{command} {word}` is not a command. {instead}", word=word, instead=instead)
+        )
+    return joined(lines, "\n")

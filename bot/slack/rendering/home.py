@@ -10,13 +10,12 @@ from bot.domain.requests.held import question_about
 from bot.domain.requests.request import Request, RequestKind
 from bot.domain.threads.direct_messages import to_ask_about
 from bot.domain.threads.thread import Thread
-from bot.notices.said import NOTHING, Markup, joined
+from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, said_by, section
 from bot.slack.rendering.cards import state_line
-from bot.slack.rendering.message_context import MessageContext, SlackRenderer
+from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
 from bot.slack.rendering.text import channel, escape, one_line, safe_url
-from bot.slack.rendering.words import home as words
 
 HOME_START, HOME_DEFAULTS = "home_start", "home_defaults"
 HOME_EXAMPLE = "home_example"
@@ -30,72 +29,93 @@ HOME_NEWER, HOME_OLDER = "home_newer", "home_older"
 _MAX_PROMPT, _MAX_STATE, _MAX_LINK = 150, 600, 300
 _MOST_WAITING, _MOST_PARTS = 5, 40
 _MINUTE = 60
+_PARTS: Mapping[str, str] = {
+    "slack connection": "Connection to Slack",
+    "recording": "Recording what people ask for",
+    "request preparer": "Preparing requests",
+    "file uploader": "Passing on files",
+    "request sender": "Sending requests to the agent",
+    "job poller": "Following jobs",
+    "outbox": "Posting in Slack",
+    "home publisher": "Home tabs",
+}
+_NO_JOBS = (
+    "You haven't asked for a job yet. Try one, here or in any channel:",
+    "> {slash} Fix the typos",
+    (
+        "You can also mention {bot} where the question came up, or choose *Hand to Pagehand* in a message's menu. The "
+        "pull request comes into the thread, and replies there steer the agent."
+    ),
+)
 
 
 def home_view(
-    content: HomeContent, links: Mapping[str, str], message_context: MessageContext, *, projects: Sequence[str] = ()
+    content: HomeContent, links: Mapping[str, str], show: MessageContext, *, projects: Sequence[str] = ()
 ) -> View:
     """Returns a person's Home. `links` are the URLs of threads in Slack, by our ids."""
     return {
         "type": "home",
         "blocks": [
-            *_waiting(content, links, message_context),
-            _header(words.YOUR_JOBS),
-            *_jobs(content, links, message_context),
+            *_waiting(content, links, show),
+            _header("Your jobs"),
+            *_jobs(content, links, show),
             *_pages(content),
-            actions(button(words.START_JOB, HOME_START, "start") | {"style": "primary"}),
-            _header(words.YOUR_DEFAULTS),
-            section(_preference(content.preference, projects))
-            | {"accessory": button(words.CHANGE, HOME_DEFAULTS, "change")},
-            *([] if content.failing is None else _health(content.failing)),
-            context_block([words.UPDATED(seconds=int(content.updated_at))]),
+            actions(button("Start a job", HOME_START, "start") | {"style": "primary"}),
+            _header("Your defaults"),
+            section(_preference(content.preference, projects, show))
+            | {"accessory": button("Change", HOME_DEFAULTS, "change")},
+            *([] if content.failing is None else _health(content.failing, show)),
+            context_block([f"Updated <!date^{int(content.updated_at)}^{{date_short_pretty}} {{time}}|a moment ago>"]),
         ],
     }
 
 
-def _waiting(content: HomeContent, links: Mapping[str, str], message_context: MessageContext) -> list[Block]:
+def _waiting(content: HomeContent, links: Mapping[str, str], show: MessageContext) -> list[Block]:
     """Returns what this person has to do, which comes first, because those jobs wait for it."""
-    asked = [
-        [section(words.AGENT_ASKS(prompt=_prompt(thread)) + _link(links.get(thread.id), words.LINK_TO_ANSWER))]
-        for thread in content.waiting
-    ]
+    asked = []
+    for thread in content.waiting:
+        question = show("• {prompt}: the agent has a question", prompt=_prompt(thread))
+        asked.append([section(question + _link(links.get(thread.id), "answer it"))])
     firsts = to_ask_about([request for request, _ in content.held])
-    asked += [_held(request, thread, links, message_context) for request, thread in content.held if request in firsts]
+    asked += [_held(request, thread, links, show) for request, thread in content.held if request in firsts]
     if not asked:
         return []
-    more = [section(words.MORE_WAITING)] if len(asked) > _MOST_WAITING else []
-    return [_header(words.WAITING_FOR_YOU), *chain.from_iterable(asked[:_MOST_WAITING]), *more]
+    more = [section("• …")] if len(asked) > _MOST_WAITING else []
+    return [_header("Waiting for you"), *chain.from_iterable(asked[:_MOST_WAITING]), *more]
 
 
-def _held(request: Request, thread: Thread, links: Mapping[str, str], message_context: MessageContext) -> list[Block]:
+def _held(request: Request, thread: Thread, links: Mapping[str, str], show: MessageContext) -> list[Block]:
     """Returns the question about a request that waits for this person, with its buttons."""
     if request.kind is RequestKind.START and request.held_because is None:
-        return [section(_which_project(thread))]
-    said = question_about(request).tell(SlackRenderer(message_context), thread)
-    told = f"• {said.words}{_link(links.get(thread.id), words.LINK_TO_THREAD)}"
+        return [section(_which_project(thread, show))]
+    said = question_about(request).tell(show, thread)
+    told = f"• {said.words}{_link(links.get(thread.id), 'thread')}"
     return [section(told), actions(*said_by(said.buttons))]
 
 
-def _which_project(thread: Thread) -> Markup:
-    if thread.channel_id.startswith("D"):
-        return words.WHICH_PROJECT_DIRECTLY(prompt=_prompt(thread))
-    return words.WHICH_PROJECT(prompt=_prompt(thread), channel=channel(thread.channel_id))
+def _which_project(thread: Thread, show: MessageContext) -> Markup:
+    is_direct = thread.channel_id.startswith("D")
+    where = Markup("our direct messages") if is_direct else channel(thread.channel_id)
+    return show("• {prompt}: which project is it for? I asked you in {where}", prompt=_prompt(thread), where=where)
 
 
-def _jobs(content: HomeContent, links: Mapping[str, str], message_context: MessageContext) -> list[Block]:
+def _jobs(content: HomeContent, links: Mapping[str, str], show: MessageContext) -> list[Block]:
     if not content.jobs:
-        return _example(message_context) if content.page == 0 else [section(words.NO_OLDER_JOBS)]
-    return [_job(thread, links, message_context) for thread in content.jobs]
+        if content.page:
+            return [section("There are no older jobs.")]
+        example = button("Try this example", HOME_EXAMPLE, "Fix the typos")
+        return [section(joined(map(show, _NO_JOBS), "\n")), actions(example)]
+    return [_job(thread, links, show) for thread in content.jobs]
 
 
-def _job(thread: Thread, links: Mapping[str, str], message_context: MessageContext) -> Block:
-    told = words.JOB(prompt=_prompt(thread), state=_first_lines(state_line(thread.state, message_context)))
-    pull_request = _link(thread.state.job.pr_link if thread.state.job else None, words.LINK_TO_PULL_REQUEST)
-    block = section(f"{told}{pull_request}{_link(links.get(thread.id), words.LINK_TO_THREAD)}")
+def _job(thread: Thread, links: Mapping[str, str], show: MessageContext) -> Block:
+    told = show("*{prompt}*\n{state}", prompt=_prompt(thread), state=_first_lines(state_line(thread.state, show)))
+    pull_request = _link(thread.state.job.pr_link if thread.state.job else None, "pull request")
+    block = section(f"{told}{pull_request}{_link(links.get(thread.id), 'thread')}")
     if can_be_retried(thread):
-        return block | {"accessory": button(words.RETRY, HOME_RETRY, thread.id)}
+        return block | {"accessory": button("Retry", HOME_RETRY, thread.id)}
     if can_only_be_stopped_here(thread):
-        return block | {"accessory": button(words.STOP, HOME_STOP, thread.id)}
+        return block | {"accessory": button("Stop", HOME_STOP, thread.id)}
     return block
 
 
@@ -110,48 +130,44 @@ def _first_lines(state: str) -> Markup:
 
 
 def _pages(content: HomeContent) -> list[Block]:
-    newer = [button(words.NEWER, HOME_NEWER, str(content.page - 1))] if content.page else []
-    older = [button(words.OLDER, HOME_OLDER, str(content.page + 1))] if content.has_older else []
+    newer = [button("Newer", HOME_NEWER, str(content.page - 1))] if content.page else []
+    older = [button("Older", HOME_OLDER, str(content.page + 1))] if content.has_older else []
     return [actions(*newer, *older)] if newer or older else []
 
 
-def _preference(preference: Preference, projects: Sequence[str]) -> Markup:
-    told = words.NOT_MENTIONED if preference.quiet else words.MENTIONED
+def _preference(preference: Preference, projects: Sequence[str], show: MessageContext) -> Markup:
+    told = show(
+        "When a job ends: {who}", who=Markup("nobody is mentioned" if preference.quiet else "you are mentioned")
+    )
     if len(projects) <= 1:
         return told
     project = one_line(name_among(projects, preference.project), 200)
-    return joined([words.DEFAULT_PROJECT(project=project) if project else words.NO_DEFAULT_PROJECT, told], "\n")
+    chosen = project or Markup("chosen by the channel or by words in the request")
+    return show("Project: {project}\n{told}", project=chosen, told=told)
 
 
-def _example(message_context: MessageContext) -> list[Block]:
-    example = words.EXAMPLE(slash=message_context.slash, task=escape(words.EXAMPLE_TASK))
-    told = joined([words.NO_JOBS, example, words.OTHER_WAYS(bot=message_context.bot)], "\n")
-    return [section(told), actions(button(words.TRY_EXAMPLE, HOME_EXAMPLE, words.EXAMPLE_TASK))]
-
-
-def _health(failing: Sequence[PartHealth]) -> list[Block]:
-    lines = [_part(part) for part in failing[:_MOST_PARTS]] or [words.ALL_WELL]
+def _health(failing: Sequence[PartHealth], show: MessageContext) -> list[Block]:
+    lines = [_part(part, show) for part in failing[:_MOST_PARTS]] or [":white_check_mark: All well."]
     return [
-        _header(words.HEALTH),
+        _header("How Pagehand is"),
         *(section("\n".join(lines[start : start + 10])) for start in range(0, len(lines), 10)),
     ]
 
 
-def _part(part: PartHealth) -> Markup:
-    name, reason = words.PARTS.get(part.name) or one_line(part.name, 80), one_line(part.reason, 150)
+def _part(part: PartHealth, show: MessageContext) -> str:
+    name, reason = one_line(_PARTS.get(part.name, part.name), 80), one_line(part.reason, 150)
     minutes = int(part.failing_seconds // _MINUTE)
-    if minutes > 1:
-        return words.FAILS_FOR_MINUTES(part=name, count=minutes, reason=reason)
-    return words.FAILS_SINCE_JUST_NOW(part=name, reason=reason)
+    since = Markup(f"for {minutes} minutes" if minutes > 1 else "since a moment ago")
+    return show(":warning: {part}: failing {since} ({reason})", part=name, since=since, reason=reason)
 
 
 def _prompt(thread: Thread) -> Markup:
-    return one_line(thread.prompt, _MAX_PROMPT) or words.PROMPT_MISSING
+    return one_line(thread.prompt, _MAX_PROMPT) or Markup("a job")
 
 
-def _link(url: str | None, label: Markup) -> Markup:
+def _link(url: str | None, label: str) -> str:
     safe = escape(safe_url(url) or "")
-    return Markup(f" {words.LINK(url=safe, label=label)}") if safe and len(safe) <= _MAX_LINK else NOTHING
+    return f" · <{safe}|{label}>" if safe and len(safe) <= _MAX_LINK else ""
 
 
 def _header(text: str) -> Block:

@@ -1,34 +1,30 @@
-"""The facts about the installation that Pagehand's messages mention, and links to a message's thread."""
+"""The facts about the installation that Pagehand's messages mention, how words are filled in with them, and links to a
+message's thread.
+
+The words stand where they are used, here and in bot.notices. Each text says what happened, what it means and what to
+do, in at most two short sentences; a test checks all of them as one page. Pagehand calls itself "I", and calls what is
+behind the job API "the agent".
+"""
 
 import re
 from dataclasses import dataclass
 
 from bot.notices.said import ELLIPSIS, Markup
+from bot.slack.rendering import text
 from bot.slack.rendering.blocks import ChatMessage, section
-from bot.slack.rendering.text import (
-    channel,
-    day_and_time,
-    escape,
-    link,
-    moment,
-    one_line,
-    opening,
-    person,
-    pieces,
-    quote,
-    safe_url,
-)
-from bot.slack.rendering.words import names
+from bot.slack.rendering.text import channel, escape, one_line, opening, person, pieces, quote, safe_url
 
 _CHANNEL = re.compile(r"(?=.*[0-9])[CG][A-Z0-9]{7,30}")
+_MAX_LINK = 2_000
 
 
 @dataclass(frozen=True)
 class MessageContext:
-    """Facts about the installation.
+    """Facts about the installation, and bot.notices.said.Renderer for Slack.
 
     `command` is the slash command, `admin` the id of a Slack user or channel, or a few words, `bot_user_id` the user to
-    invite, and `workspace` the workspace's name. With `several_projects`, each job's project is shown.
+    invite, and `workspace` the workspace's name. With `several_projects`, each job's project is shown. Of one message:
+    whether its thread is somebody else's conversation (`among_others`), and whom it mentions.
     """
 
     command: str = "/docs"
@@ -36,78 +32,36 @@ class MessageContext:
     bot_user_id: str = ""
     several_projects: bool = False
     workspace: str = ""
-
-    @property
-    def ask(self) -> Markup:
-        """Whom to ask, as markup."""
-        if _CHANNEL.fullmatch(self.admin):
-            return channel(self.admin)
-        return person(self.admin) if self.admin else names.WHOEVER_INSTALLED
-
-    @property
-    def bot(self) -> Markup:
-        """Pagehand, as markup."""
-        return person(self.bot_user_id) if self.bot_user_id else names.PAGEHAND
-
-    @property
-    def slash(self) -> Markup:
-        """The command, as markup."""
-        return names.COMMAND(command=escape(self.command))
-
-    @property
-    def home_workspace(self) -> Markup:
-        """The workspace that Pagehand belongs to, as markup."""
-        return one_line(self.workspace, 100) or names.WORKSPACE
-
-
-@dataclass(frozen=True)
-class SlackRenderer:
-    """bot.notices.said.Renderer for Slack. `among_others`: the thread is somebody else's conversation."""
-
-    context: MessageContext
     among_others: bool = False
     mentioned: str = ""
 
     def __call__(self, words: str, /, **parts: Markup | int) -> Markup:
         """See Renderer."""
-        context = self.context
         facts: dict[str, Markup | int] = {
-            "ask": context.ask,
-            "bot": context.bot,
-            "command": escape(context.command),
-            "slash": context.slash,
-            "workspace": context.home_workspace,
-            "reply": names.MENTION if self.among_others else names.REPLY,
+            "ask": self._ask(),
+            "bot": person(self.bot_user_id) if self.bot_user_id else Markup("@Pagehand"),
+            "command": escape(self.command),
+            "slash": Markup(f"`{escape(self.command)}`"),
+            "workspace": one_line(self.workspace, 100) or Markup("the workspace I belong to"),
+            "reply": Markup("Mention Pagehand here" if self.among_others else "Reply here"),
         }
         return Markup(words.format_map(facts | parts))
 
-    def person(self, user_id: str) -> Markup:
-        """See Renderer."""
-        return person(user_id)
+    def _ask(self) -> Markup:
+        if _CHANNEL.fullmatch(self.admin):
+            return channel(self.admin)
+        return person(self.admin) if self.admin else Markup("whoever installed Pagehand")
 
-    def line(self, text: str, limit: int = 100) -> Markup:
-        """See Renderer."""
-        return one_line(text, limit)
+    person = staticmethod(text.person)
+    line = staticmethod(text.one_line)
+    link = staticmethod(text.link)
+    moment = staticmethod(text.moment)
+    day_and_time = staticmethod(text.day_and_time)
 
     def quote(self, text: str, characters: int = 300, lines: int = 4, width: int = 1_500) -> Markup:
         """See Renderer."""
         shown, cut = opening(text, characters=characters, lines=lines)
         return quote((pieces(shown + (ELLIPSIS if cut else ""), width) or [""])[0])
-
-    def link(self, url: str, limit: int = 1_500) -> Markup:
-        """See Renderer."""
-        return link(url, limit)
-
-    def moment(self, seconds: int) -> Markup:
-        """See Renderer."""
-        return moment(seconds)
-
-    def day_and_time(self, seconds: float) -> Markup:
-        """See Renderer."""
-        return day_and_time(seconds)
-
-
-_MAX_LINK = 2_000
 
 
 def leading_to(thread_url: str, message: ChatMessage) -> ChatMessage:
@@ -115,5 +69,5 @@ def leading_to(thread_url: str, message: ChatMessage) -> ChatMessage:
     url = escape(safe_url(thread_url) or "")
     if not url or len(url) > _MAX_LINK:
         return message
-    to_job = names.LINK_TO_JOB(url=url)
+    to_job = f"<{url}|Go to the job>"
     return ChatMessage(f"{message.text}\n{to_job}", (*message.blocks, section(to_job)) if message.blocks else ())

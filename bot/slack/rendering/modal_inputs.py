@@ -28,7 +28,6 @@ from bot.slack.rendering.blocks import (
     select,
 )
 from bot.slack.rendering.text import one_line, shorten_plain, width
-from bot.slack.rendering.words import forms
 
 # The choices for an agent's question: buttons, a list, or a modal with an input for each field. A choice always shows
 # everything that it sends; if it does not fit on a button or in a list, people answer with a reply.
@@ -119,20 +118,20 @@ class EndNotification(StrEnum):
     QUIET = "quiet"
 
 
-_END_NOTIFICATIONS = {EndNotification.MENTION: forms.MENTION_ME, EndNotification.QUIET: forms.MENTION_NOBODY}
+_END_NOTIFICATIONS = {EndNotification.MENTION: "Mention me", EndNotification.QUIET: "Mention nobody"}
 
 
-def text_input(block_id: str, label: str, value: str, *, hint: str = "", optional: bool = False) -> Block:
+def text_input(block_id: str, label: str, value: str, *, optional: bool = False) -> Block:
     """Returns an input of several lines. Slack rejects an initial value that exceeds the maximum length."""
     element = {"type": "plain_text_input", "action_id": block_id, "multiline": True, "max_length": MAX_INPUT}
     given = shorten_plain(value, MAX_INPUT)
-    block = _input(block_id, label, element | ({"initial_value": given} if given else {}), optional=optional)
-    return block | ({"hint": plain_text(hint)} if hint else {})
+    return _input(block_id, label, element | ({"initial_value": given} if given else {}), optional=optional)
 
 
-def prompt_input(label: str, value: str, *, hint: str = "") -> Block:
+def prompt_input(label: str, value: str) -> Block:
     """Returns the input for the prompt, without a maximum length. Changes are sent at once, to be kept as a draft."""
-    block = text_input(Input.PROMPT, label, "", hint=hint)
+    block = text_input(Input.PROMPT, label, "")
+    block["hint"] = plain_text("The agent gets your words exactly as you write them.")
     del block["element"]["max_length"]
     if given := shorten_plain(value, MAX_PROMPT):
         block["element"]["initial_value"] = given
@@ -147,15 +146,15 @@ def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
     name = name_among(projects, chosen)
     unknown = bool(chosen.strip()) and not name
     if len(projects) <= 1:
-        only = forms.NO_SUCH_PROJECT_BUT_ONE(name=one_line(chosen, _MAX_OPTION))
+        only = f"There is no project called {one_line(chosen, _MAX_OPTION)}. The job is for the only one there is."
         return [context_block([only])] if unknown else []
     options = [option(each, each) for each in projects[:MOST_PROJECTS]]
     element: Block = {"type": "static_select", "action_id": Input.PROJECT, "options": options}
-    element["placeholder"] = plain_text(forms.ANY_PROJECT)
+    element["placeholder"] = plain_text("By the channel or by words in the request")
     if name:
         element["initial_option"] = option(name, name)
-    block = _input(Input.PROJECT, forms.PROJECT, element, optional=True)
-    hint = forms.NO_SUCH_PROJECT(name=shorten_plain(chosen, _MAX_OPTION))
+    block = _input(Input.PROJECT, "Project", element, optional=True)
+    hint = f"There is no project called {shorten_plain(chosen, _MAX_OPTION)}. Please choose one of these."
     return [block | ({"hint": plain_text(hint)} if unknown else {})]
 
 
@@ -164,15 +163,15 @@ def telling_input(preference: Preference) -> Block:
     options = {value: option(label, value) for value, label in _END_NOTIFICATIONS.items()}
     chosen = options[EndNotification.QUIET if preference.quiet else EndNotification.MENTION]
     element = {"type": "radio_buttons", "action_id": Input.TELLING, "options": [*options.values()]}
-    return _input(Input.TELLING, forms.TELL_ME, element | {"initial_option": chosen})
+    return _input(Input.TELLING, "When it ends", element | {"initial_option": chosen})
 
 
 def channel_input() -> Block:
     """Returns the choice of a channel."""
     offered = {"include": ["public", "private"], "exclude_bot_users": True}
     element: Block = {"type": "conversations_select", "action_id": Input.CHANNEL, "filter": offered}
-    element |= {"placeholder": plain_text(forms.CHOOSE_CHANNEL), "default_to_current_conversation": True}
-    return _input(Input.CHANNEL, forms.CHANNEL, element)
+    element |= {"placeholder": plain_text("Choose a channel"), "default_to_current_conversation": True}
+    return _input(Input.CHANNEL, "Channel", element)
 
 
 def choice_input(block_id: str, label: str, options: Sequence[Block], chosen: Block) -> Block:
@@ -192,7 +191,7 @@ def answer_input(number: int, field: QuestionField, *, alone: bool) -> list[Bloc
         return [made]
     other = f"{Input.OTHER_ANSWER}/{number}"
     element = {"type": "plain_text_input", "action_id": other, "multiline": alone, "max_length": MAX_ANSWER}
-    return [made, _input(other, forms.OTHER_ANSWER, element, optional=True)]
+    return [made, _input(other, "Another answer", element, optional=True)]
 
 
 def _answer_element(field: QuestionField) -> Block:

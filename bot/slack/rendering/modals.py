@@ -25,7 +25,6 @@ from bot.slack.rendering.modal_inputs import (
     text_input,
 )
 from bot.slack.rendering.text import channel, escape, fitting, one_line
-from bot.slack.rendering.words import forms as words
 
 # The context of a modal is stored in the view itself (`private_metadata`), because a submission names no channel.
 
@@ -105,8 +104,19 @@ class ContextScope(StrEnum):
     THREAD = "thread"
 
 
-_SCOPES = {ContextScope.MESSAGE: words.THIS_MESSAGE, ContextScope.THREAD: words.WHOLE_THREAD}
-PROMPT_TOO_LONG = words.PROMPT_TOO_LONG(limit=MAX_PROMPT)
+_SCOPES = {ContextScope.MESSAGE: "This message only", ContextScope.THREAD: "The whole thread"}
+_WHAT_TO_DO = "What should be done?"
+PROMPT_MISSING = "Please write what the agent should do."
+PROMPT_TOO_LONG = f"This is too long: at most {MAX_PROMPT:,} characters can be sent. Please shorten it."
+CHANNEL_MISSING = "Please choose a channel for the job's thread."
+ANSWER_MISSING = "Please answer this."
+NOT_RECORDED_HERE = (
+    "I couldn't save that: my database isn't available. Your text is still here; please press the button again in a "
+    "minute."
+)
+LOADING = Markup("One moment…")
+COULD_NOT_OPEN = Markup("The form couldn't be opened. Please try again.")
+COULD_NOT_FILL = Markup("The form couldn't be filled in. Please close it and try again.")
 MAX_CONTEXT_INPUTS = 6
 CONTEXT_CHARACTERS, CONTEXT_WIDTH = 13_500, 15_000
 """How much of a conversation is shown for editing, and its width including the remarks about it. The inputs have
@@ -145,70 +155,65 @@ class ShownContext:
 
 def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) -> View:
     """Returns the modal for a new job; without a channel it asks for one."""
-    where = words.ANSWERS_IN(channel=channel(place.channel_id))
+    where = f"The job's thread will be in {channel(place.channel_id)}."
     chosen = context_block([where]) if place.channel_id else channel_input()
     blocks = [
-        prompt_input(words.WHAT_TO_DO, drafted.prompt, hint=words.PROMPT_HINT),
+        prompt_input(_WHAT_TO_DO, drafted.prompt),
         *project_input(projects, drafted.preference.project),
         chosen,
         telling_input(drafted.preference),
     ]
-    return _modal(Callback.NEW_JOB, words.NEW_JOB, words.START, place, blocks)
+    return _modal(Callback.NEW_JOB, "New job", "Start", place, blocks)
 
 
 def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str], context: ShownContext) -> View:
     """Returns the modal for a message that is handed over, with the context that will be sent, for editing."""
     scope = ContextScope(place.scope or ContextScope.MESSAGE)
     options = {each: option(label, each) for each, label in _SCOPES.items()}
-    choice = [choice_input(Input.SCOPE, words.WHAT_GOES_ALONG, [*options.values()], options[scope])]
+    choice = [choice_input(Input.SCOPE, "What goes along?", [*options.values()], options[scope])]
     blocks = [
-        prompt_input(words.WHAT_TO_DO, drafted.prompt, hint=words.PROMPT_HINT),
+        prompt_input(_WHAT_TO_DO, drafted.prompt),
         *(choice if context.has_thread else []),
         *_context_inputs(scope, context.text),
         *(context_block([remark]) for remark in _remarks(context)),
         *project_input(projects, drafted.preference.project),
         telling_input(drafted.preference),
     ]
-    return _modal(Callback.HAND_OVER, words.HAND_OVER, words.START, place, blocks)
+    return _modal(Callback.HAND_OVER, "Hand to Pagehand", "Start", place, blocks)
 
 
 def follow_up_modal(place: ModalPlace, drafted: Drafted) -> View:
     """Returns the modal for a follow-up to a job."""
-    blocks = [prompt_input(words.WHAT_NEXT, drafted.prompt, hint=words.PROMPT_HINT)]
-    return _modal(Callback.FOLLOW_UP, words.FOLLOW_UP, words.SEND, place, blocks)
+    blocks = [prompt_input("What should the agent do next?", drafted.prompt)]
+    return _modal(Callback.FOLLOW_UP, "Follow up", "Send", place, blocks)
 
 
 def answer_modal(place: ModalPlace, fields: Sequence[QuestionField]) -> View:
     """Returns the modal for answering an agent's question: an input for each field, in order."""
     alone = len(fields) == 1
     blocks = [block for number, field in enumerate(fields, 1) for block in answer_input(number, field, alone=alone)]
-    return _modal(Callback.ANSWER, words.YOUR_ANSWER, words.SEND, place, blocks)
+    return _modal(Callback.ANSWER, "Your answer", "Send", place, blocks)
 
 
 def settings_modal(preference: Preference, projects: Sequence[str]) -> View:
     """Returns the modal for a person's preferences."""
     blocks = [*project_input(projects, preference.project), telling_input(preference)]
-    return _modal(Callback.SETTINGS, words.YOUR_DEFAULTS, words.SAVE, ModalPlace(), blocks)
-
-
-def loading_modal() -> View:
-    """Returns the modal that is shown until its content is known."""
-    return message_modal(words.LOADING)
+    return _modal(Callback.SETTINGS, "Your defaults", "Save", ModalPlace(), blocks)
 
 
 def message_modal(text: Markup) -> View:
     """Returns a modal with a message, which can only be closed."""
     return {
         "type": "modal",
-        "title": plain_text(words.MESSAGE),
-        "close": plain_text(words.CLOSE),
+        "title": plain_text("Pagehand"),
+        "close": plain_text("Close"),
         "blocks": [section(text)],
     }
 
 
 def secret_found(kinds: Sequence[str]) -> str:
     """Returns the error for a context that contains secrets after editing."""
-    return words.SECRET_FOUND(kinds=", ".join(kinds))
+    return f"This looks like a secret ({', '.join(kinds)}) and would leave Slack. Please take it out."
 
 
 def context_fields(text: str) -> list[str]:
@@ -226,28 +231,26 @@ def context_fields(text: str) -> list[str]:
 
 
 def _context_inputs(scope: ContextScope, text: str) -> list[Block]:
-    fields = context_fields(text) if text else []
-    count = len(fields)
-    parts = [words.CONTEXT_PART(number=number, count=count) for number in range(1, 1 + count)]
-    labels = [words.CONTEXT] if count == 1 else parts
-    return [
-        text_input(f"{Input.CONTEXT}/{scope}/{number}", label, field, optional=True)
-        for number, (label, field) in enumerate(zip(labels, fields, strict=True))
-    ]
+    fields = context_fields(text)
+    made = []
+    for number, content in enumerate(fields, 1):
+        label = "Context, as the agent gets it" + (f" ({number} of {len(fields)})" if len(fields) > 1 else "")
+        made.append(text_input(f"{Input.CONTEXT}/{scope}/{number}", label, content, optional=True))
+    return made
 
 
-def _remarks(context: ShownContext) -> list[Markup]:
-    """Yields remarks about the context for the person."""
+def _remarks(context: ShownContext) -> list[str]:
+    """Returns remarks about the context for the person."""
     remarks = []
     if context.masked:
-        remarks.append(words.MASKED(kinds=escape(", ".join(context.masked))))
+        remarks.append(f"Hidden, so that it stays in Slack: {escape(', '.join(context.masked))}.")
     if context.unreadable:
-        remarks.append(words.OUTSIDE_CHANNEL)
+        remarks.append("I'm not in this channel, so I can't read the thread: only this message goes along.")
     if context.notes.messages_left_out or context.notes.words_left_out:
-        remarks.append(words.CONTEXT_CUT)
+        remarks.append("The conversation is too long to go along as a whole: its latest part is kept.")
     if context.file_names:
-        names = ", ".join(name or words.UNNAMED_FILE for name in context.file_names)
-        remarks.append(words.FILES(names=one_line(names, 1_000)))
+        names = ", ".join(name or "one without a name" for name in context.file_names)
+        remarks.append(f"Files that go along: {one_line(names, 1_000)}.")
     return remarks
 
 
@@ -257,7 +260,7 @@ def _modal(callback: Callback, title: str, submit: str, place: ModalPlace, block
         "callback_id": callback,
         "title": plain_text(title),
         "submit": plain_text(submit),
-        "close": plain_text(words.CANCEL),
+        "close": plain_text("Cancel"),
         "notify_on_close": True,
         "private_metadata": place.encoded(),
         "blocks": blocks,

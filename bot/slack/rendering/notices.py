@@ -33,7 +33,7 @@ from bot.slack.rendering.blocks import (
     select,
 )
 from bot.slack.rendering.cards import status_text
-from bot.slack.rendering.message_context import MessageContext, SlackRenderer
+from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modal_inputs import answer_choices, fits_a_button
 from bot.slack.rendering.text import pieces, quote, shorten
 
@@ -59,7 +59,7 @@ def messages(
     the default settings of channels apply.
     """
     among_others = thread.origin is ThreadOrigin.CONVERSATION
-    message, show = notice.message, SlackRenderer(message_context, among_others)
+    message, show = notice.message, replace(message_context, among_others=among_others)
     may_be_posted = isinstance(message, PostNotDelivered) and message.may_be_posted
     if isinstance(message, PostNotDelivered):
         message = message.post
@@ -75,7 +75,7 @@ def messages(
     return [each.without_blocks() for each in made] if notice.without_blocks else made
 
 
-def _made(thread: Thread, message: NoticeContent, show: SlackRenderer) -> list[ChatMessage]:
+def _made(thread: Thread, message: NoticeContent, show: MessageContext) -> list[ChatMessage]:
     match message:
         case JobEnd():
             return [_with_report(thread, message.tell(show, thread), message.report, show)]
@@ -94,7 +94,7 @@ def _made(thread: Thread, message: NoticeContent, show: SlackRenderer) -> list[C
             return [paragraph(said.words, *said_by(said.buttons))]
 
 
-def _with_report(thread: Thread, said: Said, report: JobReport | None, show: SlackRenderer) -> ChatMessage:
+def _with_report(thread: Thread, said: Said, report: JobReport | None, show: MessageContext) -> ChatMessage:
     """Returns the message about an end with its details as one message, buttons last."""
     buttons = said_by(said.buttons)
     if report is None:
@@ -118,14 +118,14 @@ def _with_report(thread: Thread, said: Said, report: JobReport | None, show: Sla
 
 
 def _question(
-    thread: Thread, question: str, fields: Sequence[QuestionField], show: SlackRenderer
+    thread: Thread, question: str, fields: Sequence[QuestionField], show: MessageContext
 ) -> tuple[str, list[Block]]:
     """Returns the agent's question, and what it can be answered with besides a reply; empty if there is none."""
     choices = answer_choices(thread, fields) if question else []
     return asked(show, question, choices=bool(choices)) if question else "", choices
 
 
-def _which_project(message: ProjectAsked, show: SlackRenderer) -> ChatMessage:
+def _which_project(message: ProjectAsked, show: MessageContext) -> ChatMessage:
     choices = {name: f"{message.thread_id}/{name}" for name in message.projects if name.strip()}
     fitting = _with_room({name: value for name, value in choices.items() if len(value) <= MAX_OPTION_VALUE})
     ask = message.asked(show, len(message.projects) - len(fitting))

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, assert_never
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -25,18 +24,21 @@ from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatReject
 from bot.notices.answers import Introduction
 from bot.notices.notice import Notice
 from bot.ports.slack import Chat, DisplayNames
+from bot.runtime.untrusted_json import text_at
+from bot.slack.message_parts.slack_message import Signed
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext, leading_to
 from bot.slack.rendering.notices import messages
+from bot.slack.sending.conversations import Permalinks, raw_messages
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.permalinks import Permalinks
-from bot.slack.sending.posted_messages import PAGE_SIZE, PostedMessage, metadata_with, oldest_since, posted_with
 from bot.slack.sending.web_api import call
 
 _LINK_PATIENCE = 1.0
 """Seconds that an ephemeral message waits for the link to its thread."""
+_CLOCK_DIFFERENCE = 2 * 3_600.0
+"""Seconds by which our clock may differ from Slack's."""
 EVENT_TYPE = "pagehand_notice"
 
 
@@ -93,11 +95,15 @@ class SlackChat(Chat):
         return await self._post(thread, message, notice.key, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
-        """See Chat. Searches at most 5,000 messages. A thread whose first message was deleted is empty."""
-        page = partial(self._page, thread)
+        """See Chat. Searches what was posted since the thread was recorded: in it, or in the channel if it has no first
+        message yet. A thread whose first message was deleted is empty.
+        """
+        oldest = f"{max(thread.created_at - _CLOCK_DIFFERENCE, 0.0):.6f}"
+        place = (self._client, thread.channel_id, thread.ts or "")
         try:
-            async for ts in posted_with(EVENT_TYPE, key, self._identity, page):
-                return ts
+            async for message in raw_messages(*place, oldest=oldest, include_all_metadata=True):
+                if self._is_ours(message, key):
+                    return text_at(message, "ts")
         except ChatRejected as rejected:
             if rejected.reason == "thread_not_found":
                 return None
@@ -184,25 +190,22 @@ class SlackChat(Chat):
                 reply_broadcast=broadcast or None,
                 text=message.text,
                 blocks=list(message.blocks) or None,
-                metadata=metadata_with(EVENT_TYPE, key),
+                metadata={"event_type": EVENT_TYPE, "event_payload": {"key": key}},
                 unfurl_links=False,
                 unfurl_media=False,
             )
         )
-        posted = PostedMessage.read(answer)
-        if not posted.ts:
+        if not (ts := text_at(answer, "ts")):
             raise ChatUncertain("answer_without_ts")
-        return posted.ts
+        return ts
 
-    def _page(self, thread: Thread, cursor: str) -> Awaitable[AsyncSlackResponse]:
-        """Returns a thread's messages since it was recorded or, if it has no first message yet, the channel's."""
-        oldest = oldest_since(thread.created_at)
-        options: dict[str, Any] = {"limit": PAGE_SIZE, "include_all_metadata": True, "oldest": oldest}
-        if cursor:
-            options["cursor"] = cursor
-        if thread.ts is not None:
-            return self._client.conversations_replies(channel=thread.channel_id, ts=thread.ts, **options)
-        return self._client.conversations_history(channel=thread.channel_id, **options)
+    def _is_ours(self, message: dict[str, Any], key: str) -> bool:
+        """Returns whether we posted a message with this key in its metadata."""
+        metadata = message.get("metadata")
+        named = (text_at(metadata, "event_type"), text_at(metadata, "event_payload", "key"))
+        return (
+            named == (EVENT_TYPE, key) and bool(text_at(message, "ts")) and self._identity.wrote(Signed.read(message))
+        )
 
 
 _NOT_JOINABLE = frozenset({"channel_not_found", "method_not_supported_for_channel_type", "not_in_channel"})

@@ -1,38 +1,72 @@
-"""Reads threads and channels: Conversations and Channels of bot.ports.slack, by Slack's conversations.replies and
-conversations.info.
+"""Threads, channels and links to messages: Conversations and ChannelReader of bot.ports.slack, by Slack's
+conversations.replies, conversations.info and chat.getPermalink; and who asked, for job APIs that accept it.
+
+A link is looked up when a request is sent, never before an acknowledgement. If it is not available quickly, it is left
+out.
 """
 
+import asyncio
+import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.people.members import ChannelInfo
+from bot.errors import ChatError, ChatRejected
+from bot.jobapi.models import Requester
+from bot.ports.job_api import Requesters
 from bot.ports.slack import ChannelReader, Conversations, DisplayNames
 from bot.runtime.text import displayable
-from bot.runtime.untrusted_json import LenientModel, Objects, Text
+from bot.runtime.untrusted_json import LenientModel, Text, objects_at, text_at
+from bot.slack.message_parts.contents import thread_message
 from bot.slack.message_parts.slack_message import SlackMessage
-from bot.slack.message_parts.thread_messages import thread_message
+from bot.slack.rendering.text import safe_url
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.web_api import AnswerPage, call
+from bot.slack.sending.web_api import call, next_cursor
 
-_PAGE_SIZE, _MOST_PAGES = 200, 25
-"""Slack returns a thread from its beginning, and recommends pages of at most 200. Of a thread with more than 5,000
-messages, only the first 5,000 are read.
+logger = logging.getLogger(__name__)
+
+PAGE_SIZE, _MOST_PAGES = 200, 25
+"""Slack returns a thread from its beginning, a channel from its end, and recommends pages of at most 200. Of a longer
+conversation, only the first 5,000 messages are read.
 """
 _NAMES_AT_ONCE, _MOST_NAMED = 20, 60
 """Maximum number of people whose names are looked up; others are shown by their id."""
 
 
-class RepliesPage(AnswerPage):
-    """The answer of conversations.replies."""
+def message_page(
+    client: AsyncWebClient, channel_id: str, thread_ts: str, **options: object
+) -> Awaitable[AsyncSlackResponse]:
+    """Asks for a page of a thread's messages or, without `thread_ts`, of the channel's. Empty options are left out."""
+    given: dict[str, Any] = {name: value for name, value in options.items() if value}
+    if thread_ts:
+        return client.conversations_replies(channel=channel_id, ts=thread_ts, limit=PAGE_SIZE, **given)
+    return client.conversations_history(channel=channel_id, limit=PAGE_SIZE, **given)
 
-    messages: Objects[SlackMessage] = ()
+
+async def raw_messages(
+    client: AsyncWebClient, channel_id: str, thread_ts: str, *, all_or_none: bool = False, **options: object
+) -> AsyncIterator[dict[str, Any]]:
+    """Yields the messages of `message_page`, page after page. Each page of a thread can begin with its first message
+    again. Raises ChatError; with `all_or_none` also if there are more messages than are read.
+    """
+    cursor = ""
+    for _ in range(_MOST_PAGES):
+        answer = await call(message_page(client, channel_id, thread_ts, cursor=cursor, **options))
+        for message in objects_at(answer, "messages"):
+            yield message
+        cursor = next_cursor(answer)
+        if not cursor:
+            return
+    if all_or_none:
+        raise ChatRejected("too_many_messages")
 
 
 class SlackConversations(Conversations):
@@ -49,28 +83,14 @@ class SlackConversations(Conversations):
         """See Conversations."""
         last: deque[ThreadMessage] = deque(maxlen=limit)
         seen = after_ts
-        async for message in self._messages(channel_id, thread_ts, after_ts=after_ts, before_ts=before_ts):
+        async for raw in raw_messages(self._client, channel_id, thread_ts, oldest=after_ts, latest=before_ts):
+            message = SlackMessage.read(raw)
             read = None if self._identity.wrote(message) else thread_message(message)
             if read is not None and read.ts > seen and (not before_ts or read.ts < before_ts):
                 last.append(read)
                 seen = read.ts
         names = await self._names(people_in(tuple(last)))
         return tuple(with_known_names(message, names) for message in last)
-
-    async def _messages(
-        self, channel_id: str, thread_ts: str, *, after_ts: str, before_ts: str
-    ) -> AsyncIterator[SlackMessage]:
-        """Yields the messages of a thread, oldest first. Each page can begin with the thread's first message again."""
-        window = {key: ts for key, ts in (("oldest", after_ts), ("latest", before_ts)) if ts}
-        options: dict[str, Any] = {"limit": _PAGE_SIZE, **window}
-        for _ in range(_MOST_PAGES):
-            answer = await call(self._client.conversations_replies(channel=channel_id, ts=thread_ts, **options))
-            replies = RepliesPage.read(answer)
-            for message in replies.messages:
-                yield message
-            options["cursor"] = replies.next_cursor
-            if not options["cursor"]:
-                return
 
     async def _names(self, ids: Sequence[str]) -> Mapping[str, str]:
         names: dict[str, str] = {}
@@ -99,7 +119,7 @@ class SlackChannels(ChannelReader):
 
     async def _fetch(self, channel_id: str) -> ChannelInfo:
         answer = await call(self._client.conversations_info(channel=channel_id))
-        return read_channel(channel_id, ChannelAnswer.read(answer).channel)
+        return read_channel(channel_id, DescribedChannel.read(answer.get("channel")))
 
 
 class DescribedChannel(LenientModel):
@@ -113,12 +133,6 @@ class DescribedChannel(LenientModel):
     is_im: StrictBool = False
 
 
-class ChannelAnswer(LenientModel):
-    """The answer of conversations.info."""
-
-    channel: DescribedChannel = DescribedChannel()
-
-
 def read_channel(channel_id: str, channel: DescribedChannel) -> ChannelInfo:
     """Returns the properties of a channel that permissions depend on."""
     return ChannelInfo(
@@ -128,3 +142,52 @@ def read_channel(channel_id: str, channel: DescribedChannel) -> ChannelInfo:
         is_private=channel.is_private,
         is_direct=channel.is_im,
     )
+
+
+_LINKS_KEPT = 86_400.0
+"""Seconds for which a link is cached, in the memory of the process."""
+
+
+class Permalinks:
+    """One per process, shared by all callers. `monotonic` returns the time in seconds."""
+
+    def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._cache = ExpiringCache[str](seconds=_LINKS_KEPT, monotonic=monotonic)
+
+    async def of(self, channel_id: str, message_ts: str) -> str:
+        """Returns the link to a message; empty if Slack gives none. Raises ChatError."""
+        return await self._cache.get(f"{channel_id}/{message_ts}", self._fetch)
+
+    async def _fetch(self, place: str) -> str:
+        channel_id, _, ts = place.partition("/")
+        return text_at(await call(self._client.chat_getPermalink(channel=channel_id, message_ts=ts)), "permalink")
+
+
+PATIENCE = 2.0
+"""Seconds that a request waits for the link to its thread."""
+
+
+class SlackRequesters(Requesters):
+    """One per process."""
+
+    def __init__(self, permalinks: Permalinks, people: DisplayNames, *, patience: float = PATIENCE) -> None:
+        self._permalinks = permalinks
+        self._people = people
+        self._patience = patience
+
+    async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
+        """See Requesters. If the name is not available, the id is used."""
+        names, url = await asyncio.gather(self._people.names([person_id]), self._permalink(channel_id, thread_ts))
+        return Requester(names.get(person_id) or person_id, person_id, url)
+
+    async def _permalink(self, channel_id: str, message_ts: str) -> str | None:
+        if not message_ts:
+            return None
+        try:
+            async with asyncio.timeout(self._patience):
+                return safe_url(await self._permalinks.of(channel_id, message_ts))
+        except (ChatError, TimeoutError) as error:
+            reason = error if isinstance(error, ChatError) else "no_answer_in_time"
+            logger.info("a request is sent without the link to its thread: %s", reason)
+            return None

@@ -14,8 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.errors import ChatError, ChatMissingScope, ChatRejected
 from bot.ports.slack import FileReader
-from bot.runtime.untrusted_json import LenientModel
-from bot.slack.message_parts.attachments import read_file
+from bot.slack.message_parts.contents import read_file
 from bot.slack.message_parts.slack_message import MessageFile
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.slack_proxy import slack_proxy
@@ -28,12 +27,6 @@ _SLACKS_OWN = ("slack.com", "slack-gov.com")
 """The second is that of GovSlack."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HTML = "text/html"
-
-
-class FileAnswer(LenientModel):
-    """The answer of files.info."""
-
-    file: MessageFile = MessageFile()
 
 
 class SlackFiles(FileReader):
@@ -53,7 +46,8 @@ class SlackFiles(FileReader):
             return file
         if not file.id:
             raise ChatRejected("file_not_found")
-        return read_file(FileAnswer.read(await call(self._client.files_info(file=file.id))).file)
+        answer = await call(self._client.files_info(file=file.id))
+        return read_file(MessageFile.read(answer.get("file")))
 
     async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
         """See Files."""

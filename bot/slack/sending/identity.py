@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import ChatError
-from bot.runtime.untrusted_json import LenientModel, Text
+from bot.runtime.untrusted_json import text_at
 from bot.slack.message_parts.slack_message import Signed
-from bot.slack.sending.scopes import granted_scopes
+from bot.slack.sending.authorization import granted_scopes
 from bot.slack.sending.web_api import call, call_with_headers
 
 logger = logging.getLogger(__name__)
@@ -36,39 +36,17 @@ class Identity:
         return by_bot or (bool(self.bot_user_id) and message.user == self.bot_user_id)
 
 
-class AuthAnswer(LenientModel):
-    """The answer of auth.test."""
-
-    team_id: Text = ""
-    team: Text = ""
-    user_id: Text = ""
-    bot_id: Text = ""
-    enterprise_id: Text = ""
-
-
-class DescribedBot(LenientModel):
-    """A bot as Slack describes it."""
-
-    app_id: Text = ""
-
-
-class BotAnswer(LenientModel):
-    """The answer of bots.info."""
-
-    bot: DescribedBot = DescribedBot()
-
-
 async def identify(client: AsyncWebClient) -> Identity:
     """Asks Slack for our identity. Raises ChatError; ChatNotAllowed means that the token is bad, so do not start."""
-    data, headers = await call_with_headers(client.auth_test())
-    answer = AuthAnswer.read(data)
+    answer, headers = await call_with_headers(client.auth_test())
+    bot_id = text_at(answer, "bot_id")
     return Identity(
-        team_id=answer.team_id,
-        team=answer.team,
-        bot_user_id=answer.user_id,
-        bot_id=answer.bot_id,
-        enterprise_id=answer.enterprise_id,
-        app_id=await _app_id(client, answer.bot_id),
+        team_id=text_at(answer, "team_id"),
+        team=text_at(answer, "team"),
+        bot_user_id=text_at(answer, "user_id"),
+        bot_id=bot_id,
+        enterprise_id=text_at(answer, "enterprise_id"),
+        app_id=await _app_id(client, bot_id),
         granted_scopes=granted_scopes(headers),
     )
 
@@ -78,7 +56,7 @@ async def _app_id(client: AsyncWebClient, bot_id: str) -> str:
     if not bot_id:
         return ""
     try:
-        return BotAnswer.read(await call(client.bots_info(bot=bot_id))).bot.app_id
+        return text_at(await call(client.bots_info(bot=bot_id)), "bot", "app_id")
     except ChatError as error:
         logger.info(
             "Slack does not say which app this is, so all payloads that are signed or on our socket are accepted: %s",

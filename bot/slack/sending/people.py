@@ -16,7 +16,7 @@ from bot.domain.people.members import ChannelInfo
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain
 from bot.ports.slack import ChannelReader, DisplayNames, Groups
 from bot.runtime.text import displayable
-from bot.runtime.untrusted_json import LenientModel, Objects, Text, Texts
+from bot.runtime.untrusted_json import LenientModel, Texts, objects_at, text_at
 from bot.slack.sending.conversations import SlackChannels
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.user_directory import UserDirectory
@@ -28,19 +28,6 @@ _KEPT = 300.0
 """Seconds for which a name is cached."""
 _LONGEST_NAME = 80
 _ALL_GROUPS = "all"
-
-
-class DescribedGroup(LenientModel):
-    """A user group as Slack describes it."""
-
-    id: Text = ""
-    handle: Text = ""
-
-
-class GroupsAnswer(LenientModel):
-    """The answer of usergroups.list."""
-
-    usergroups: Objects[DescribedGroup] = ()
 
 
 class MentionedPlaces:
@@ -76,10 +63,10 @@ class MentionedPlaces:
 
     async def _fetch_groups(self, _: str) -> Mapping[str, str]:
         try:
-            answer = GroupsAnswer.read(await call(self._client.usergroups_list(include_disabled=True)))
+            groups = objects_at(await call(self._client.usergroups_list(include_disabled=True)), "usergroups")
         except ChatRejected:
             return {}
-        return {group.id: displayable(group.handle)[:_LONGEST_NAME] for group in answer.usergroups}
+        return {text_at(group, "id"): displayable(text_at(group, "handle"))[:_LONGEST_NAME] for group in groups}
 
 
 def _shown(channel: ChannelInfo) -> str:

@@ -67,8 +67,8 @@ class UserDirectory:
     async def _fetch(self, user_id: str) -> KnownUser | None:
         asked_at = self._monotonic()  # the response may lack changes that happen while it is on its way
         try:
-            user = UserAnswer.read(await call(self._client.users_info(user=user_id))).user
-            found = read_user(user_id, user) if user else None
+            user = (await call(self._client.users_info(user=user_id))).get("user")
+            found = read_user(user_id, DescribedUser.read(user)) if isinstance(user, dict) else None
         except ChatMissingScope:
             raise
         except ChatRejected:
@@ -116,12 +116,6 @@ class DescribedUser(LenientModel):
             if name:
                 return name
         return ""
-
-
-class UserAnswer(LenientModel):
-    """The answer of users.info."""
-
-    user: DescribedUser | None = None
 
 
 def read_user(user_id: str, user: DescribedUser) -> KnownUser:

@@ -12,11 +12,11 @@ from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
 from bot.ports.slack import DisplayNames, HomeViews
-from bot.runtime.untrusted_json import LenientModel, Text
+from bot.runtime.untrusted_json import text_at
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
-from bot.slack.sending.permalinks import Permalinks
+from bot.slack.sending.conversations import Permalinks
 from bot.slack.sending.web_api import call
 
 _LINKS_PATIENCE = 3.0
@@ -29,19 +29,6 @@ class ShownView:
 
     id: str
     hash: str = ""
-
-
-class OpenedView(LenientModel):
-    """A view as Slack describes it when it is opened."""
-
-    id: Text = ""
-    hash: Text = ""
-
-
-class ViewAnswer(LenientModel):
-    """The answer of views.open."""
-
-    view: OpenedView = OpenedView()
 
 
 class SlackViews(HomeViews):
@@ -64,10 +51,11 @@ class SlackViews(HomeViews):
 
     async def open(self, trigger_id: str, view: View) -> ShownView:
         """Opens a modal. A trigger can be used once, within three seconds. Raises ChatError."""
-        opened = ViewAnswer.read(await call(self._client.views_open(trigger_id=trigger_id, view=view))).view
+        answer = await call(self._client.views_open(trigger_id=trigger_id, view=view))
+        opened = ShownView(text_at(answer, "view", "id"), text_at(answer, "view", "hash"))
         if not opened.id:
             raise ChatUncertain("answer_without_view")
-        return ShownView(opened.id, opened.hash)
+        return opened
 
     async def update(self, shown: ShownView, view: View) -> None:
         """Updates a modal. Raises ChatError: ChatRejected if it was closed or changed meanwhile."""

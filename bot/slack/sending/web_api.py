@@ -32,11 +32,10 @@ from bot.errors import (
 )
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.runtime.untrusted_json import LenientModel, Text
+from bot.runtime.untrusted_json import text_at
+from bot.slack.sending.authorization import NOT_ALLOWED, MissingScopes, missing_scopes_in, refusal_of_call
 from bot.slack.sending.expiring_cache import RecentDict
-from bot.slack.sending.scopes import MissingScopes, missing_scopes_in
 from bot.slack.sending.slack_proxy import slack_proxy
-from bot.slack.sending.tokens import NOT_ALLOWED, refusal_of_call
 
 logger = logging.getLogger(__name__)
 
@@ -326,14 +325,6 @@ UNCERTAIN = frozenset(
 RATE_LIMITED = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_limited", "ratelimited"})
 
 
-class ErrorAnswer(LenientModel):
-    """The answer to a call that failed. `needed` and `provided` are scopes."""
-
-    error: Text = ""
-    needed: Text = ""
-    provided: Text = ""
-
-
 def chat_error_from(error: Exception) -> ChatError:
     """Returns our error for a library's error."""
     match error:
@@ -352,14 +343,14 @@ def chat_error_from(error: Exception) -> ChatError:
 def _error_answered(error: SlackApiError) -> ChatError:
     response = error.response
     status = getattr(response, "status_code", None) or getattr(response, "status", None)
-    answer = ErrorAnswer.read(getattr(response, "data", None))
-    code = answer.error
+    answer = getattr(response, "data", None)
+    code = text_at(answer, "error")
     if (error_of_status := chat_error_of_status(status, getattr(response, "headers", {}), code)) is not None:
         return error_of_status
     if code in UNCERTAIN or not code:
         return ChatUncertain(code or f"status_{status}")
     if code == "missing_scope":
-        return ChatMissingScope(missing_scopes_in(answer.needed, answer.provided))
+        return ChatMissingScope(missing_scopes_in(text_at(answer, "needed"), text_at(answer, "provided")))
     return _error_of_code(code, str(getattr(response, "api_url", "")))
 
 
@@ -400,18 +391,6 @@ async def call_with_headers(
     return response.data, response.headers
 
 
-class ResponseMetadata(LenientModel):
-    """The cursor of an answer's next page."""
-
-    next_cursor: Text = ""
-
-
-class AnswerPage(LenientModel):
-    """An answer in pages."""
-
-    response_metadata: ResponseMetadata = ResponseMetadata()
-
-    @property
-    def next_cursor(self) -> str:
-        """Empty on the last page."""
-        return self.response_metadata.next_cursor
+def next_cursor(answer: Mapping[str, Any]) -> str:
+    """Returns the cursor of an answer's next page; empty on the last one."""
+    return text_at(answer, "response_metadata", "next_cursor")

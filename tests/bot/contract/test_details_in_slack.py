@@ -17,7 +17,7 @@ from bot.jobapi.models import (
 from bot.notices.answers import AnswerRequested
 from bot.notices.job import JobFinished
 from bot.notices.notice import Notice
-from bot.slack.sending.permalinks import SlackRequesters
+from bot.slack.sending.conversations import SlackRequesters
 
 LINK = "https://git.example/team/guides/pull/7"
 REPORT = JobReport(

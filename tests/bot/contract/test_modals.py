@@ -14,10 +14,10 @@ from bot.domain.requests.request import Action, Person, RequestContext, RequestK
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.jobapi.models import FieldKind
 from bot.slack.rendering.blocks import Block
+from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modal_inputs import encoded_fields
-from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED, STILL_RECORDING
-from bot.slack.rendering.words.forms import (
+from bot.slack.rendering.modals import (
     ANSWER_MISSING,
     COULD_NOT_OPEN,
     NOT_RECORDED_HERE,

@@ -26,9 +26,9 @@ from bot.runtime.health import ComponentStatus, Health
 from bot.runtime.http.health_pages import health_routes
 from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, is_signed, signature_of
-from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.rendering.words.at_once import NOT_RECORDED, RECORDED, STILL_RECORDING
+from bot.slack.receiving.http_receiver import MAX_BODY, HttpReceiver, is_signed, signature_of
+from bot.slack.receiving.socket_mode_receiver import SocketReceiver
+from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.slack.sending.identity import identify
 from bot.workspace import Credentials, InteractionResult
 from bot.workspace.model.app_config import AppConfig

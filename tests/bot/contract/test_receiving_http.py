@@ -30,8 +30,8 @@ from bot.runtime.http.server import (
     mark_authenticated,
 )
 from bot.runtime.rotating_secrets import RotatingSecret
+from bot.slack.receiving.http_receiver import MAX_BODY, HttpReceiver, signature_of
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, signature_of
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import new_session

@@ -18,8 +18,8 @@ from bot.jobapi.models import PromptCall
 from bot.jobapi.settings import JobApiSettings
 from bot.runtime.http.health_pages import METRICS_PATH, metrics_route
 from bot.runtime.http.server import listening_socket
-from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
-from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
+from bot.slack.receiving.http_receiver import HttpReceiver, signature_of
+from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.identity import identify
 from bot.slack.sending.web_api import new_client, new_session
 

@@ -16,7 +16,7 @@ from bot.app.checks.whole import Check
 from bot.cli.demo_services import manifest
 from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.health import Health
-from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.authorization import MissingScopes
 from bot.slack.sending.web_api import new_client, new_session
 
 pytestmark = pytest.mark.promise("setup watch")

@@ -14,9 +14,9 @@ from support.worlds.slack_world import SlackWorld, slack_world
 from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
 from bot.domain.people.members import ChannelInfo, Member
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRateLimited, ChatRejected, ChatUncertain
-from bot.slack.message_parts.attachments import files_of, read_file
+from bot.slack.message_parts.contents import files_of, read_file
 from bot.slack.message_parts.slack_message import MessageFile, SlackMessage
-from bot.slack.receiving.current_messages import SlackCurrentMessages
+from bot.slack.receiving.history import SlackCurrentMessages
 from bot.slack.sending.conversations import DescribedChannel, SlackChannels, SlackConversations, read_channel
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity

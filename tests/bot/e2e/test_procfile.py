@@ -25,7 +25,7 @@ from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
 from support.worlds.card_menu import menu_choice
 
-from bot.slack.rendering.words.at_once import RECORDED
+from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.workspace import Credentials, WorkspaceServer
 from bot.workspace.model.app_config import AppConfig
 

@@ -18,7 +18,7 @@ from support.programs import Program, Programs, running_programs
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.postgres import PostgresServer
 
-from bot.slack.rendering.words.at_once import RECORDED
+from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.promise("upgrades"), pytest.mark.full, pytest.mark.postgres]

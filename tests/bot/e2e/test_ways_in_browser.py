@@ -16,7 +16,7 @@ from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages, repl
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 from support.worlds.ways_in_world import WaysInWorld, ways_in_world
 
-from bot.slack.rendering.words.forms import PROMPT_MISSING
+from bot.slack.rendering.modals import PROMPT_MISSING
 
 pytestmark = [pytest.mark.promise("ways in"), pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SECRET = "ghp" + "_" + "a1B2" * 9

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.worlds.app_world import AppWorld, a_world
 
-from bot.slack.rendering.words.at_once import RECORDED
+from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.workspace.model.entities import Message
 
 ROWS = [["Service", "Port"], ["web", "8080"]]

@@ -210,7 +210,7 @@ def test_a_password_with_unencoded_characters_is_masked_as_a_whole() -> None:
 
 
 def test_an_administrator_is_mentioned_and_a_channel_linked() -> None:
-    shown = [MessageContext(admin=admin).ask for admin in ("U0123ABCD", "C0123ABCD", "the CEO")]
+    shown = [MessageContext(admin=admin)("{ask}") for admin in ("U0123ABCD", "C0123ABCD", "the CEO")]
     assert shown == ["<@U0123ABCD>", "<#C0123ABCD>", "the CEO"]
 
 

@@ -23,7 +23,7 @@ from bot.notices.said import ButtonId
 from bot.runtime.health import ComponentStatus, Health
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
-from bot.slack.sending.scopes import NEEDED_SCOPES, MissingScopes, granted_scopes
+from bot.slack.sending.authorization import NEEDED_SCOPES, MissingScopes, granted_scopes
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"

@@ -23,9 +23,8 @@ from bot.domain.context.slack_files import FileContent, ForwardedMessage, LinkPr
 from bot.jobserver.pages.diff import visible_line
 from bot.jobserver.pages.handlers import render_page
 from bot.runtime.text import displayable, printable_line, without_misleading
-from bot.slack.message_parts.attachments import files_of, forwarded_of, previews_of, read_file
+from bot.slack.message_parts.contents import files_of, forwarded_of, previews_of, read_file, thread_message
 from bot.slack.message_parts.slack_message import MAX_PARTS, MessageFile, SlackMessage
-from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.message_parts.written_words import MAX_CHARACTERS, message_text, written_words
 from bot.slack.rendering import text
 

@@ -44,7 +44,7 @@ from bot.notices.requests import (
 )
 from bot.slack.rendering.blocks import ChatMessage, MenuItem, menu_value, read_menu_value
 from bot.slack.rendering.cards import card, state_line
-from bot.slack.rendering.message_context import MessageContext, SlackRenderer
+from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 from bot.slack.rendering.text import escape, opening, pieces, quote, safe_url, shorten, width
 from bot.workspace.wire.views import checked_blocks
@@ -621,7 +621,7 @@ def test_the_duration_is_shown_once_the_job_ended() -> None:
 )
 def test_durations_are_written_in_words(seconds: float, words: str) -> None:
     """In its two largest units."""
-    assert duration(SlackRenderer(MessageContext()), seconds) == words
+    assert duration(MessageContext(), seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from bot.notices.answers import CardNotPosted, word_meant
 from bot.notices.notice import Notice
 from bot.runtime.secrets import SecretKind
 from bot.slack.receiving.payloads.interactions import ViewPayload
-from bot.slack.rendering.ephemeral_texts import help_text, task_missing, word_without_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import TASK_MISSING, help_text, word_without_job, wrong_option
 from bot.slack.rendering.home import HOME_EXAMPLE, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import (
@@ -363,13 +363,13 @@ def test_the_help_explains_the_intended_command_first(word: LoneWord) -> None:
 @pytest.mark.parametrize("name", OptionName)
 @pytest.mark.parametrize("fault", OptionFault)
 def test_an_invalid_option_is_explained_with_the_correct_form(name: OptionName, fault: OptionFault) -> None:
-    text = wrong_option(WrongOption(name, fault))
+    text = wrong_option(WrongOption(name, fault), CONTEXT)
     assert text.startswith("Nothing was started: ")
     assert ("`quiet`" if name is OptionName.QUIET else "`project:NAME`") in text
 
 
 def test_missing_input_is_named() -> None:
-    assert "the task is missing" in task_missing(ANSWERED)
+    assert "the task is missing" in ANSWERED(TASK_MISSING)
     assert "`!stop`" in word_without_job(ThreadWord.STOP, ANSWERED)
     assert "`!stop`" in word_meant(ThreadWord.STOP)
     assert "`!new and the task`" in word_meant(ThreadWord.NEW)

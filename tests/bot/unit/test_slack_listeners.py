@@ -29,14 +29,18 @@ from bot.notices.notice import Notice, Reaction, ReactionChanged
 from bot.notices.said import ButtonId
 from bot.slack.receiving import history
 from bot.slack.receiving.payloads.actors import author_of, sender_of, user_of
-from bot.slack.receiving.payloads.events import EventPayload
 from bot.slack.receiving.payloads.interactions import InteractionPayload
-from bot.slack.receiving.payloads.payload import CommandPayload
+from bot.slack.receiving.payloads.payload import CommandPayload, EventPayload
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, menu_value
+from bot.slack.rendering.ephemeral_texts import (
+    COMMAND_UNREADABLE,
+    NOT_RECORDED,
+    RECORDED,
+    STILL_RECORDING,
+)
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.slack.sending.ephemeral import KnownResponseUrls
 from bot.slack.sending.identity import Identity
 

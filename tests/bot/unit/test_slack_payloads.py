@@ -22,21 +22,22 @@ from bot.notices.said import ButtonId
 from bot.runtime.text import without_misleading
 from bot.runtime.untrusted_json import LenientModel
 from bot.slack.message_parts.slack_message import MAX_PARTS, SlackMessage
-from bot.slack.receiving.payloads.events import (
-    ChannelIdPayload,
-    HomePayload,
-    MemberJoinedPayload,
-    MessagePayload,
-    ReactionPayload,
-    RevisionPayload,
-)
 from bot.slack.receiving.payloads.interactions import (
     ClickPayload,
     MessageShortcutPayload,
     ViewClickPayload,
     ViewPayload,
 )
-from bot.slack.receiving.payloads.payload import CommandPayload, SlackPayload
+from bot.slack.receiving.payloads.payload import (
+    ChannelIdPayload,
+    CommandPayload,
+    HomePayload,
+    MemberJoinedPayload,
+    MessagePayload,
+    ReactionPayload,
+    RevisionPayload,
+    SlackPayload,
+)
 from bot.slack.rendering.blocks import CARD_MENU, CHOOSE_PROJECT
 
 TS = "1700000002.000100"

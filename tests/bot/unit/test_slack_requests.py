@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from support.fakes.ports import FakeClock
-from support.fakes.slack_payloads import deletion, edit, event
+from support.fakes.slack_payloads import edit, event
 from support.worlds.listening_world import BOT, FORM, IDENTITY, JSON, ListeningWorld, listening
 
 from bot.domain.people.members import ChannelInfo
@@ -31,9 +31,9 @@ from bot.errors import (
 )
 from bot.runtime.health import RECORDING_RECOVERY_SECONDS, WARNING_SECONDS, RecordingHealth
 from bot.slack.receiving import history
-from bot.slack.rendering.words.at_once import RECORDED
+from bot.slack.rendering.ephemeral_texts import RECORDED
+from bot.slack.sending.authorization import APP_TOKEN, BOT_TOKEN, NOT_ALLOWED, refusal
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, NOT_ALLOWED, refusal
 from bot.slack.sending.web_api import chat_error_from
 
 OURS = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT", app_id="A1")
@@ -415,18 +415,6 @@ async def test_what_was_written_and_edited_is_also_a_message_with_the_new_words(
 async def test_an_unedited_message_has_no_edit(past_world: ListeningWorld) -> None:
     await past_world.app.handle_past(history.changed(as_kept(event()["event"]), CHANNEL, IDENTITY), Arrival.LIVE)
     assert past_world.service.calls == []
-
-
-async def test_a_deletion_withdraws_whoever_wrote_it(past_world: ListeningWorld) -> None:
-    live = deletion()
-    await past_world.take(live)
-    (told,) = past_world.service.edits
-    gone = history.deleted(told.message_ts, CHANNEL, IDENTITY, at=live["event"]["ts"], thread_ts="1700000001.000100")
-    past_world.service.calls = []
-    await past_world.app.handle_past(gone, Arrival.LIVE)
-    (found,) = past_world.service.edits
-    assert found.withdrawn
-    assert (found.message_ts, found.thread_ts, found.edited_at) == (told.message_ts, told.thread_ts, told.edited_at)
 
 
 async def test_nobody_without_a_team_counts_as_ours_in_a_shared_channel(past_world: ListeningWorld) -> None:

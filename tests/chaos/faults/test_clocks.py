@@ -17,7 +17,7 @@ from support.servers.fake_job_api import KEY, Operation, refusing, slow
 from support.servers.postgres import PostgresServer
 from support.worlds.app_world import AppWorld, a_world
 
-from bot.slack.rendering.words.at_once import RECORDED
+from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.store.schema.migration import migrate
 
 pytestmark = pytest.mark.chaos

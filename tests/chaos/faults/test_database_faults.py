@@ -18,7 +18,7 @@ from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.app.application import HealthTimings
-from bot.slack.rendering.words.at_once import NOT_RECORDED, RECORDED, STILL_RECORDING
+from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, RECORDED, STILL_RECORDING
 from bot.store.schema.migration import migrate
 
 pytestmark = [pytest.mark.chaos, pytest.mark.promise("recovery")]

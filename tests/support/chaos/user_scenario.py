@@ -22,7 +22,7 @@ from support.oracles.notice_keys import key_in_thread, key_of
 from bot.domain.requests.request import WayIn
 from bot.notices.said import ButtonId
 from bot.service.start import request_id
-from bot.slack.rendering.words.at_once import RECORDED
+from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.workspace.model.entities import Message, Upload
 
 PRESSED = 0.7

@@ -16,7 +16,7 @@ from bot.runtime.health import RecordingHealth
 from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.dependencies import Dependencies, context_with
 from bot.slack.receiving.listeners.messages import MessageListeners
-from bot.slack.receiving.modals.opener import Admission
+from bot.slack.receiving.modal_opener import Admission
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import aiohttp
 import psutil  # type: ignore[import-untyped]  # it has no types of its own
 
-from bot.slack.receiving.transports.http_receiver import signature_of
+from bot.slack.receiving.http_receiver import signature_of
 
 SECRET = "benchmark-signing-secret"
 PATH = "/slack/events"

@@ -11,7 +11,7 @@ from support.worlds.listening_world import listening
 
 from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.slack.receiving.transports.http_receiver import HttpReceiver
+from bot.slack.receiving.http_receiver import HttpReceiver
 
 
 async def serve(secret: str) -> None:

@@ -31,7 +31,7 @@ from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.notices.notice import Reaction
 from bot.slack.rendering.cards import card
-from bot.slack.rendering.words.at_once import RECORDED
+from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.store.database.engine import engine_for
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message

@@ -14,17 +14,16 @@ from support.servers.slack_faults import FaultyWorkspace
 
 from bot.domain.threads.thread import Thread
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.slack.receiving.modals.opener import ModalEdges
+from bot.slack.receiving.modal_opener import ModalEdges
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
+from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.authorization import MissingScopes
 from bot.slack.sending.chat import SlackChat
-from bot.slack.sending.conversations import SlackConversations
+from bot.slack.sending.conversations import Permalinks, SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackPeople
-from bot.slack.sending.permalinks import Permalinks
-from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session
 from bot.workspace.model.app_config import AppConfig

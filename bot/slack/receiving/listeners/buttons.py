@@ -22,7 +22,7 @@ from bot.slack.receiving.payloads.payload import known_ts
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
-from bot.slack.rendering.words.at_once import NO_RECORD, NOT_RECORDED
+from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from bot.slack.receiving.first_occurrences import FirstOccurrences
 from bot.slack.receiving.payloads.actors import user_of
 from bot.slack.receiving.payloads.interactions import ClickPayload
 from bot.slack.receiving.payloads.payload import SlackPayload
-from bot.slack.rendering.ephemeral_texts import unknown_command, unknown_interaction
+from bot.slack.rendering.ephemeral_texts import UNKNOWN_COMMAND, UNKNOWN_INTERACTION
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     logged = dependencies.logged
 
     async def on_command(ack: AsyncAck) -> None:
-        await ack(unknown_command(dependencies.message_context))
+        await ack(dependencies.message_context(UNKNOWN_COMMAND))
 
     async def on_interaction(body: dict[str, Any], ack: AsyncAck) -> None:
         payload = ClickPayload.read(body)
@@ -67,4 +67,5 @@ def tell_if_awaited(payload: ClickPayload, dependencies: Dependencies) -> None:
         return
     channel_id = payload.channel.id
     dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
-    dependencies.recorder.tell_in_background(person, channel_id, unknown_interaction(dependencies.message_context))
+    told = dependencies.message_context(UNKNOWN_INTERACTION)
+    dependencies.recorder.tell_in_background(person, channel_id, told)

@@ -8,7 +8,7 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.events import ChannelIdPayload, MemberJoinedPayload
+from bot.slack.receiving.payloads.payload import ChannelIdPayload, MemberJoinedPayload
 
 logger = logging.getLogger(__name__)
 

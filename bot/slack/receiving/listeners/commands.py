@@ -15,8 +15,15 @@ from bot.slack.receiving.listeners.modals import open_job_modal
 from bot.slack.receiving.payloads.actors import sender_of
 from bot.slack.receiving.payloads.payload import CommandPayload
 from bot.slack.receiving.request_recorder import RecordingOutcome
-from bot.slack.rendering.ephemeral_texts import help_text, task_missing, wrong_option
-from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
+from bot.slack.rendering.ephemeral_texts import (
+    COMMAND_UNREADABLE,
+    NOT_RECORDED,
+    RECORDED,
+    STILL_RECORDING,
+    TASK_MISSING,
+    help_text,
+    wrong_option,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -47,13 +54,13 @@ async def handle_command(payload: CommandPayload, dependencies: Dependencies) ->
             open_job_modal(dependencies.opener, payload, dependencies.identity, options)
             return ""
         case Blank(options) if options != NO_OPTIONS:
-            return task_missing(context)
+            return context(TASK_MISSING)
         case Blank():
             return help_text(context)
         case Help(meant):
             return help_text(context, meant)
         case WrongOption():
-            return wrong_option(asked)
+            return wrong_option(asked, context)
         case _:
             assert_never(asked)
 

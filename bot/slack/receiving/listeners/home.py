@@ -8,10 +8,10 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.requests.request import Action, RequestKind, home_key
 from bot.ports.service import ServicePort
 from bot.runtime.text import displayable
-from bot.slack.receiving.modals.opener import ModalOpener
+from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.payloads.actors import user_of
-from bot.slack.receiving.payloads.events import HomePayload
 from bot.slack.receiving.payloads.interactions import ClickPayload
+from bot.slack.receiving.payloads.payload import HomePayload
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.home import (
     HOME_DEFAULTS,

@@ -38,16 +38,21 @@ from bot.errors import StoreError
 from bot.notices.answers import word_meant
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
-from bot.slack.receiving.payloads.edited_message import deleted_reply, is_deletion, read_edit
-from bot.slack.receiving.payloads.events import MessagePayload, RevisionPayload
-from bot.slack.receiving.payloads.person_message import PersonMessage, read_message
+from bot.slack.receiving.payloads.payload import MessagePayload, RevisionPayload
+from bot.slack.receiving.payloads.person_message import (
+    PersonMessage,
+    deleted_reply,
+    is_deletion,
+    read_edit,
+    read_message,
+)
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.ephemeral_texts import (
-    edited_too_late,
+    EDITED_TOO_LATE,
+    TASK_MISSING,
+    UNKNOWN_JOB,
     forwarded_alone,
     help_text,
-    task_missing,
-    unknown_job,
     word_without_job,
     wrong_option,
 )
@@ -105,7 +110,7 @@ class MessageListeners:
         if reply.word is not None or may_ask(message.ts, message.edited_at):
             await self._handle(message)
         elif not reply.withdrawn and (reply.text or reply.attachments):
-            self._tell(message, edited_too_late(self.dependencies.message_context))
+            self._tell(message, self.dependencies.message_context(EDITED_TOO_LATE))
 
     async def on_deletion(self, body: dict[str, Any]) -> None:
         """Records a deletion."""
@@ -161,7 +166,9 @@ class MessageListeners:
     async def _word(self, message: PersonMessage, word: ThreadWord, prompt: str) -> None:
         context, asked = self.dependencies.message_context, parse_prompt(prompt)
         if word is ThreadWord.NEW and isinstance(asked, WrongOption | Blank):
-            self._tell(message, wrong_option(asked) if isinstance(asked, WrongOption) else task_missing(context))
+            self._tell(
+                message, wrong_option(asked, context) if isinstance(asked, WrongOption) else context(TASK_MISSING)
+            )
         else:
             await self._record(message, prompt, word, no_job=word_without_job(word, context))
 
@@ -174,7 +181,7 @@ class MessageListeners:
         if await self.dependencies.service.receive(_reply_of(message, text, word)):
             return
         if message.answers_us and word is not ThreadWord.HELP:
-            self._tell(message, unknown_job(self.dependencies.message_context))
+            self._tell(message, self.dependencies.message_context(UNKNOWN_JOB))
         elif no_job and (message.is_to_us or message.answers_us):
             self._tell(message, no_job)
 
@@ -196,7 +203,7 @@ class MessageListeners:
             case Help(meant):
                 self._tell(message, help_text(context, meant))
             case WrongOption():
-                self._tell(message, wrong_option(asked))
+                self._tell(message, wrong_option(asked, context))
             case UnclearWord(meant):
                 self._tell(message, word_meant(meant))
             case Word(word):
@@ -212,7 +219,7 @@ class MessageListeners:
         elif message.attachments:
             await self._start(message, "", options)
         else:
-            self._tell(message, help_text(context) if options == NO_OPTIONS else task_missing(context))
+            self._tell(message, help_text(context) if options == NO_OPTIONS else context(TASK_MISSING))
 
     async def _start(self, message: PersonMessage, prompt: str, options: Options) -> None:
         job = NewJob(

@@ -17,17 +17,26 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.notices.said import ButtonId
 from bot.ports.service import ServicePort
 from bot.runtime.text import displayable
-from bot.slack.receiving.modals.draft_keeper import DraftKey
-from bot.slack.receiving.modals.opener import ModalOpener
+from bot.slack.receiving.modal_opener import DraftKey, ModalOpener
 from bot.slack.receiving.payloads.actors import sender_of, user_of
 from bot.slack.receiving.payloads.interactions import ClickPayload, ViewClickPayload, ViewPayload
 from bot.slack.receiving.payloads.payload import CommandPayload, is_direct_message
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
+from bot.slack.rendering.ephemeral_texts import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, EndNotification, Input, decoded_fields
-from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, ContextScope, ModalPlace, message_modal, secret_found
-from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
-from bot.slack.rendering.words.forms import ANSWER_MISSING, CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING
+from bot.slack.rendering.modals import (
+    ANSWER_MISSING,
+    CHANNEL_MISSING,
+    NOT_RECORDED_HERE,
+    PROMPT_MISSING,
+    PROMPT_TOO_LONG,
+    Callback,
+    ContextScope,
+    ModalPlace,
+    message_modal,
+    secret_found,
+)
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,7 @@ from slack_bolt.app.async_app import AsyncApp
 from bot.domain.requests.request import Action, RequestKind, WayIn
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import author_of
-from bot.slack.receiving.payloads.events import ReactionPayload
-from bot.slack.receiving.payloads.payload import known_ts
+from bot.slack.receiving.payloads.payload import ReactionPayload, known_ts
 from bot.slack.sending.identity import Identity
 
 EVENT = "reaction_added"

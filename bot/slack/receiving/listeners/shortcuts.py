@@ -5,8 +5,8 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.slack.message_parts.attachments import files_of
-from bot.slack.receiving.modals.opener import ModalOpener
+from bot.slack.message_parts.contents import files_of
+from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.payloads.actors import user_of
 from bot.slack.receiving.payloads.interactions import InteractionPayload, MessageShortcutPayload
 from bot.slack.rendering.modals import ContextScope, ModalPlace

@@ -8,9 +8,8 @@ ours.
 
 from bot.domain.requests.request import Person
 from bot.slack.message_parts.slack_message import Authored
-from bot.slack.receiving.payloads.events import EventPayload
 from bot.slack.receiving.payloads.interactions import InteractionPayload
-from bot.slack.receiving.payloads.payload import CommandPayload, is_ours
+from bot.slack.receiving.payloads.payload import CommandPayload, EventPayload, is_ours
 from bot.slack.sending.identity import Identity
 
 _WORKSPACE = "T"

@@ -1,4 +1,6 @@
-"""The common parts of all of Slack's payloads, and reading a payload from an HTTP request."""
+"""The common parts of all of Slack's payloads; the payloads of its events (docs.slack.dev, "Events API"); and reading
+a payload from an HTTP request.
+"""
 
 import json
 import re
@@ -6,10 +8,10 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
-from pydantic import BeforeValidator, Field, StrictInt
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
 from bot.runtime.untrusted_json import EmptyAsNone, LenientModel, Objects, Text
-from bot.slack.message_parts.slack_message import Authored
+from bot.slack.message_parts.slack_message import Authored, SlackMessage, Ts
 from bot.slack.sending.identity import Identity
 
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_.:\-]")
@@ -159,3 +161,104 @@ def _json_object(text: str) -> dict[str, Any] | None:
 def known_ts(text: str) -> str:
     """Returns a `ts`; empty if it is not like all others, because they are compared as text."""
     return text if _TS.fullmatch(text) else ""
+
+
+class EventPayload(SlackPayload):
+    """An event of any type. `is_ext_shared_channel` is None if Slack does not say; an unreadable value counts as
+    shared.
+    """
+
+    is_ext_shared_channel: Annotated[
+        StrictBool | None, BeforeValidator(lambda shared: shared if shared in (None, False) else True)
+    ] = None
+
+
+class MessageEvent(SlackMessage, SlackEvent):
+    """A message that was just written, or a mention."""
+
+    channel: Text = ""
+    channel_type: Text = ""
+
+
+class MessagePayload(EventPayload):
+    """`message` without an edit or deletion, and `app_mention`."""
+
+    event: MessageEvent = MessageEvent()
+
+
+class RevisionEvent(SlackEvent):
+    """An edit or a deletion of a message. `previous_message` is None if Slack does not include it."""
+
+    channel: Text = ""
+    ts: Ts = ""
+    event_ts: Ts = ""
+    deleted_ts: Ts = ""
+    message: SlackMessage = SlackMessage()
+    previous_message: Annotated[SlackMessage | None, EmptyAsNone] = None
+
+
+class RevisionPayload(EventPayload):
+    """`message` with the subtype `message_changed` or `message_deleted`."""
+
+    event: RevisionEvent = RevisionEvent()
+
+
+class ReactionItem(LenientModel):
+    """The message that a reaction was added to."""
+
+    channel: Text = ""
+    ts: Ts = ""
+
+
+class ReactionEvent(SlackEvent):
+    """A reaction. `item_user` is who wrote the message; Slack can leave it out."""
+
+    reaction: Text = ""
+    item: ReactionItem = ReactionItem()
+    item_user: Text = ""
+    event_ts: Ts = ""
+
+
+class ReactionPayload(EventPayload):
+    """`reaction_added`."""
+
+    event: ReactionEvent = ReactionEvent()
+
+
+class HomeEvent(SlackEvent):
+    """Somebody opened the app's Home."""
+
+    tab: Text = ""
+
+
+class HomePayload(EventPayload):
+    """`app_home_opened`."""
+
+    event: HomeEvent = HomeEvent()
+
+
+class MemberJoinedEvent(SlackEvent):
+    """Somebody joined a channel. `inviter` is empty if nobody invited them."""
+
+    channel: Text = ""
+    inviter: Text = ""
+
+
+class MemberJoinedPayload(EventPayload):
+    """`member_joined_channel`."""
+
+    event: MemberJoinedEvent = MemberJoinedEvent()
+
+
+class ChannelIdEvent(SlackEvent):
+    """Slack gave a channel another id."""
+
+    old_channel_id: Text = ""
+    new_channel_id: Text = ""
+    event_ts: Ts = ""
+
+
+class ChannelIdPayload(EventPayload):
+    """`channel_id_changed`."""
+
+    event: ChannelIdEvent = ChannelIdEvent()

@@ -1,16 +1,33 @@
-"""A message that a person has just written."""
+"""A message that a person has just written, edited or deleted. Slack reports any change of a message as an edit, even
+a preview that it adds.
+"""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.domain.commands.commands import mentions
-from bot.domain.requests.request import Arrival, Attachments, Person
-from bot.slack.message_parts.attachments import attachments_of
+from bot.domain.commands.commands import (
+    Aside,
+    Blank,
+    FollowUp,
+    Help,
+    LoneWord,
+    NoWords,
+    OnlyEmoji,
+    Start,
+    Thanks,
+    mentions,
+    parse_prompt,
+    parse_reply,
+    parse_request,
+)
+from bot.domain.commands.options import WrongOption
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.requests.request import Arrival, Attachments, Person, Reply
+from bot.slack.message_parts.contents import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
-from bot.slack.message_parts.written_words import message_text
-from bot.slack.receiving.payloads.actors import author_of
-from bot.slack.receiving.payloads.events import MessagePayload
-from bot.slack.receiving.payloads.payload import is_direct_message
+from bot.slack.message_parts.written_words import message_text, pasted_words
+from bot.slack.receiving.payloads.actors import author_of, message_author
+from bot.slack.receiving.payloads.payload import MessagePayload, RevisionPayload, is_direct_message
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
@@ -99,3 +116,209 @@ def may_be_from_a_person(message: SlackMessage, author_id: str, identity: Identi
 def _comes_as_message(identity: Identity) -> bool:
     """Returns whether each mention also comes as a message, which says more about people in shared channels."""
     return identity.granted_scopes is None or _PRIVATE_MESSAGES in identity.granted_scopes
+
+
+TOMBSTONE = "tombstone"
+"""The subtype of a deleted message whose thread remains: Slack reports its deletion as an edit."""
+Parsed = Aside | Thanks | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
+"""What the text of a message asks for, as a reply or at the beginning of a thread."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A message since its author changed it, and what it means as a reply."""
+
+    message: PersonMessage
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A message before or after it was changed. The old one's author counts if the new one does not name its own."""
+
+    message: SlackMessage
+    author_id: str
+    channel_id: str
+    identity: Identity
+
+    @property
+    def bot_user_id(self) -> str:
+        return self.identity.bot_user_id
+
+    @property
+    def text(self) -> str:
+        return message_text(self.message)
+
+    @property
+    def in_direct_message(self) -> bool:
+        return is_direct_message(self.channel_id)
+
+    @property
+    def mentions_us(self) -> bool:
+        return mentions(self.text, self.bot_user_id)
+
+    @property
+    def thread_ts(self) -> str:
+        """Empty for a message that begins a thread, which only matters if a request was made from it."""
+        return self.message.thread_ts if self.message.is_reply else ""
+
+    def may_concern_us(self) -> bool:
+        """Returns whether it may have had an effect: a reply, a mention, a direct message."""
+        return self.message.is_reply or self.in_direct_message or self.mentions_us
+
+    def may_be_by_a_person(self) -> bool:
+        return may_be_from_a_person(self.message, self.author_id, self.identity)
+
+    def parsed(self, text: str) -> Parsed:
+        has_attachments = bool(attachments_of(self.message))
+        if not self.message.is_reply:
+            return parse_request(text, bot_user_id=self.bot_user_id, has_attachments=has_attachments)
+        return parse_reply(
+            text,
+            bot_user_id=self.bot_user_id,
+            among_people=not self.in_direct_message,
+            has_attachments=has_attachments,
+        )
+
+    def content(self) -> object:
+        """Returns the relevant parts of the flat text, which every version has, of what was pasted and of the
+        attachments. None if Slack does not include the text.
+        """
+        text = self.message.text
+        if not self.message.has_text:
+            return None
+        pasted = pasted_words(self.message)
+        return self.parsed(text), mentions(text, self.bot_user_id), pasted, attachments_of(self.message)
+
+
+def is_deletion(payload: RevisionPayload) -> bool:
+    """Returns whether a reported edit is in fact the deletion of a message whose thread remains."""
+    return payload.event.message.subtype == TOMBSTONE
+
+
+def read_edit(
+    payload: RevisionPayload, identity: Identity, arrival: Arrival = Arrival.LIVE, *, concerns_us: bool = False
+) -> Edit | None:
+    """Returns a message after its author changed its text or files; None if that is not what happened. `concerns_us`:
+    it is known to have had an effect.
+    """
+    event = payload.event
+    message, previous = event.message, event.previous_message
+    before = _Version(previous, previous.user, event.channel, identity) if previous else None
+    after = _Version(message, message.user or (previous.user if previous else ""), event.channel, identity)
+    concerns_us = concerns_us or after.may_concern_us() or (before is not None and before.may_concern_us())
+    theirs = after.may_be_by_a_person() and _is_by_its_author(after, before)
+    changed = message.has_text and after.content() != (before.content() if before else None)  # for us
+    if not (concerns_us and theirs and changed):
+        return None
+    edited_at = event.ts or event.event_ts or message.edited.ts
+    if not (edited_at and message.ts and event.channel):
+        logger.warning("an edit without its channel or ts is left alone")
+        return None
+    edited = replace(_person_message(payload, after, identity, edited_at), arrival=arrival)
+    reply = _reply(edited, after.parsed(after.text), before.parsed(before.text) if before else None)
+    return Edit(edited, replace(reply, mentioned_us_before=before is not None and before.mentions_us))
+
+
+def deleted_reply(payload: RevisionPayload, identity: Identity) -> Reply | None:
+    """Returns the deleted reply, without its thread if Slack does not name that; None if no reply was deleted."""
+    event = payload.event
+    previous = event.previous_message
+    if previous is None and is_deletion(payload):
+        return None
+    message = previous or SlackMessage()
+    before = _Version(message, message.user, event.channel, identity)
+    somebodys = replace(before, author_id=before.author_id or "U")  # Slack may not name the author
+    if previous is not None and not (before.may_concern_us() and somebodys.may_be_by_a_person()):
+        return None
+    message_ts, deleted_at = event.deleted_ts or message.ts, event.ts or event.event_ts
+    if not (message_ts and deleted_at and event.channel):
+        logger.warning("a deletion without its channel, message or ts is left alone")
+        return None
+    return Reply(
+        person=message_author(message, payload, identity),
+        channel_id=event.channel,
+        thread_ts=before.thread_ts,
+        message_ts=message_ts,
+        text="",
+        edited_at=deleted_at,
+        withdrawn=True,
+        mentioned_us_before=before.mentions_us,
+    )
+
+
+def _person_message(payload: RevisionPayload, after: _Version, identity: Identity, edited_at: str) -> PersonMessage:
+    author = message_author(after.message, payload, identity)
+    return PersonMessage(
+        person=replace(author, id=after.author_id),
+        channel_id=after.channel_id,
+        ts=after.message.ts,
+        thread_ts=after.thread_ts,
+        text=after.text,
+        attachments=attachments_of(after.message),
+        mentions_us=after.mentions_us,
+        answers_us=False,
+        in_direct_message=after.in_direct_message,
+        edited_at=edited_at,
+    )
+
+
+def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
+    """An edit gives no commands: a message that became a word for Pagehand is no longer for the agent, and names the
+    word, about which its author is told. But one that already asked for another job asks for it with its new text.
+    """
+    reply = Reply(
+        person=edited.person,
+        channel_id=edited.channel_id,
+        thread_ts=edited.thread_ts,
+        message_ts=edited.ts,
+        text="",
+        attachments=edited.attachments,
+        edited_at=edited.edited_at,
+        mentions_us=edited.mentions_us,
+        in_direct_message=edited.in_direct_message,
+        arrival=edited.arrival,
+    )
+    match now:
+        case FollowUp(prompt):
+            return replace(reply, text=prompt)
+        case Start(options=options) | Blank(options):
+            return replace(reply, text=now.prompt if isinstance(now, Start) else "", options=options)
+        case NoWords():
+            return reply
+        case Word(ThreadWord.NEW, prompt) if isinstance(before, Word | None) and _can_be_started(prompt):
+            return replace(reply, text=prompt, word=ThreadWord.NEW)
+        case OnlyEmoji(emoji):  # emoji that are held as a possible answer may still be one
+            return replace(reply, text=emoji, withdrawn=True)
+        case _:
+            return replace(reply, word=_word_in(now), withdrawn=True)
+
+
+def _word_in(now: Parsed) -> ThreadWord | None:
+    """Returns the word for Pagehand that a message is, or was probably meant to be."""
+    match now:
+        case Word(word) | UnclearWord(word):
+            return word
+        case Help(meant):
+            return _MEANT[meant]
+        case _:
+            return None
+
+
+_MEANT = {
+    None: ThreadWord.HELP,
+    LoneWord.STATUS: ThreadWord.STATUS,
+    LoneWord.LIST: ThreadWord.STATUS,
+    LoneWord.CANCEL: ThreadWord.STOP,
+    LoneWord.STOP: ThreadWord.STOP,
+}
+
+
+def _can_be_started(prompt: str) -> bool:
+    return not isinstance(parse_prompt(prompt), WrongOption | Blank)
+
+
+def _is_by_its_author(after: _Version, before: _Version | None) -> bool:
+    """If Slack names no editor, the edit counts as the author's if Slack includes the text before it."""
+    editor = after.message.edited.user
+    return editor == after.author_id if editor else before is not None

@@ -15,7 +15,7 @@ from bot.slack.rendering.home import (
     HOME_START,
     HOME_STOP,
 )
-from bot.slack.rendering.words.forms import PROMPT_MISSING
+from bot.slack.rendering.modals import PROMPT_MISSING
 from bot.workspace.model.entities import Message, Upload, User
 from bot.workspace.model.sample_data import HOME
 

@@ -14,15 +14,15 @@ from bot.domain.gaps.gap import Listening
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.tasks import BackgroundTasks, Supervisor
-from bot.slack.receiving.payloads.payload import SlackPayload
-from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.receiving.transports.connection_keeper import (
+from bot.slack.receiving.connection_keeper import (
     PING_INTERVAL,
     ConnectionKeeper,
     Envelope,
     SocketHealth,
     SocketModeConnection,
 )
+from bot.slack.receiving.payloads.payload import SlackPayload
+from bot.slack.receiving.slack_app import SlackApp
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,5 @@
-"""What a message contains besides its own words: files, forwarded and linked messages, link previews.
+"""What a message contains besides its own words: files, forwarded and linked messages, link previews; and a whole
+message as it becomes context for the agent.
 
 Slack documents only the attachments that apps write (docs.slack.dev, "Secondary message attachments"); the others are
 known from recorded payloads. A forwarded message has `is_share`, a linked one `is_msg_unfurl`.
@@ -15,13 +16,13 @@ from bot.domain.context.slack_files import (
     ForwardedMessage,
     LinkPreview,
     SlackFile,
+    ThreadMessage,
 )
 from bot.domain.requests.request import Attachments
 from bot.runtime.text import displayable, whole_words
 from bot.slack.message_parts.slack_message import MessageAttachment, MessageFile, SlackMessage
 from bot.slack.message_parts.written_words import attachment_text, message_text, written_words
 from bot.slack.rendering.text import safe_url
-from bot.slack.rendering.words.names import PART_OF_MESSAGE
 
 # The files of a message (docs.slack.dev, "File object").
 
@@ -46,8 +47,8 @@ def attachments_of(message: SlackMessage) -> Attachments:
 def unread_parts(message: SlackMessage) -> tuple[SlackFile, ...]:
     """Returns the parts of a message whose words cannot be read: they count as files of which there is only a name."""
     kinds = dict.fromkeys(written_words(message).missing)
-    named = (PART_OF_MESSAGE(kind=displayable(kind)[:_MAX_KIND].replace("_", " ")) for kind in kinds)
-    return tuple(SlackFile("", name) for name in named)[:MOST_FILES]
+    named = (displayable(kind)[:_MAX_KIND].replace("_", " ") for kind in kinds)
+    return tuple(SlackFile("", f"a part of the message ({name})") for name in named)[:MOST_FILES]
 
 
 def files_of(holder: SlackMessage | MessageAttachment) -> tuple[SlackFile, ...]:
@@ -141,3 +142,33 @@ def _author(attachment: MessageAttachment) -> str:
 def _one_line(text: str) -> str:
     line = " ".join(unescape_keeping_mentions(displayable(whole_words(text, 10 * _MAX_NAME))).split())
     return whole_words(line, _MAX_NAME)
+
+
+_WRITTEN_BY_SOMEBODY = frozenset({"", "bot_message", "file_share", "me_message", "thread_broadcast"})
+"""Subtypes of messages that people and apps write; the others report events, such as somebody joining."""
+_MAX_WRITER = 80
+
+
+def thread_message(message: SlackMessage) -> ThreadMessage | None:
+    """Returns a message with its author and mentions marked (bot.domain.context.message_text). None for a message
+    that nobody wrote, and for an empty one.
+    """
+    if not message.ts or message.subtype not in _WRITTEN_BY_SOMEBODY:
+        return None
+    read = ThreadMessage(
+        author=_writer(message),
+        text=recorded_text(message_text(message)),
+        ts=message.ts,
+        files=(*files_of(message), *unread_parts(message)),
+        forwarded=forwarded_of(message),
+        previews=previews_of(message),
+    )
+    return read if read.text or read.files or read.forwarded or read.previews else None
+
+
+def _writer(message: SlackMessage) -> str:
+    """Returns a marked mention of the person, or the name of the app."""
+    app = message.username or message.bot_profile.name
+    if app or not _PERSON.fullmatch(message.user):
+        return " ".join(displayable(app).split())[:_MAX_WRITER]
+    return mention(message.user)

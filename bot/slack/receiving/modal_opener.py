@@ -1,4 +1,5 @@
 """Opens modals: first empty, because a trigger is valid for only three seconds, then filled when the data is there.
+Keeps what people type into them, so that nothing is lost when a modal is closed.
 
 Permissions are checked before a form is shown. All of this happens after the acknowledgement, which waits for neither
 Slack nor the database.
@@ -22,26 +23,80 @@ from bot.ports.service import ServicePort
 from bot.ports.slack import Conversations, DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.message_parts.slack_message import SlackMessage
-from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
-from bot.slack.receiving.modals.hand_over_context import HandOverContext
+from bot.slack.receiving.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.rendering.message_context import MessageContext, SlackRenderer
+from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import (
+    COULD_NOT_FILL,
+    COULD_NOT_OPEN,
+    LOADING,
     Drafted,
     ModalPlace,
     View,
     answer_modal,
     follow_up_modal,
     hand_over_modal,
-    loading_modal,
     message_modal,
     new_job_modal,
     settings_modal,
 )
-from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
+from bot.slack.sending.expiring_cache import RecentDict
 from bot.slack.sending.views import ShownView, SlackViews
 
 logger = logging.getLogger(__name__)
+
+_MOST_SUBMITTED = 1_000
+
+
+@dataclass(frozen=True)
+class DraftKey:
+    """The person and the place (ModalPlace.draft_key) that a draft belongs to."""
+
+    person_id: str
+    place: str
+
+
+class DraftKeeper:
+    """Saves the newest text of each draft in the background, one save at a time for each draft."""
+
+    def __init__(self, service: ServicePort, recorder: RequestRecorder) -> None:
+        self._service = service
+        self._recorder = recorder
+        self._unsaved: dict[DraftKey, str] = {}
+        self._submitted = RecentDict[str, None](_MOST_SUBMITTED)
+
+    async def text(self, key: DraftKey) -> str:
+        """Returns what was typed last, saved or not. Raises StoreError."""
+        unsaved = self._unsaved.get(key)
+        return await self._service.draft(key.person_id, key.place) if unsaved is None else unsaved
+
+    def keep(self, key: DraftKey, text: str, *, view_id: str) -> None:
+        """Keeps a text, unless its view has been submitted meanwhile."""
+        if view_id not in self._submitted:
+            self._save(key, text)
+
+    def forget(self, key: DraftKey, *, view_id: str) -> None:
+        """Forgets a draft that was submitted."""
+        self._submitted[view_id] = None
+        self._save(key, "")
+
+    def _save(self, key: DraftKey, text: str) -> None:
+        is_being_saved = key in self._unsaved
+        self._unsaved[key] = text
+        if not is_being_saved:
+            self._recorder.in_background(self._save_newest(key), name="keeping a draft")
+
+    async def _save_newest(self, key: DraftKey) -> None:
+        saved: str | None = None
+        try:
+            while (text := self._unsaved[key]) != saved:
+                await self._service.save_draft(key.person_id, key.place, text)
+                saved = text
+        except StoreError as error:
+            logger.warning("a draft is not kept: %s", type(error).__name__)
+        finally:
+            del self._unsaved[key]
+
 
 _ANYWHERE = ChannelInfo("", "", is_shared_outside=False, is_private=False, is_direct=True)
 """The placeholder for a channel that the form still has to ask for."""
@@ -67,7 +122,7 @@ class Admission:
         verdict = may(person, wanted, facts)
         if not isinstance(verdict, Refused):
             return Markup("")
-        return RequestRefused(person.id, verdict.reason, wanted).why(SlackRenderer(self.message_context))
+        return RequestRefused(person.id, verdict.reason, wanted).why(self.message_context)
 
     def known_refusal(self, person: Person, wanted: RequestKind) -> Markup:
         """Returns why somebody may not, if that is known without asking Slack; otherwise an empty text."""
@@ -75,7 +130,7 @@ class Admission:
         reason = refusal_anywhere(member, self.rules) if member else None
         if reason is None:
             return Markup("")
-        return RequestRefused(person.id, reason, wanted).why(SlackRenderer(self.message_context))
+        return RequestRefused(person.id, reason, wanted).why(self.message_context)
 
     async def _facts(self, person: Person, thread: Thread) -> Facts:
         member, channel, in_groups = await asyncio.gather(
@@ -208,7 +263,7 @@ class ModalOpener:
     def _open(self, trigger_id: str, person: Person, place: ModalPlace, fill: Callable[[], Awaitable[View]]) -> None:
         async def work() -> None:
             try:
-                shown = await self._views.open(trigger_id, loading_modal())
+                shown = await self._views.open(trigger_id, message_modal(LOADING))
             except ChatError as error:
                 logger.warning("a modal could not be opened: %s", error)
                 if place.channel_id:

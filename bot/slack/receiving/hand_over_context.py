@@ -9,8 +9,8 @@ from bot.errors import ChatError
 from bot.ports.slack import Conversations, DisplayNames
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
+from bot.slack.message_parts.contents import thread_message
 from bot.slack.message_parts.slack_message import SlackMessage
-from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, ContextScope, ModalPlace, ShownContext
 from bot.slack.rendering.text import width
 

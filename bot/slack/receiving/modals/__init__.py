@@ -1,1 +1,0 @@
-"""Support for open modals: opening and filling them, and saving typed text."""
