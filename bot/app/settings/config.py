@@ -32,7 +32,7 @@ from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret
 from bot.runtime.settings import SettingNames, read_variable, variable_names
 from bot.scheduler.settings import SchedulerVariables
-from bot.slack.sending.slack_proxy import slack_proxy
+from bot.slack.sending.hosts import slack_proxy
 
 CONFIGURATION_TOKEN = "PAGEHAND_CONFIGURATION_TOKEN"  # noqa: S105 - the setting's name
 """Only `setup` and `doctor` read it; it is never kept."""

@@ -116,7 +116,7 @@ class SlackCurrentMessages(CurrentMessages):
     def _edit(self, raw: RawMessage, channel: ChannelInfo) -> Reply | None:
         payload = RevisionPayload.read(changed(raw, channel, self._identity))
         edit = read_edit(payload, self._identity, concerns_us=True)
-        return None if edit is None else edit.reply
+        return None if edit is None else edit[1]
 
 
 class SlackMissedEvents(MissedEvents):

@@ -1,5 +1,6 @@
 """Opens modals: first empty, because a trigger is valid for only three seconds, then filled when the data is there.
-Keeps what people type into them, so that nothing is lost when a modal is closed.
+Keeps what people type into them, so that nothing is lost when a modal is closed, and collects the context of a message
+that is handed over: the message or its thread, with secrets masked.
 
 Permissions are checked before a form is shown. All of this happens after the acknowledgement, which waits for neither
 Slack nor the database.
@@ -11,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.domain.commands.options import NO_OPTIONS, Options
+from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
+from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
 from bot.domain.jobs.details import QuestionField
 from bot.domain.people.members import ChannelInfo, Preference
 from bot.domain.people.permissions import Facts, PermissionRules, Refused, may, refusal_anywhere
@@ -22,16 +25,21 @@ from bot.notices.said import Markup
 from bot.ports.service import ServicePort
 from bot.ports.slack import Conversations, DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.text import in_thread_if_long
+from bot.slack.message_parts.contents import thread_message
 from bot.slack.message_parts.slack_message import SlackMessage
-from bot.slack.receiving.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import (
+    CONTEXT_CHARACTERS,
+    CONTEXT_WIDTH,
     COULD_NOT_FILL,
     COULD_NOT_OPEN,
     LOADING,
+    ContextScope,
     Drafted,
     ModalPlace,
+    ShownContext,
     View,
     answer_modal,
     follow_up_modal,
@@ -40,10 +48,72 @@ from bot.slack.rendering.modals import (
     new_job_modal,
     settings_modal,
 )
-from bot.slack.sending.expiring_cache import RecentDict
+from bot.slack.rendering.text import width
+from bot.slack.sending.expiring_cache import RecentSet
 from bot.slack.sending.views import ShownView, SlackViews
 
 logger = logging.getLogger(__name__)
+
+_NAMED_AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class HandOverContext:
+    """Collects the context. `people` looks up the names of authors."""
+
+    conversations: Conversations
+    people: DisplayNames
+    masker: SecretMasker
+
+    async def of_message(self, place: ModalPlace, message: SlackMessage) -> ShownContext:
+        """Returns the context that is shown first: the message from the shortcut's payload."""
+        read = thread_message(message)
+        messages: tuple[ThreadMessage, ...] = ()
+        if read is not None:
+            names = await self.people.names(people_in((read,))[:_NAMED_AT_ONCE])
+            messages = (with_known_names(read, names),)
+        thread = await self._thread(place) if place.thread_ts else ()
+        has_thread = thread is not None and len(thread) > 1
+        return await self._shown(messages, place, has_thread=has_thread, unreadable=thread is None)
+
+    async def in_scope(self, place: ModalPlace) -> ShownContext | None:
+        """Returns the context that the place's scope selects; None if it can no longer be read."""
+        thread = await self._thread(place)
+        if thread is None:
+            return None
+        whole = place.scope == ContextScope.THREAD
+        messages = thread if whole else [message for message in thread if message.ts == place.message_ts]
+        has_thread = whole or len(thread) > 1
+        return await self._shown(messages, place, has_thread=has_thread, unreadable=False) if messages else None
+
+    async def _thread(self, place: ModalPlace) -> Sequence[ThreadMessage] | None:
+        """Returns the thread; None if Pagehand cannot read it, most often because it is not a member."""
+        try:
+            return await self.conversations.thread(place.channel_id, place.thread_ts or place.message_ts)
+        except ChatError:
+            return None
+
+    async def _shown(
+        self, messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool
+    ) -> ShownContext:
+        context = await in_thread_if_long(characters_of(messages, (), ()), lambda: self._that_fits(messages))
+        return ShownContext(
+            text=context.text,
+            masked=context.masked,
+            notes=context.notes,
+            has_thread=has_thread,
+            unreadable=unreadable,
+            file_names=place.file_names,
+        )
+
+    def _that_fits(self, messages: Sequence[ThreadMessage]) -> ContextText:
+        """Returns the context, cut further if its characters are wide."""
+        mask = self.masker.mask_together
+        context = context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS), mask=mask)
+        if width(context.text) <= CONTEXT_WIDTH:
+            return context
+        return context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS // 2), mask=mask)
+
 
 _MOST_SUBMITTED = 1_000
 
@@ -63,7 +133,7 @@ class DraftKeeper:
         self._service = service
         self._recorder = recorder
         self._unsaved: dict[DraftKey, str] = {}
-        self._submitted = RecentDict[str, None](_MOST_SUBMITTED)
+        self._submitted = RecentSet(_MOST_SUBMITTED)
 
     async def text(self, key: DraftKey) -> str:
         """Returns what was typed last, saved or not. Raises StoreError."""
@@ -77,7 +147,7 @@ class DraftKeeper:
 
     def forget(self, key: DraftKey, *, view_id: str) -> None:
         """Forgets a draft that was submitted."""
-        self._submitted[view_id] = None
+        self._submitted.add(view_id)
         self._save(key, "")
 
     def _save(self, key: DraftKey, text: str) -> None:
@@ -160,6 +230,9 @@ class ModalEdges:
     admission: Admission | None = None
 
 
+Fill = Callable[[], Awaitable[View]]
+
+
 class ModalOpener:
     """One for an app. Each method returns at once. `drafts` hold the text that modals start with."""
 
@@ -190,7 +263,7 @@ class ModalOpener:
             preference = Preference(said.project or preferred.project, said.quiet or preferred.quiet)
             return new_job_modal(place, Drafted(drafted.prompt or prompt, preference), self._projects)
 
-        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
+        self._open(trigger_id, person, place, view, RequestKind.START)
 
     def follow_up(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
         """Opens the modal for a follow-up to a job."""
@@ -198,7 +271,7 @@ class ModalOpener:
         async def view() -> View:
             return follow_up_modal(place, await self._drafted(person, place))
 
-        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.FOLLOW_UP, view))
+        self._open(trigger_id, person, place, view, RequestKind.FOLLOW_UP)
 
     def answer(self, trigger_id: str, person: Person, place: ModalPlace, fields: Sequence[QuestionField]) -> None:
         """Opens the modal for answers to an agent's question."""
@@ -206,7 +279,7 @@ class ModalOpener:
         async def view() -> View:
             return answer_modal(place, fields)
 
-        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.FOLLOW_UP, view))
+        self._open(trigger_id, person, place, view, RequestKind.FOLLOW_UP)
 
     def settings(self, trigger_id: str, person: Person) -> None:
         """Opens the modal for a person's preferences."""
@@ -223,7 +296,7 @@ class ModalOpener:
             context = await self._context.of_message(place, message)
             return hand_over_modal(place, await self._drafted(person, place), self._projects, context)
 
-        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
+        self._open(trigger_id, person, place, view, RequestKind.START)
 
     def hand_over_forwarded(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
         """Opens the same modal for a forwarded message that its author was asked about."""
@@ -234,7 +307,7 @@ class ModalOpener:
                 return message_modal(COULD_NOT_FILL)
             return hand_over_modal(place, await self._drafted(person, place), self._projects, context)
 
-        self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
+        self._open(trigger_id, person, place, view, RequestKind.START)
 
     def change_scope(self, shown: ShownView, person: Person, place: ModalPlace) -> None:
         """Shows the context that the place's scope selects. The modal stays as it is if the context cannot be read, or
@@ -249,18 +322,11 @@ class ModalOpener:
 
         self._recorder.in_background(self._guarded(work), name="showing another context")
 
-    def _if_allowed(
-        self, person: Person, place: ModalPlace, wanted: RequestKind, view: Callable[[], Awaitable[View]]
-    ) -> Callable[[], Awaitable[View]]:
-        """Returns a function that makes the form, or a message that says why the person may not use it."""
+    def _open(
+        self, trigger_id: str, person: Person, place: ModalPlace, fill: Fill, wanted: RequestKind | None = None
+    ) -> None:
+        """Opens a modal, and then fills it with a form or, if the person may not ask for what is `wanted`, says why."""
 
-        async def view_or_refusal() -> View:
-            found = await self._admission.refusal(person, place.channel_id, wanted) if self._admission else None
-            return message_modal(found) if found else await view()
-
-        return view_or_refusal
-
-    def _open(self, trigger_id: str, person: Person, place: ModalPlace, fill: Callable[[], Awaitable[View]]) -> None:
         async def work() -> None:
             try:
                 shown = await self._views.open(trigger_id, message_modal(LOADING))
@@ -269,13 +335,17 @@ class ModalOpener:
                 if place.channel_id:
                     self._recorder.tell_in_background(person, place.channel_id, COULD_NOT_OPEN)
                 return
-            await self._update(shown, await self._filled(fill))
+            await self._update(shown, await self._filled(person, place, fill, wanted))
 
         self._recorder.in_background(self._guarded(work), name="opening a modal")
 
-    async def _filled(self, fill: Callable[[], Awaitable[View]]) -> View:
+    async def _filled(self, person: Person, place: ModalPlace, fill: Fill, wanted: RequestKind | None) -> View:
         """Only the error's type is logged, since its text may quote what people wrote."""
         try:
+            if wanted is not None and self._admission is not None:
+                refusal = await self._admission.refusal(person, place.channel_id, wanted)
+                if refusal:
+                    return message_modal(refusal)
             return await fill()
         except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
             logger.warning("a modal could not be filled: %s", type(error).__name__)

@@ -21,19 +21,15 @@ from bot.errors import AuthorUnknown, NotRecorded, StoreError
 from bot.ports.service import ServicePort
 from bot.ports.slack import Members
 from bot.runtime.health import RecordingHealth
-from bot.slack.receiving.authors import Authors
-from bot.slack.receiving.dependencies import Dependencies, context_with
-from bot.slack.receiving.first_occurrences import FirstOccurrences
+from bot.slack.receiving.dependencies import Authors, Dependencies, context_with
 from bot.slack.receiving.listeners import (
     buttons,
     catch_all,
-    channels,
     commands,
-    home,
+    events,
     messages,
     modals,
-    reactions,
-    shortcuts,
+    openings,
 )
 from bot.slack.receiving.modal_opener import ModalEdges, ModalOpener
 from bot.slack.receiving.payloads.payload import SlackPayload, log_safe, parse_body
@@ -45,45 +41,6 @@ from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import quiet_libraries, quiet_logger
 
 logger = logging.getLogger(__name__)
-
-
-class PayloadFilter:
-    """Passes on only payloads for our app in our workspace."""
-
-    def __init__(self, identity: Identity, first_occurrences: FirstOccurrences) -> None:
-        self._identity = identity
-        self._first_occurrences = first_occurrences
-
-    def early_response(self, payload: SlackPayload) -> BoltResponse | None:
-        """Returns the response to a payload that no listener gets to see; None to let it through."""
-        if payload.type == "url_verification":
-            return None  # Bolt knows the answer, and it names no workspace
-        if is_ssl_check(payload):
-            return BoltResponse(status=200, body="")
-        if not payload.is_for(self._identity):
-            self._log_other_installation(payload)
-            return BoltResponse(status=200, body=OTHER_INSTALLATION if payload.command else "")
-        if payload.type == "app_rate_limited":
-            _log_events_held_back(payload)
-            return BoltResponse(status=200, body="")
-        return None
-
-    def _log_other_installation(self, payload: SlackPayload) -> None:
-        authorized = payload.authorizations[0].team_id if payload.authorizations else ""
-        team_id = authorized or payload.team_id or (payload.team.id if payload.team else "")
-        where = f"workspace {log_safe(team_id) or 'not named'}, app {log_safe(payload.api_app_id) or 'not named'}"
-        if self._first_occurrences.is_first(where):
-            logger.warning(
-                "requests of another workspace or app start nothing: %s; this is workspace %s, app %s",
-                where,
-                self._identity.team_id,
-                self._identity.app_id or "not known",
-            )
-
-
-def is_ssl_check(payload: SlackPayload) -> bool:
-    """Returns whether Slack only checks the address's certificate (docs.slack.dev, slash commands)."""
-    return payload.ssl_check == "1"
 
 
 def _log_events_held_back(payload: SlackPayload) -> None:
@@ -99,7 +56,7 @@ def _log_events_held_back(payload: SlackPayload) -> None:
     )
 
 
-LISTENERS = (commands, messages, reactions, channels, buttons)
+LISTENERS = (commands, messages, events, buttons)
 """The listeners in order: the first one that matches a payload gets it. `catch_all` answers the rest."""
 
 
@@ -136,12 +93,13 @@ class SlackApp:
             service, recorder, ephemeral_sender, message_context, identity, Authors(members, recorder), opener
         )
         self._recorder, self._logged = recorder, dependencies.logged
-        self._filter = PayloadFilter(identity, self._logged)
+        self._identity = identity
         self.bolt = _bolt_app()
         for listener in LISTENERS:
             listener.register(self.bolt, dependencies)
         if opener is not None:
-            _register_views(self.bolt, dependencies, opener)
+            modals.ModalListeners(service, recorder, opener, identity).register(self.bolt)
+            openings.register(self.bolt, opener, identity)
         catch_all.register(self.bolt, dependencies)
         self.bolt.error(self._on_error)
 
@@ -153,12 +111,38 @@ class SlackApp:
         return response
 
     async def _handle(self, payload: dict[str, Any]) -> BoltResponse:
-        response = self._filter.early_response(SlackPayload.read(payload))
+        response = self._early_response(SlackPayload.read(payload))
         if response is not None:
             return response
         if (kind := _kind_of(payload)) is not None:
             self._note(kind)
         return await self._dispatch(payload, Arrival.LIVE)
+
+    def _early_response(self, payload: SlackPayload) -> BoltResponse | None:
+        """Returns the response to what no listener needs to see, as a payload for another app; None for the rest."""
+        if payload.type == "url_verification":
+            return None  # Bolt knows the answer, and it names no workspace
+        if payload.ssl_check == "1":  # Slack only checks the address's certificate
+            return BoltResponse(status=200, body="")
+        if not payload.is_for(self._identity):
+            self._log_other_installation(payload)
+            return BoltResponse(status=200, body=OTHER_INSTALLATION if payload.command else "")
+        if payload.type == "app_rate_limited":
+            _log_events_held_back(payload)
+            return BoltResponse(status=200, body="")
+        return None
+
+    def _log_other_installation(self, payload: SlackPayload) -> None:
+        authorized = payload.authorizations[0].team_id if payload.authorizations else ""
+        team_id = authorized or payload.team_id or (payload.team.id if payload.team else "")
+        where = f"workspace {log_safe(team_id) or 'not named'}, app {log_safe(payload.api_app_id) or 'not named'}"
+        if self._logged.add(where):
+            logger.warning(
+                "requests of another workspace or app start nothing: %s; this is workspace %s, app %s",
+                where,
+                self._identity.team_id,
+                self._identity.app_id or "not known",
+            )
 
     async def handle_past(self, payload: dict[str, Any], arrival: Arrival) -> None:
         """Handles a missed event (bot.slack.receiving.history) as if Slack had sent it. Raises NotRecorded."""
@@ -200,7 +184,7 @@ class SlackApp:
     def _acknowledge_unreadable(self, error: Exception, payload: Any) -> BoltResponse:
         """Acknowledges a payload that cannot be read, and logs each kind once."""
         kind, error_type = SlackPayload.read(payload).kind, type(error).__name__
-        if self._logged.is_first(f"{error_type}: {kind}"):
+        if self._logged.add(f"{error_type}: {kind}"):
             text = "a payload of a kind that Pagehand does not know is acknowledged and left alone: %s (%s)"
             logger.warning(text, kind, error_type)
         return BoltResponse(status=200, body="")
@@ -216,13 +200,6 @@ def _kind_of(payload: dict[str, Any]) -> LastTime | None:
             return LastTime.CLICK
         case _:
             return None
-
-
-def _register_views(app: AsyncApp, dependencies: Dependencies, opener: ModalOpener) -> None:
-    service, recorder, identity = dependencies.service, dependencies.recorder, dependencies.identity
-    modals.ModalListeners(service, recorder, opener, identity).register(app)
-    shortcuts.register(app, opener, identity=identity)
-    home.register(app, service, recorder, opener, identity=identity)
 
 
 def _bolt_app() -> AsyncApp:

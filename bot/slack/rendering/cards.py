@@ -9,25 +9,8 @@ from bot.jobapi.models import PullRequestState
 from bot.notices.card import CardState, asked, facts, is_undecided, job_state, state_of
 from bot.notices.job import changed_pages, discard_button
 from bot.notices.said import ELLIPSIS, ButtonId
-from bot.slack.rendering.blocks import (
-    ASK_FOR_PROJECT,
-    CARD_MENU,
-    FOLLOW_UP,
-    MAX_TEXT,
-    RETRY_JOB,
-    Block,
-    ChatMessage,
-    MenuItem,
-    actions,
-    button,
-    confirmation,
-    context_block,
-    link_button,
-    menu,
-    menu_value,
-    said_by,
-    section,
-)
+from bot.slack.rendering import blocks
+from bot.slack.rendering.blocks import Block, ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import opening, pieces, quote, safe_url, shorten
 
@@ -42,14 +25,14 @@ def card(thread: Thread, show: MessageContext, follow_ups: FollowUpCounts = NO_F
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
     known = facts(show, thread, follow_ups, several_projects=several_projects)
     pages = changed_pages(show, thread.state.work.progress.changes)
-    blocks = [
-        section(state.shown(show)),
-        section(f"{asked(show, thread)}\n{prompt}"),
-        *([section(pages)] if pages else []),
-        context_block(known),
-        actions(*card_buttons(thread, several_projects=several_projects)),
+    shown_blocks = [
+        blocks.section(state.shown(show)),
+        blocks.section(f"{asked(show, thread)}\n{prompt}"),
+        *([blocks.section(pages)] if pages else []),
+        blocks.context_block(known),
+        blocks.actions(*card_buttons(thread, several_projects=several_projects)),
     ]
-    return ChatMessage(_text(show, thread, state, shown, [*known, *_sentences(pages)]), tuple(blocks))
+    return ChatMessage(_text(show, thread, state, shown, [*known, *_sentences(pages)]), tuple(shown_blocks))
 
 
 def status_text(thread: Thread, show: MessageContext, follow_ups: FollowUpCounts) -> str:
@@ -68,7 +51,7 @@ def _text(show: MessageContext, thread: Thread, state: CardState, prompt: str, r
     """Returns the text for notifications and screen readers: the state, and as many other facts as fit."""
     text = f"{state.spoken(show)}\n{asked(show, thread)} {shorten(prompt, 1_200)}\n"
     for sentence in rest:
-        if len(text) + len(sentence) + 2 <= MAX_TEXT:
+        if len(text) + len(sentence) + 2 <= blocks.MAX_TEXT:
             text += f"{sentence.rstrip('.')}. "
     return text.rstrip(" ")
 
@@ -97,19 +80,19 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
     is_pending = thread.state.work.progress.pull_request is PullRequestState.PENDING
     url = safe_url(job.pr_link) if job and not is_pending else None
     if url is not None:
-        made.append(link_button("Open the pull request", ButtonId.OPEN_PULL_REQUEST, url) | {"style": "primary"})
+        made.append(blocks.link_button("Open the pull request", ButtonId.OPEN_PULL_REQUEST, url) | {"style": "primary"})
     if several_projects and is_undecided(thread):
-        made.append(button("Choose the project…", ASK_FOR_PROJECT, thread.id))
+        made.append(blocks.button("Choose the project…", blocks.ASK_FOR_PROJECT, thread.id))
     if can_be_stopped(thread):
-        made.append(button("Stop", ButtonId.STOP_JOB, thread.id, confirm=_STOP))
+        made.append(blocks.button("Stop", ButtonId.STOP_JOB, thread.id, confirm=_STOP))
     if takes_follow_ups(thread):
-        made.append(button("Follow up…", FOLLOW_UP, thread.id))
+        made.append(blocks.button("Follow up…", blocks.FOLLOW_UP, thread.id))
     if can_be_retried(thread):
         twice = thread.state.job is None and thread.state.failure.problem is Problem.UNCERTAIN
-        made.append(button("Retry", RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
+        made.append(blocks.button("Retry", blocks.RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
     if has_kept_work(thread):
-        made += said_by([discard_button(thread.id)])
-    return [*made, menu(CARD_MENU, _menu(thread, several_projects=several_projects))]
+        made += blocks.said_by([discard_button(thread.id)])
+    return [*made, blocks.menu(blocks.CARD_MENU, _menu(thread, several_projects=several_projects))]
 
 
 def can_be_stopped(thread: Thread) -> bool:
@@ -143,19 +126,19 @@ def can_switch_project(thread: Thread) -> bool:
 
 
 def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
-    made = {"Show the whole request": menu_value(MenuItem.WHOLE_REQUEST, thread.id)}
+    made = {"Show the whole request": blocks.menu_value(blocks.MenuItem.WHOLE_REQUEST, thread.id)}
     if several_projects and can_switch_project(thread):
-        made["Switch project…"] = menu_value(MenuItem.PROJECT, thread.id)
+        made["Switch project…"] = blocks.menu_value(blocks.MenuItem.PROJECT, thread.id)
     if thread.state.people.muted_by:
-        made["Unmute"] = menu_value(MenuItem.UNMUTE, thread.id)
+        made["Unmute"] = blocks.menu_value(blocks.MenuItem.UNMUTE, thread.id)
     else:
-        made["Mute"] = menu_value(MenuItem.MUTE, thread.id)
+        made["Mute"] = blocks.menu_value(blocks.MenuItem.MUTE, thread.id)
     if thread.state.job is not None:
-        made["Show the job's id"] = menu_value(MenuItem.JOB_ID, thread.id)
+        made["Show the job's id"] = blocks.menu_value(blocks.MenuItem.JOB_ID, thread.id)
     return made
 
 
-_STOP = confirmation(
+_STOP = blocks.confirmation(
     "Stop this job?", "The agent is told to stop. What it has changed so far stays as it is.", "Stop it", "Keep going"
 )
-_TWICE = confirmation("Try it again?", "If it started the first time, it's done twice.", "Try again", "Leave it")
+_TWICE = blocks.confirmation("Try it again?", "If it started the first time, it's done twice.", "Try again", "Leave it")

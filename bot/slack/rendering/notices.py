@@ -14,24 +14,9 @@ from bot.notices.questions import CHOOSE_PROJECT as CHOOSE_LABEL
 from bot.notices.questions import ProjectAsked
 from bot.notices.said import ELLIPSIS, Said
 from bot.runtime.text import displayable
+from bot.slack.rendering import blocks
 from bot.slack.rendering.agent_markdown import defused, markdown_pieces
-from bot.slack.rendering.blocks import (
-    CHOOSE_PROJECT,
-    CHOOSE_PROJECT_BUTTONS,
-    MAX_OPTION_VALUE,
-    MAX_TEXT,
-    SEND_EXAMPLES,
-    SHOW_ANSWER,
-    Block,
-    ChatMessage,
-    actions,
-    button,
-    markdown,
-    paragraph,
-    said_by,
-    section,
-    select,
-)
+from bot.slack.rendering.blocks import Block, ChatMessage
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modal_inputs import answer_choices, fits_a_button
@@ -66,12 +51,12 @@ def messages(
     if isinstance(message, JobEnd | PullRequestFound):
         mentioned = person_mentioned(thread, message, notification or NotificationSettings())
         show = replace(show, mentioned=mentioned)
-    made = [paragraph(status_text(thread, message_context, follow_ups))]
+    made = [blocks.paragraph(status_text(thread, message_context, follow_ups))]
     if not isinstance(message, StatusRequested):
         made = _made(thread, message, show)
     if may_be_posted:
         doubt = show(PostNotDelivered.words)
-        made = [ChatMessage(f"{doubt}\n{each.text}", (section(doubt), *each.blocks)) for each in made]
+        made = [ChatMessage(f"{doubt}\n{each.text}", (blocks.section(doubt), *each.blocks)) for each in made]
     return [each.without_blocks() for each in made] if notice.without_blocks else made
 
 
@@ -82,7 +67,7 @@ def _made(thread: Thread, message: NoticeContent, show: MessageContext) -> list[
         case QuestionAsked():
             person = show.person(message.person_id or thread.requester_id)
             question, choices = _question(thread, message.question, message.fields, show)
-            return [paragraph(f"{person} {question}", *choices)]
+            return [blocks.paragraph(f"{person} {question}", *choices)]
         case ProjectAsked():
             return [_which_project(message, show)]
         case PromptRequested():
@@ -91,30 +76,30 @@ def _made(thread: Thread, message: NoticeContent, show: MessageContext) -> list[
             return _whole_answer(message)
         case _:
             said = message.tell(show, thread)
-            return [paragraph(said.words, *said_by(said.buttons))]
+            return [blocks.paragraph(said.words, *blocks.said_by(said.buttons))]
 
 
 def _with_report(thread: Thread, said: Said, report: JobReport | None, show: MessageContext) -> ChatMessage:
     """Returns the message about an end with its details as one message, buttons last."""
-    buttons = said_by(said.buttons)
+    buttons = blocks.said_by(said.buttons)
     if report is None:
-        return paragraph(said.words, *buttons)
+        return blocks.paragraph(said.words, *buttons)
     parts: list[tuple[str, Block]] = []
     answer = shorten(report.answer.text, _MAX_ANSWER) if report.answer else ""
     shown = defused(answer)
     if shown.strip():
-        parts.append((answer, markdown(shown)))
+        parts.append((answer, blocks.markdown(shown)))
     question, choices = _question(thread, report.question, report.question_fields, show)
-    parts += [(text, section(text)) for text in (failed_checks(show, report.failed_checks), question) if text]
+    parts += [(text, blocks.section(text)) for text in (failed_checks(show, report.failed_checks), question) if text]
     if report.answer is not None and report.answer.cut:
-        buttons.append(button(SHOW_ALL, SHOW_ANSWER, f"{thread.id}/{report.answer.id}"))
-    pairs = zip(SEND_EXAMPLES, filter(fits_a_button, report.examples), strict=False)
-    examples = [button(prompt, action_id, f"{thread.id}/{prompt}") for action_id, prompt in pairs]
+        buttons.append(blocks.button(SHOW_ALL, blocks.SHOW_ANSWER, f"{thread.id}/{report.answer.id}"))
+    pairs = zip(blocks.SEND_EXAMPLES, filter(fits_a_button, report.examples), strict=False)
+    examples = [blocks.button(prompt, action_id, f"{thread.id}/{prompt}") for action_id, prompt in pairs]
     text: str = said.words
     for part, _ in parts:
-        text = f"{text}\n{part}" if len(text) + len(part) < MAX_TEXT else text
-    rows = [actions(*row) for row in (choices, examples, buttons) if row]
-    return ChatMessage(text, (section(said.words), *(block for _, block in parts), *rows))
+        text = f"{text}\n{part}" if len(text) + len(part) < blocks.MAX_TEXT else text
+    rows = [blocks.actions(*row) for row in (choices, examples, buttons) if row]
+    return ChatMessage(text, (blocks.section(said.words), *(block for _, block in parts), *rows))
 
 
 def _question(
@@ -127,9 +112,9 @@ def _question(
 
 def _which_project(message: ProjectAsked, show: MessageContext) -> ChatMessage:
     choices = {name: f"{message.thread_id}/{name}" for name in message.projects if name.strip()}
-    fitting = _with_room({name: value for name, value in choices.items() if len(value) <= MAX_OPTION_VALUE})
+    fitting = _with_room({name: value for name, value in choices.items() if len(value) <= blocks.MAX_OPTION_VALUE})
     ask = message.asked(show, len(message.projects) - len(fitting))
-    return paragraph(ask, *_choices(fitting)) if fitting else paragraph(ask)
+    return blocks.paragraph(ask, *_choices(fitting)) if fitting else blocks.paragraph(ask)
 
 
 def _with_room(choices: dict[str, str]) -> dict[str, str]:
@@ -140,10 +125,12 @@ def _with_room(choices: dict[str, str]) -> dict[str, str]:
 
 def _choices(values: dict[str, str]) -> tuple[Block, ...]:
     """Returns a button for each if there are few, otherwise a menu."""
-    if len(values) <= len(CHOOSE_PROJECT_BUTTONS):
-        ids = zip(CHOOSE_PROJECT_BUTTONS, values.items(), strict=False)
-        return tuple(button(_label(name), action_id, value) for action_id, (name, value) in ids)
-    return (select(CHOOSE_PROJECT, CHOOSE_LABEL, {_label(name): value for name, value in values.items()}),)
+    if len(values) <= len(blocks.CHOOSE_PROJECT_BUTTONS):
+        ids = zip(blocks.CHOOSE_PROJECT_BUTTONS, values.items(), strict=False)
+        return tuple(blocks.button(_label(name), action_id, value) for action_id, (name, value) in ids)
+    return (
+        blocks.select(blocks.CHOOSE_PROJECT, CHOOSE_LABEL, {_label(name): value for name, value in values.items()}),
+    )
 
 
 def _label(name: str) -> str:
@@ -153,12 +140,12 @@ def _label(name: str) -> str:
 def _whole_answer(message: AnswerRequested) -> list[ChatMessage]:
     """Returns an agent's whole answer, in as many messages as it needs; or why it cannot be shown."""
     if message.missing is not None:
-        return [paragraph(message.words_by_reason[message.missing])]
+        return [blocks.paragraph(message.words_by_reason[message.missing])]
     shown = [part for part in map(defused, markdown_pieces(message.text, _ANSWER_PIECE)) if part.strip()]
     made = []
     for number, part in enumerate(shown or [EMPTY]):
         title = CONTINUED if number else message.words
-        made.append(ChatMessage(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(part))))
+        made.append(ChatMessage(f"{title}\n{shorten(part, 3_000)}", (blocks.section(title), blocks.markdown(part))))
     return made
 
 
@@ -170,6 +157,9 @@ def _whole_prompt(message: PromptRequested) -> list[ChatMessage]:
         group = parts[start : start + _PIECES_A_MESSAGE]
         title = CONTINUED if start else message.words
         made.append(
-            ChatMessage(f"{title}\n{shorten(group[0], 3_000)}", (section(title), *(section(quote(p)) for p in group)))
+            ChatMessage(
+                f"{title}\n{shorten(group[0], 3_000)}",
+                (blocks.section(title), *(blocks.section(quote(p)) for p in group)),
+            )
         )
     return made

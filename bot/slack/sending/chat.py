@@ -1,15 +1,13 @@
 """Posts, updates, reactions and searches in Slack: bot.ports.slack.Chat over Slack's Web API."""
 
-import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, assert_never
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.domain.context.message_text import mentioned, with_names
+from bot.domain.context.message_text import with_names
 from bot.domain.deliver import AddReaction, ReactionCall, RemoveReaction
 from bot.domain.notification import (
     Directly,
@@ -20,7 +18,7 @@ from bot.domain.notification import (
     shown_in_channel,
 )
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
+from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.notices.answers import Introduction
 from bot.notices.notice import Notice
 from bot.ports.slack import Chat, DisplayNames
@@ -33,6 +31,7 @@ from bot.slack.rendering.notices import messages
 from bot.slack.sending.conversations import Permalinks, raw_messages
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
+from bot.slack.sending.people import names_in
 from bot.slack.sending.web_api import call
 
 _LINK_PATIENCE = 1.0
@@ -144,13 +143,9 @@ class SlackChat(Chat):
 
     async def _link(self, thread: Thread) -> str:
         """Returns the link to the card or, before it is posted, to the message it replies to; empty if unavailable."""
-        ts = thread.card_ts or thread.ts or thread.root_ts
-        if not ts or self._permalinks is None:
-            return ""
-        with contextlib.suppress(ChatError, TimeoutError):
-            async with asyncio.timeout(_LINK_PATIENCE):
-                return await self._permalinks.of(thread.channel_id, ts)
-        return ""
+        ts = thread.card_ts or thread.ts or thread.root_ts or ""
+        links = self._permalinks
+        return await links.soon(thread.channel_id, ts, seconds=_LINK_PATIENCE) if links else ""
 
     async def join(self, channel_id: str) -> None:
         """See Chat. For a private channel, Slack answers as if it did not exist. Without the scope for joining, an
@@ -168,19 +163,14 @@ class SlackChat(Chat):
     async def _messages(
         self, thread: Thread, notice: Notice, follow_ups: FollowUpCounts = NO_FOLLOW_UPS
     ) -> list[ChatMessage]:
-        names = await self._names(notice.message.texts)
+        names = await names_in(notice.message.texts, self._people)
         message = notice.message.with_texts(lambda text: with_names(text, names))
         notice, notification = replace(notice, message=message), self._notification(thread.channel_id)
         named = await self._named(thread)
         return messages(named, notice, self._message_context, follow_ups=follow_ups, notification=notification)
 
     async def _named(self, thread: Thread) -> Thread:
-        return replace(thread, prompt=with_names(thread.prompt, await self._names([thread.prompt])))
-
-    async def _names(self, recorded: Sequence[str]) -> Mapping[str, str]:
-        """Returns the names for mentions in recorded texts."""
-        ids = [user_id for text in recorded for user_id in mentioned(text)]
-        return await self._people.names(ids) if ids and self._people is not None else {}
+        return replace(thread, prompt=with_names(thread.prompt, await names_in([thread.prompt], self._people)))
 
     async def _post(self, thread: Thread, message: ChatMessage, key: str, *, broadcast: bool = False) -> str:
         answer = await call(

@@ -156,8 +156,20 @@ class Permalinks:
         self._cache = ExpiringCache[str](seconds=_LINKS_KEPT, monotonic=monotonic)
 
     async def of(self, channel_id: str, message_ts: str) -> str:
-        """Returns the link to a message; empty if Slack gives none. Raises ChatError."""
+        """Returns the link to a message; empty if there is no `ts`, or Slack gives none. Raises ChatError."""
+        if not message_ts:
+            return ""
         return await self._cache.get(f"{channel_id}/{message_ts}", self._fetch)
+
+    async def soon(self, channel_id: str, message_ts: str, *, seconds: float) -> str:
+        """Returns the link to a message; empty if there is none within so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.of(channel_id, message_ts)
+        except (ChatError, TimeoutError) as error:
+            reason = error if isinstance(error, ChatError) else "no_answer_in_time"
+            logger.info("the link to a message is left out: %s", reason)
+            return ""
 
     async def _fetch(self, place: str) -> str:
         channel_id, _, ts = place.partition("/")
@@ -178,16 +190,6 @@ class SlackRequesters(Requesters):
 
     async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
         """See Requesters. If the name is not available, the id is used."""
-        names, url = await asyncio.gather(self._people.names([person_id]), self._permalink(channel_id, thread_ts))
-        return Requester(names.get(person_id) or person_id, person_id, url)
-
-    async def _permalink(self, channel_id: str, message_ts: str) -> str | None:
-        if not message_ts:
-            return None
-        try:
-            async with asyncio.timeout(self._patience):
-                return safe_url(await self._permalinks.of(channel_id, message_ts))
-        except (ChatError, TimeoutError) as error:
-            reason = error if isinstance(error, ChatError) else "no_answer_in_time"
-            logger.info("a request is sent without the link to its thread: %s", reason)
-            return None
+        looking_up = self._permalinks.soon(channel_id, thread_ts, seconds=self._patience)
+        names, url = await asyncio.gather(self._people.names([person_id]), looking_up)
+        return Requester(names.get(person_id) or person_id, person_id, safe_url(url))

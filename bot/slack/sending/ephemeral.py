@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -14,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.errors import ChatNotInChannel, ChatRejected
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.sending.expiring_cache import RecentDict
-from bot.slack.sending.slack_proxy import slack_proxy
+from bot.slack.sending.hosts import origin, slack_proxy
 from bot.slack.sending.web_api import call
 
 _USES, _SECONDS = 5, 29 * 60.0
@@ -22,17 +21,7 @@ _USES, _SECONDS = 5, 29 * 60.0
 _MOST_ADDRESSES = 1_000
 
 
-def _origin(url: str) -> str:
-    """Returns the scheme, host and port for comparison; empty if it is not a web URL, or contains a user name."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
-    except (KeyError, ValueError):
-        return ""
-    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname and "@" not in parts.netloc else ""
-
-
-_SLACKS_OWN = frozenset({_origin("https://hooks.slack.com"), _origin("https://hooks.slack-gov.com")})
+_SLACKS_OWN = frozenset({origin("https://hooks.slack.com"), origin("https://hooks.slack-gov.com")})
 """The second is for GovSlack, which runs on slack-gov.com instead of slack.com (api.slack-gov.com, "Get started using
 GovSlack"). That page does not name the host, but other projects that check response URLs use this one.
 """
@@ -56,13 +45,13 @@ class KnownResponseUrls:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session = session
-        self._origins = _SLACKS_OWN | {_origin(api_url)}
+        self._origins = _SLACKS_OWN | {origin(api_url)} - {""}
         self._monotonic = monotonic
         self._addresses = RecentDict[tuple[str, str], _Address](_MOST_ADDRESSES)
 
     def remember(self, person_id: str, channel_id: str, url: str) -> None:
         """Remembers a response_url that came with a command or a click."""
-        if not (origin := _origin(url)) or origin not in self._origins:
+        if origin(url) not in self._origins:
             return
         self._addresses[(person_id, channel_id)] = _Address(url, self._monotonic() + _SECONDS)
 

@@ -72,6 +72,16 @@ class RecentDict(OrderedDict[K, V]):
             self.popitem(last=False)
 
 
+class RecentSet(RecentDict[str, None]):
+    """Remembers the keys that were added last, for what Slack can send thousands of times, or twice."""
+
+    def add(self, key: str) -> bool:
+        """Returns whether a key is new, as far as they are remembered."""
+        is_new = key not in self
+        self[key] = None
+        return is_new
+
+
 _MOST_KEPT = 2_000
 
 

@@ -6,7 +6,7 @@ files:read, Slack returns a sign-in page with status 200 instead of the file.
 
 import asyncio
 from http import HTTPStatus
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -17,7 +17,7 @@ from bot.ports.slack import FileReader
 from bot.slack.message_parts.contents import read_file
 from bot.slack.message_parts.slack_message import MessageFile
 from bot.slack.rendering.text import safe_url
-from bot.slack.sending.slack_proxy import slack_proxy
+from bot.slack.sending.hosts import origin, slack_proxy
 from bot.slack.sending.web_api import CONNECT_SECONDS, call, chat_error_from, chat_error_of_status
 
 _SECONDS = 30.0
@@ -76,32 +76,11 @@ class SlackFiles(FileReader):
         raise ChatRejected("too_many_redirects")
 
     def _is_slacks(self, url: str) -> bool:
-        parts, ours = _split(url), _split(self._client.base_url)
-        if parts is None:
+        if safe_url(url) is None or not (at := origin(url)):
             return False
-        if ours is not None and _origin(parts) == _origin(ours):
-            return True
-        host, port = _origin(parts)[1:]
-        return (
-            parts.scheme == "https"
-            and port == _PORTS["https"]
-            and host.endswith(tuple(f".{own}" for own in _SLACKS_OWN))
-        )
-
-
-_PORTS = {"https": 443, "http": 80}
-
-
-def _split(url: str) -> SplitResult | None:
-    """Returns the parts of a URL; None if it is malformed, or its host is disguised."""
-    if safe_url(url) is None:
-        return None
-    parts = urlsplit(url)
-    return parts if parts.scheme in _PORTS else None
-
-
-def _origin(parts: SplitResult) -> tuple[str, str, int]:
-    return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+        host = urlsplit(url).hostname or ""
+        is_slacks_own = at == f"https://{host}:443" and host.endswith(tuple(f".{own}" for own in _SLACKS_OWN))
+        return is_slacks_own or at == origin(self._client.base_url)
 
 
 async def _content(answer: aiohttp.ClientResponse, file: SlackFile, max_bytes: int) -> FileContent:

@@ -7,12 +7,11 @@ Names are optional: if one is not available quickly, the id is used.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person
-from bot.domain.people.members import ChannelInfo
+from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person, mentioned
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain
 from bot.ports.slack import ChannelReader, DisplayNames, Groups
 from bot.runtime.text import displayable
@@ -27,60 +26,8 @@ logger = logging.getLogger(__name__)
 _KEPT = 300.0
 """Seconds for which a name is cached."""
 _LONGEST_NAME = 80
-_ALL_GROUPS = "all"
-
-
-class MentionedPlaces:
-    """The names of channels and user groups that texts mention, by conversations.info and usergroups.list. A text is
-    read by people other than its writer, so the name of a private channel is not shown.
-
-    One per process. `channels` is shared with other callers; `monotonic` returns the time in seconds.
-    """
-
-    def __init__(
-        self, client: AsyncWebClient, channels: ChannelReader, *, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._client = client
-        self._channels = channels
-        self._names = ExpiringCache[str](seconds=_KEPT, monotonic=monotonic)
-        self._groups = ExpiringCache[Mapping[str, str]](seconds=_KEPT, monotonic=monotonic)
-
-    def is_fresh(self, place_id: str) -> bool:
-        """Returns whether a channel or user group is cached."""
-        return (self._groups if _is_group(place_id) else self._names).is_fresh(_key(place_id))
-
-    async def name(self, place_id: str) -> str:
-        """Returns the name of a channel or user group, or a description of what it is. Raises ChatError."""
-        if _is_group(place_id):
-            return (await self._groups.get(_ALL_GROUPS, self._fetch_groups)).get(place_id) or USER_GROUP
-        return await self._names.get(place_id, self._fetch_channel)
-
-    async def _fetch_channel(self, channel_id: str) -> str:
-        try:
-            return _shown(await self._channels.channel(channel_id))
-        except ChatRejected:
-            return PRIVATE_CHANNEL  # Slack gives no other information
-
-    async def _fetch_groups(self, _: str) -> Mapping[str, str]:
-        try:
-            groups = objects_at(await call(self._client.usergroups_list(include_disabled=True)), "usergroups")
-        except ChatRejected:
-            return {}
-        return {text_at(group, "id"): displayable(text_at(group, "handle"))[:_LONGEST_NAME] for group in groups}
-
-
-def _shown(channel: ChannelInfo) -> str:
-    if channel.is_direct:
-        return DIRECT_MESSAGE
-    return channel.name if channel.name and not channel.is_private else PRIVATE_CHANNEL
-
-
-def _is_group(place_id: str) -> bool:
-    return place_id.startswith("S")
-
-
-def _key(place_id: str) -> str:
-    return _ALL_GROUPS if _is_group(place_id) else place_id
+_GROUP, _ALL_GROUPS = "S", "all"
+"""What the ids of user groups begin with, and the key of all groups, which come in one answer."""
 
 
 _GROUPS_KEPT = 300.0
@@ -127,8 +74,11 @@ _PAUSE_WHERE_NOT_ALLOWED, _PAUSE = 300.0, 30.0
 
 
 class SlackPeople(DisplayNames):
-    """One per process. `patience` is how many seconds a text waits for all of its names. `directory` and
-    `channels` are shared with other callers.
+    """The names of people, channels and user groups that texts mention, by users.info, conversations.info and
+    usergroups.list. A text is read by people other than its writer, so the name of a private channel is not shown.
+
+    One per process. `patience` is how many seconds a text waits for all of its names. `directory` and `channels` are
+    shared with other callers.
     """
 
     def __init__(
@@ -140,9 +90,11 @@ class SlackPeople(DisplayNames):
         patience: float = 2.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._client = client
         self._directory = directory or UserDirectory(client, monotonic=monotonic)
-        asked = channels or SlackChannels(client, monotonic=monotonic)
-        self._places = MentionedPlaces(client, asked, monotonic=monotonic)
+        self._channels = channels or SlackChannels(client, monotonic=monotonic)
+        self._channel_names = ExpiringCache[str](seconds=_KEPT, monotonic=monotonic)
+        self._groups = ExpiringCache[Mapping[str, str]](seconds=_KEPT, monotonic=monotonic)
         self._patience = patience
         self._monotonic = monotonic
         self._paused_until = 0.0
@@ -164,7 +116,7 @@ class SlackPeople(DisplayNames):
 
     async def _name(self, slack_id: str) -> str:
         """Returns a name, or an empty text if it is not available."""
-        fresh = (self._directory if is_person(slack_id) else self._places).is_fresh(slack_id)
+        fresh = self._is_fresh(slack_id)
         if not fresh and self._monotonic() < self._paused_until:
             return ""
         try:
@@ -176,11 +128,37 @@ class SlackPeople(DisplayNames):
             self._failure_logged = False
         return name
 
+    def _is_fresh(self, slack_id: str) -> bool:
+        if is_person(slack_id):
+            return self._directory.is_fresh(slack_id)
+        if slack_id.startswith(_GROUP):
+            return self._groups.is_fresh(_ALL_GROUPS)
+        return self._channel_names.is_fresh(slack_id)
+
     async def _look_up(self, slack_id: str) -> str:
-        if not is_person(slack_id):
-            return await self._places.name(slack_id)
-        user = await self._directory.look_up(slack_id)
-        return user.name if user is not None else ""
+        """Returns a name, or a description of a place that must not be named. Raises ChatError."""
+        if is_person(slack_id):
+            user = await self._directory.look_up(slack_id)
+            return user.name if user is not None else ""
+        if slack_id.startswith(_GROUP):
+            return (await self._groups.get(_ALL_GROUPS, self._fetch_groups)).get(slack_id) or USER_GROUP
+        return await self._channel_names.get(slack_id, self._fetch_channel)
+
+    async def _fetch_channel(self, channel_id: str) -> str:
+        try:
+            channel = await self._channels.channel(channel_id)
+        except ChatRejected:
+            return PRIVATE_CHANNEL  # Slack gives no other information
+        if channel.is_direct:
+            return DIRECT_MESSAGE
+        return channel.name if channel.name and not channel.is_private else PRIVATE_CHANNEL
+
+    async def _fetch_groups(self, _: str) -> Mapping[str, str]:
+        try:
+            groups = objects_at(await call(self._client.usergroups_list(include_disabled=True)), "usergroups")
+        except ChatRejected:
+            return {}
+        return {text_at(group, "id"): displayable(text_at(group, "handle"))[:_LONGEST_NAME] for group in groups}
 
     def _last_known(self, slack_id: str) -> str:
         user = self._directory.known(slack_id)
@@ -194,3 +172,9 @@ class SlackPeople(DisplayNames):
         if not self._failure_logged:
             self._failure_logged = True
             logger.warning("names of mentions cannot be looked up, so ids are shown: %s", error)
+
+
+async def names_in(texts: Iterable[str], people: DisplayNames | None) -> Mapping[str, str]:
+    """Returns the names for the mentions in recorded texts."""
+    ids = [user_id for text in texts for user_id in mentioned(text)]
+    return await people.names(ids) if ids and people is not None else {}

@@ -1,22 +1,22 @@
 """Modals and Homes: bot.ports.slack.Views over Slack's views.* methods."""
 
 import asyncio
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.message_text import mentioned, with_names
+from bot.domain.context.message_text import with_names
 from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatError, ChatUncertain
+from bot.errors import ChatUncertain
 from bot.ports.slack import DisplayNames, HomeViews
 from bot.runtime.untrusted_json import text_at
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
 from bot.slack.sending.conversations import Permalinks
+from bot.slack.sending.people import names_in
 from bot.slack.sending.web_api import call
 
 _LINKS_PATIENCE = 3.0
@@ -65,8 +65,7 @@ class SlackViews(HomeViews):
         """See Views."""
         jobs, waiting = await self._named(content.jobs), await self._named(content.waiting)
         threads = await self._named([thread for _, thread in content.held])
-        ids = [user_id for request, _ in content.held for user_id in mentioned(request.text)]
-        names = await self._people.names(ids) if ids else {}
+        names = await names_in((request.text for request, _ in content.held), self._people)
         asked = [replace(request, text=with_names(request.text, names)) for request, _ in content.held]
         links = await self._links_to({thread.id: thread for thread in (*jobs, *waiting, *threads)}.values())
         shown = replace(content, jobs=jobs, waiting=waiting, held=list(zip(asked, threads, strict=True)))
@@ -74,19 +73,12 @@ class SlackViews(HomeViews):
         await call(self._client.views_publish(user_id=content.person_id, view=view))
 
     async def _named(self, threads: Sequence[Thread]) -> Sequence[Thread]:
-        ids = [user_id for thread in threads for user_id in mentioned(thread.prompt)]
-        names = await self._people.names(ids) if ids else {}
+        names = await names_in((thread.prompt for thread in threads), self._people)
         return [replace(thread, prompt=with_names(thread.prompt, names)) for thread in threads]
 
     async def _links_to(self, threads: Iterable[Thread]) -> Mapping[str, str]:
         """Returns the links to the cards that are available quickly."""
-        links: dict[str, str] = {}
-
-        async def look_up(thread: Thread, card_ts: str) -> None:
-            with contextlib.suppress(ChatError):
-                links[thread.id] = await self._permalinks.of(thread.channel_id, card_ts)
-
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LINKS_PATIENCE):
-                await asyncio.gather(*(look_up(thread, thread.card_ts) for thread in threads if thread.card_ts))
-        return links
+        posted = [(thread, thread.card_ts) for thread in threads if thread.card_ts]
+        soon = (self._permalinks.soon(thread.channel_id, ts, seconds=_LINKS_PATIENCE) for thread, ts in posted)
+        links = await asyncio.gather(*soon)
+        return {thread.id: link for (thread, _), link in zip(posted, links, strict=True) if link}

@@ -35,7 +35,7 @@ from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.untrusted_json import text_at
 from bot.slack.sending.authorization import NOT_ALLOWED, MissingScopes, missing_scopes_in, refusal_of_call
 from bot.slack.sending.expiring_cache import RecentDict
-from bot.slack.sending.slack_proxy import slack_proxy
+from bot.slack.sending.hosts import slack_proxy
 
 logger = logging.getLogger(__name__)
 

@@ -33,8 +33,8 @@ from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
+from bot.slack.sending.hosts import slack_proxy
 from bot.slack.sending.identity import identify
-from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import NewestChannelIds, new_client, new_session
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 

@@ -24,7 +24,7 @@ from bot.scheduler.preparing.context import ContextComposer
 from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
 from bot.scheduler.request_preparer import MOST_UNDER_WAY, RequestPreparer
 from bot.scheduler.worker import WorkerSettings
-from bot.slack.receiving.hand_over_context import HandOverContext
+from bot.slack.receiving.modal_opener import HandOverContext
 from bot.slack.rendering.modals import ContextScope, ModalPlace
 
 ROOT, JOB = "1700000000.000100", "job-1"

@@ -13,8 +13,7 @@ from bot.domain.requests.request import WayIn
 from bot.notices.answers import ActionAnswered
 from bot.notices.notice import NoticeContent
 from bot.notices.questions import ReplyEdited, RequestRefused
-from bot.slack.receiving.payloads.actors import user_of
-from bot.slack.receiving.payloads.interactions import ViewPayload
+from bot.slack.receiving.payloads.interactions import ViewPayload, user_of
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity

@@ -28,9 +28,8 @@ from bot.errors import ChatError, ChatMissingScope, ChatUnreachable, NotRecorded
 from bot.notices.notice import Notice, Reaction, ReactionChanged
 from bot.notices.said import ButtonId
 from bot.slack.receiving import history
-from bot.slack.receiving.payloads.actors import author_of, sender_of, user_of
-from bot.slack.receiving.payloads.interactions import InteractionPayload
-from bot.slack.receiving.payloads.payload import CommandPayload, EventPayload
+from bot.slack.receiving.payloads.interactions import InteractionPayload, user_of
+from bot.slack.receiving.payloads.payload import CommandPayload, EventPayload, author_of, sender_of
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, menu_value

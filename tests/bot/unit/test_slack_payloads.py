@@ -29,12 +29,9 @@ from bot.slack.receiving.payloads.interactions import (
     ViewPayload,
 )
 from bot.slack.receiving.payloads.payload import (
-    ChannelIdPayload,
     CommandPayload,
-    HomePayload,
-    MemberJoinedPayload,
+    EventPayload,
     MessagePayload,
-    ReactionPayload,
     RevisionPayload,
     SlackPayload,
 )
@@ -71,10 +68,10 @@ DOCUMENTED: list[tuple[type[LenientModel], dict[str, Any]]] = [
     (SlackPayload, event() | {"team": {"id": "T1"}, "enterprise": {"id": "E1"}, "view": VIEW}),
     (MessagePayload, event(**MESSAGE) | {"is_ext_shared_channel": False}),
     (RevisionPayload, edit(**MESSAGE)),
-    (ReactionPayload, event(**REACTION, event_ts=TS)),
-    (HomePayload, event(type="app_home_opened", tab="home")),
-    (ChannelIdPayload, event(**CHANGED_ID, event_ts=TS)),
-    (MemberJoinedPayload, event(type="member_joined_channel", channel="C1", inviter="U1")),
+    (EventPayload, event(**REACTION, event_ts=TS)),
+    (EventPayload, event(type="app_home_opened", tab="home")),
+    (EventPayload, event(**CHANGED_ID, event_ts=TS)),
+    (EventPayload, event(type="member_joined_channel", channel="C1", inviter="U1")),
     (CommandPayload, command()),
     (ClickPayload, click("a", container={"message_ts": TS, "channel_id": "C1"}, message={"ts": TS})),
     (MessageShortcutPayload, click("a", message=event(**MESSAGE)["event"], message_ts=TS)),

@@ -13,8 +13,7 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Reply, RequestKind
 from bot.errors import AuthorUnknown
 from bot.runtime.health import RecordingHealth
-from bot.slack.receiving.authors import Authors
-from bot.slack.receiving.dependencies import Dependencies, context_with
+from bot.slack.receiving.dependencies import Authors, Dependencies, context_with
 from bot.slack.receiving.listeners.messages import MessageListeners
 from bot.slack.receiving.modal_opener import Admission
 from bot.slack.receiving.request_recorder import RequestRecorder

@@ -1,9 +1,9 @@
-"""Clicks on the buttons and menus of cards and messages. Those that open modals are in
-bot.slack.receiving.listeners.modals.
+"""Clicks on the buttons and menus of cards, messages and Home. Those that open modals are in
+bot.slack.receiving.listeners.openings.
 """
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +16,13 @@ from bot.domain.requests.request import Action, Person, RequestKind, WayIn, home
 from bot.notices.said import ButtonId
 from bot.runtime.text import displayable
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.actors import user_of
-from bot.slack.receiving.payloads.interactions import ClickPayload
+from bot.slack.receiving.payloads.interactions import ClickPayload, user_of
 from bot.slack.receiving.payloads.payload import known_ts
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED
+from bot.slack.rendering.home import HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_STOP
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ ABOUT_JOBS: dict[str, RequestKind] = {
     ButtonId.DISCARD_WORK: RequestKind.DISCARD,
     blocks.ASK_FOR_PROJECT: RequestKind.CHOOSE_PROJECT,
     blocks.SHOW_PROMPT: RequestKind.SHOW_PROMPT,
+    HOME_RETRY: RequestKind.RETRY,
+    HOME_STOP: RequestKind.STOP,
 }
 """The value of each is the id of a thread."""
 WITH_ARGUMENTS = dict.fromkeys((blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS), RequestKind.CHOOSE_PROJECT) | {
@@ -55,6 +57,7 @@ FROM_MENU = {
 }
 RECORDED = (*ABOUT_REQUESTS, *ABOUT_JOBS, *WITH_ARGUMENTS, blocks.CARD_MENU)
 LINKS = (ButtonId.OPEN_PULL_REQUEST,)
+_LONGEST_NUMBER = 6
 SAYING_FOLLOW_UPS = (*blocks.SEND_EXAMPLES, *blocks.SEND_ANSWERS, blocks.CHOOSE_ANSWER)
 
 
@@ -73,26 +76,33 @@ class Click:
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for clicks. Slack reports a click on a link too; it only needs its acknowledgement."""
+    """Listens for clicks."""
 
-    async def on_click(body: dict[str, Any], ack: AsyncAck) -> None:
-        await handle_click(ClickPayload.read(body), dependencies)
-        await ack()
+    def on(action_ids: Iterable[str], handle: Callable[[ClickPayload, Dependencies], Awaitable[None]]) -> None:
+        async def on_click(body: dict[str, Any], ack: AsyncAck) -> None:
+            await handle(ClickPayload.read(body), dependencies)
+            await ack()
 
-    async def on_link(ack: AsyncAck) -> None:
-        await ack()
+        for action_id in action_ids:
+            app.action(action_id)(on_click)
 
-    for action_id in RECORDED:
-        app.action(action_id)(on_click)
+    on(RECORDED, handle_click)
+    on(SAYING_FOLLOW_UPS, handle_follow_up)
+    on(LINKS, _leave_alone)
+    if dependencies.opener is not None:
+        on((HOME_NEWER, HOME_OLDER), _turn_page)
 
-    async def on_follow_up(body: dict[str, Any], ack: AsyncAck) -> None:
-        await handle_follow_up(ClickPayload.read(body), dependencies)
-        await ack()
 
-    for action_id in SAYING_FOLLOW_UPS:
-        app.action(action_id)(on_follow_up)
-    for action_id in LINKS:
-        app.action(action_id)(on_link)
+async def _leave_alone(payload: ClickPayload, dependencies: Dependencies) -> None:
+    """Slack reports a click on a link, too; it only needs its acknowledgement."""
+
+
+async def _turn_page(payload: ClickPayload, dependencies: Dependencies) -> None:
+    """Publishes another page of a Home."""
+    person, value = user_of(payload, dependencies.identity), payload.element.value
+    page = int(value) if value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER else 0
+    call = dependencies.service.open_home(person.id, page=page)
+    await dependencies.recorder.record_interaction(call, person, "")
 
 
 async def handle_click(payload: ClickPayload, dependencies: Dependencies) -> None:
@@ -128,7 +138,7 @@ async def _record(call: Awaitable[bool], click: Click, recorder: RequestRecorder
 
 def _personal_key(payload: ClickPayload, click: Click) -> str:
     """Two clicks of one person on a button count once; each other person's click counts for them."""
-    message_ts = payload.container.message_ts or payload.message.ts
+    message_ts = payload.container.message_ts
     if not message_ts:
         return click.source_key
     said = click.action_id if click.action_id != blocks.CHOOSE_ANSWER else f"{click.action_id}/{digest(click.value)}"

@@ -8,11 +8,10 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.first_occurrences import FirstOccurrences
-from bot.slack.receiving.payloads.actors import user_of
-from bot.slack.receiving.payloads.interactions import ClickPayload
+from bot.slack.receiving.payloads.interactions import ClickPayload, user_of
 from bot.slack.receiving.payloads.payload import SlackPayload
 from bot.slack.rendering.ephemeral_texts import UNKNOWN_COMMAND, UNKNOWN_INTERACTION
+from bot.slack.sending.expiring_cache import RecentSet
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +50,9 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     app.event(ANYTHING)(on_event)
 
 
-def log_unused(payload: SlackPayload, first_occurrences: FirstOccurrences) -> None:
+def log_unused(payload: SlackPayload, first_occurrences: RecentSet) -> None:
     """Logs a kind of payload the first time it comes."""
-    if first_occurrences.is_first(payload.kind):
+    if first_occurrences.add(payload.kind):
         logger.info("Slack sends what Pagehand has no use for; it is acknowledged: %s", payload.kind)
 
 

@@ -11,9 +11,8 @@ from bot.domain.commands.options import NO_OPTIONS, WrongOption
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.listeners.modals import open_job_modal
-from bot.slack.receiving.payloads.actors import sender_of
-from bot.slack.receiving.payloads.payload import CommandPayload
+from bot.slack.receiving.listeners.openings import open_job_modal
+from bot.slack.receiving.payloads.payload import CommandPayload, sender_of
 from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering.ephemeral_texts import (
     COMMAND_UNREADABLE,

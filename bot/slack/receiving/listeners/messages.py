@@ -4,7 +4,6 @@ It is read from top to bottom: what Slack reports, whose message it is, and what
 the beginning of one.
 """
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -31,12 +30,11 @@ from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.people.members import Account
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, Reply, WayIn
+from bot.domain.requests.request import MessageVersion, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreError
 from bot.notices.answers import word_meant
-from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
 from bot.slack.receiving.payloads.payload import MessagePayload, RevisionPayload
 from bot.slack.receiving.payloads.person_message import (
@@ -83,7 +81,9 @@ class MessageListeners:
         message = read_message(payload, identity, arrival_in(context))
         if message is None or not message.may_concern_us:
             return
-        match self._account(payload.event, message.person.id, lambda: self.on_message(body, context)):
+        match self.dependencies.authors.account(
+            payload.event, message.person.id, lambda: self.on_message(body, context)
+        ):
             case Account.PERSON:
                 await self._handle(message)
             case Account.WORKFLOW if message.mentions_us:
@@ -103,8 +103,10 @@ class MessageListeners:
         edit = read_edit(payload, self.dependencies.identity, arrival_in(context))
         if edit is None:
             return
-        message, reply = edit.message, edit.reply
-        author = self._account(payload.event.message, reply.person.id, lambda: self.on_edit(body, context))
+        message, reply = edit
+        author = self.dependencies.authors.account(
+            payload.event.message, reply.person.id, lambda: self.on_edit(body, context)
+        )
         if author is not Account.PERSON or await self.dependencies.service.revise(reply) or not message.is_to_us:
             return
         if reply.word is not None or may_ask(message.ts, message.edited_at):
@@ -119,11 +121,8 @@ class MessageListeners:
         if reply is None:
             return
         again = partial(self.on_deletion, body)
-        if before is None or self._account(before, reply.person.id, again) is Account.PERSON:
+        if before is None or self.dependencies.authors.account(before, reply.person.id, again) is Account.PERSON:
             await self.dependencies.service.revise(reply)
-
-    def _account(self, message: SlackMessage, author_id: str, again: Callable[[], Awaitable[None]]) -> Account:
-        return self.dependencies.authors.account(message, author_id, again)
 
     # -- what a message asks for ---------------------------------------------------------------------------------------
 
@@ -144,7 +143,7 @@ class MessageListeners:
         )
         match parsed:
             case OnlyEmoji(words):
-                await self.dependencies.service.receive(_reply_of(message, words))
+                await self.dependencies.service.receive(message.as_reply(words))
             case NoWords() if message.attachments:
                 alone = self._is_forwarded_alone(message)
                 await self._record(message, "", no_job=forwarded_alone(message.ts, message.thread_ts) if alone else "")
@@ -178,7 +177,7 @@ class MessageListeners:
         """Records a reply, or a word for Pagehand in it. `no_job` is what its author is told if there is no job and it
         was written to us; help is given under messages of ours, too, elsewhere that the job is unknown.
         """
-        if await self.dependencies.service.receive(_reply_of(message, text, word)):
+        if await self.dependencies.service.receive(message.as_reply(text, word)):
             return
         if message.answers_us and word is not ThreadWord.HELP:
             self._tell(message, self.dependencies.message_context(UNKNOWN_JOB))
@@ -193,7 +192,7 @@ class MessageListeners:
         asked = parse_request(message.text, bot_user_id=bot_user_id, has_attachments=bool(message.attachments))
         match asked:
             case Thanks() if message.in_direct_message:
-                await self.dependencies.service.thank(_reply_of(message, message.text))
+                await self.dependencies.service.thank(message.as_reply(message.text))
             case Aside() | Thanks():
                 return
             case Start(prompt, options):
@@ -253,7 +252,7 @@ class MessageListeners:
 
     def _tell(self, message: PersonMessage, words: str | ChatMessage) -> None:
         """Tells a message's author something privately, once, even if Slack sends it again to another process."""
-        if self.dependencies.told.is_first(f"{message.key}/{message.edited_at}"):
+        if self.dependencies.told.add(f"{message.key}/{message.edited_at}"):
             self.dependencies.recorder.in_background(self._tell_once(message, words), name="answering a message")
 
     async def _tell_once(self, message: PersonMessage, words: str | ChatMessage) -> None:
@@ -263,19 +262,3 @@ class MessageListeners:
                 return
         recorder, thread_ts = self.dependencies.recorder, message.thread_ts
         recorder.tell_in_background(message.person, message.channel_id, words, thread_ts=thread_ts)
-
-
-def _reply_of(message: PersonMessage, text: str, word: ThreadWord | None = None) -> Reply:
-    return Reply(
-        person=message.person,
-        channel_id=message.channel_id,
-        thread_ts=message.thread_ts,
-        message_ts=message.ts,
-        text=text,
-        attachments=message.attachments,
-        edited_at=message.edited_at,
-        mentions_us=message.mentions_us,
-        word=word,
-        in_direct_message=message.in_direct_message,
-        arrival=message.arrival,
-    )

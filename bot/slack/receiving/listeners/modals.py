@@ -8,23 +8,19 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.commands.options import Options
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
 from bot.domain.threads.thread import ThreadOrigin
-from bot.notices.said import ButtonId
 from bot.ports.service import ServicePort
 from bot.runtime.text import displayable
 from bot.slack.receiving.modal_opener import DraftKey, ModalOpener
-from bot.slack.receiving.payloads.actors import sender_of, user_of
-from bot.slack.receiving.payloads.interactions import ClickPayload, ViewClickPayload, ViewPayload
-from bot.slack.receiving.payloads.payload import CommandPayload, is_direct_message
+from bot.slack.receiving.payloads.interactions import ViewClickPayload, ViewPayload, user_of
+from bot.slack.receiving.payloads.payload import is_direct_message
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
-from bot.slack.rendering import blocks
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, STILL_RECORDING
-from bot.slack.rendering.modal_inputs import MAX_PROMPT, EndNotification, Input, decoded_fields
+from bot.slack.rendering.modal_inputs import MAX_PROMPT, EndNotification, Input
 from bot.slack.rendering.modals import (
     ANSWER_MISSING,
     CHANNEL_MISSING,
@@ -32,7 +28,6 @@ from bot.slack.rendering.modals import (
     PROMPT_MISSING,
     PROMPT_TOO_LONG,
     Callback,
-    ContextScope,
     ModalPlace,
     message_modal,
     secret_found,
@@ -56,7 +51,7 @@ class ModalListeners:
     identity: Identity
 
     def register(self, app: AsyncApp) -> None:
-        """Listens to what people do in modals, and to the buttons that open them."""
+        """Listens to what people do in modals."""
         app.view(Callback.NEW_JOB)(self._on(self._new_job))
         app.view(Callback.HAND_OVER)(self._on(self._hand_over))
         app.view(Callback.FOLLOW_UP)(self._on(self._follow_up))
@@ -66,10 +61,6 @@ class ModalListeners:
             app.view_closed(callback)(_acknowledge)  # the typed text is already saved
         app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
         app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
-        app.action(ButtonId.OPEN_FORM)(self._on_form_button)
-        app.action(blocks.FOLLOW_UP)(self._on_follow_up_button)
-        app.action(blocks.FILL_IN_ANSWER)(self._on_answer_button)
-        app.action(blocks.HAND_OVER)(self._on_hand_over_button)
 
     def _on(self, submitted: Submitted) -> Any:
         async def on_submission(body: dict[str, Any], ack: AsyncAck) -> None:
@@ -176,42 +167,6 @@ class ModalListeners:
         place = replace(click.view.place, scope=click.element.selected_option.value)
         self.opener.change_scope(click.view.shown, user_of(click, self.identity), place)
         await ack()
-
-    async def _on_form_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        click = ClickPayload.read(body)
-        place = ModalPlace(channel_id=click.channel_id)
-        self.opener.new_job(click.trigger_id, user_of(click, self.identity), place)
-        await ack()
-
-    async def _on_follow_up_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        click = ClickPayload.read(body)
-        place = ModalPlace(channel_id=click.channel_id, thread_id=click.element.value)
-        self.opener.follow_up(click.trigger_id, user_of(click, self.identity), place)
-        await ack()
-
-    async def _on_answer_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        click = ClickPayload.read(body)
-        thread_id, _, encoded = click.element.value.partition("/")
-        if fields := decoded_fields(encoded):
-            place = ModalPlace(channel_id=click.channel_id, thread_id=thread_id)
-            self.opener.answer(click.trigger_id, user_of(click, self.identity), place, fields)
-        await ack()
-
-    async def _on_hand_over_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        click = ClickPayload.read(body)
-        message_ts, _, thread_ts = click.element.value.partition("/")
-        if click.channel_id and message_ts:
-            place = ModalPlace(click.channel_id, thread_ts, message_ts, scope=ContextScope.MESSAGE)
-            self.opener.hand_over_forwarded(click.trigger_id, user_of(click, self.identity), place)
-        await ack()
-
-
-def open_job_modal(opener: ModalOpener, payload: CommandPayload, identity: Identity, options: Options) -> None:
-    """Opens the modal for a job in answer to a slash command without a prompt, in the background. In a direct message,
-    which may be between people, it asks for the channel.
-    """
-    place = ModalPlace(channel_id="" if is_direct_message(payload.channel_id) else payload.channel_id)
-    opener.new_job(payload.trigger_id, sender_of(payload, identity), place, options)
 
 
 async def _acknowledge(ack: AsyncAck) -> None:

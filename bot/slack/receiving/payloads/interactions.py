@@ -6,16 +6,18 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from bot.domain.requests.request import Person
 from bot.runtime.untrusted_json import LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import SlackMessage, Ts
-from bot.slack.receiving.payloads.payload import InstalledView, SlackPayload
+from bot.slack.receiving.payloads.payload import InstalledView, SlackPayload, counted_as, is_ours
 from bot.slack.rendering.modal_inputs import Input
 from bot.slack.rendering.modals import ModalPlace, parse_place
+from bot.slack.sending.identity import Identity
 from bot.slack.sending.views import ShownView
 
 
-class InteractingUser(LenientModel):
-    """Who clicked, used the shortcut or submitted the modal."""
+class Reference(LenientModel):
+    """The person who clicked, used the shortcut or submitted the modal, or the channel where it happened."""
 
     id: Text = ""
     team_id: Text = ""
@@ -24,7 +26,8 @@ class InteractingUser(LenientModel):
 class InteractionPayload(SlackPayload):
     """An interaction of any kind."""
 
-    user: InteractingUser = InteractingUser()
+    user: Reference = Reference()
+    channel: Reference = Reference()
     trigger_id: Text = ""
     response_url: Text = Field("", repr=False)
 
@@ -38,19 +41,15 @@ class ChosenOption(LenientModel):
     value: Text = ""
 
 
-class ClickedElement(LenientModel):
-    """The button or menu that was used."""
+class Element(LenientModel):
+    """A button or menu that was used, or the content of an input."""
 
     action_id: Text = ""
     action_ts: Text = ""
     value: Text = ""
     selected_option: ChosenOption = ChosenOption()
-
-
-class InteractionChannel(LenientModel):
-    """Where it happened."""
-
-    id: Text = ""
+    selected_options: Objects[ChosenOption] = ()
+    selected_conversation: Text = ""
 
 
 class ClickContainer(LenientModel):
@@ -60,24 +59,16 @@ class ClickContainer(LenientModel):
     message_ts: Text = ""
 
 
-class ClickedMessage(LenientModel):
-    """The message that contains the element."""
-
-    ts: Text = ""
-
-
 class ClickPayload(InteractionPayload):
     """`block_actions`."""
 
-    actions: Objects[ClickedElement] = ()
-    channel: InteractionChannel = InteractionChannel()
+    actions: Objects[Element] = ()
     container: ClickContainer = ClickContainer()
-    message: ClickedMessage = ClickedMessage()
 
     @property
-    def element(self) -> ClickedElement:
+    def element(self) -> Element:
         """The element that was used: Slack reports one at a time."""
-        return self.actions[0] if self.actions else ClickedElement()
+        return self.actions[0] if self.actions else Element()
 
     @property
     def channel_id(self) -> str:
@@ -91,7 +82,6 @@ class ClickPayload(InteractionPayload):
 class MessageShortcutPayload(InteractionPayload):
     """`message_action`: a shortcut that was used on a message."""
 
-    channel: InteractionChannel = InteractionChannel()
     message: SlackMessage = SlackMessage()
     message_ts: Ts = ""
 
@@ -122,15 +112,6 @@ class ViewBlock(LenientModel):
     label: BlockLabel = BlockLabel()
 
 
-class InputState(LenientModel):
-    """The content of an input."""
-
-    value: Text = ""
-    selected_option: ChosenOption = ChosenOption()
-    selected_options: Objects[ChosenOption] = ()
-    selected_conversation: Text = ""
-
-
 def _inputs(values: object) -> dict[str, Any]:
     """Returns the state of each input by its block's id, which is also its action id."""
     blocks = values.items() if isinstance(values, dict) else ()
@@ -141,7 +122,7 @@ def _inputs(values: object) -> dict[str, Any]:
 class ViewState(LenientModel):
     """The contents of a view's inputs."""
 
-    values: Annotated[Mapping[Text, InputState], BeforeValidator(_inputs)] = Field(default_factory=dict)
+    values: Annotated[Mapping[Text, Element], BeforeValidator(_inputs)] = Field(default_factory=dict)
 
 
 class SlackView(InstalledView):
@@ -197,8 +178,8 @@ class SlackView(InstalledView):
         chosen = "; ".join(option.value for option in self._input(block_id).selected_options)
         return chosen or self.choice(block_id) or self.text(block_id).strip()
 
-    def _input(self, block_id: str) -> InputState:
-        return self.state.values.get(block_id, InputState())
+    def _input(self, block_id: str) -> Element:
+        return self.state.values.get(block_id, Element())
 
 
 class ViewPayload(InteractionPayload):
@@ -211,3 +192,27 @@ class ViewClickPayload(ClickPayload):
     """`block_actions` in a modal."""
 
     view: SlackView = SlackView()
+
+
+_WORKSPACE = "T"
+"""The first letter of workspaces' ids; those of organizations begin with E."""
+_NAMES_WHERE = frozenset({"view_submission", "view_closed", "message_action", "shortcut"})
+"""Kinds of interactions that name the workspace in which they happened."""
+
+
+def user_of(payload: InteractionPayload, identity: Identity) -> Person:
+    """Returns who clicked, used the shortcut or submitted the modal. The id is empty if the payload names nobody."""
+    team_id = payload.user.team_id
+    is_colleague = team_id.startswith(_WORKSPACE) and _happened_in_our_organization(payload, identity)
+    return Person(payload.user.id, identity.team_id if is_colleague else counted_as(team_id, identity))
+
+
+def _happened_in_our_organization(payload: InteractionPayload, identity: Identity) -> bool:
+    """Whether a modal or a shortcut was used in a workspace of our organization; False if we have none. For these,
+    `team` is where it happened; for a click it is where the app is installed, for every person.
+    """
+    if not identity.enterprise_id or payload.type not in _NAMES_WHERE:
+        return False
+    if payload.team is None:  # the app is installed for the whole organization
+        return payload.enterprise is not None and payload.enterprise.id == identity.enterprise_id
+    return is_ours(payload.team.id, identity) or is_ours(payload.team.enterprise_id, identity)

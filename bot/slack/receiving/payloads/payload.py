@@ -1,5 +1,10 @@
-"""The common parts of all of Slack's payloads; the payloads of its events (docs.slack.dev, "Events API"); and reading
-a payload from an HTTP request.
+"""The common parts of all of Slack's payloads; the payloads of its events (docs.slack.dev, "Events API"); reading a
+payload from an HTTP request; and who caused it.
+
+That follows Bolt's search for the actor's team (slack_bolt/request/internals.py, `extract_actor_team_id` and others).
+On Enterprise Grid, people of the whole organization count as people of our workspace. If Slack does not say where
+somebody belongs, or names another workspace in a channel that is shared with other organizations, they do not count as
+ours.
 """
 
 import json
@@ -10,6 +15,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
+from bot.domain.requests.request import Person
 from bot.runtime.untrusted_json import EmptyAsNone, LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import Authored, SlackMessage, Ts
 from bot.slack.sending.identity import Identity
@@ -46,10 +52,28 @@ class InstalledView(LenientModel):
     app_installed_team_id: Text = ""
 
 
+class ReactionItem(LenientModel):
+    """The message that a reaction was added to."""
+
+    channel: Text = ""
+    ts: Ts = ""
+
+
 class SlackEvent(Authored):
-    """The common fields of all events."""
+    """An event; each type has some of the fields. `item_user` is who wrote the message that got a reaction, and
+    `inviter` who invited somebody to a channel; Slack can leave both out.
+    """
 
     type: Text = ""
+    channel: Text = ""
+    event_ts: Ts = ""
+    reaction: Text = ""
+    item: ReactionItem = ReactionItem()
+    item_user: Text = ""
+    tab: Text = ""
+    inviter: Text = ""
+    old_channel_id: Text = ""
+    new_channel_id: Text = ""
 
 
 class SlackPayload(LenientModel):
@@ -176,7 +200,6 @@ class EventPayload(SlackPayload):
 class MessageEvent(SlackMessage, SlackEvent):
     """A message that was just written, or a mention."""
 
-    channel: Text = ""
     channel_type: Text = ""
 
 
@@ -189,9 +212,7 @@ class MessagePayload(EventPayload):
 class RevisionEvent(SlackEvent):
     """An edit or a deletion of a message. `previous_message` is None if Slack does not include it."""
 
-    channel: Text = ""
     ts: Ts = ""
-    event_ts: Ts = ""
     deleted_ts: Ts = ""
     message: SlackMessage = SlackMessage()
     previous_message: Annotated[SlackMessage | None, EmptyAsNone] = None
@@ -203,62 +224,31 @@ class RevisionPayload(EventPayload):
     event: RevisionEvent = RevisionEvent()
 
 
-class ReactionItem(LenientModel):
-    """The message that a reaction was added to."""
-
-    channel: Text = ""
-    ts: Ts = ""
+def author_of(payload: EventPayload, identity: Identity) -> Person:
+    """Returns who caused an event. The id is empty if the event names nobody."""
+    return message_author(payload.event, payload, identity)
 
 
-class ReactionEvent(SlackEvent):
-    """A reaction. `item_user` is who wrote the message; Slack can leave it out."""
-
-    reaction: Text = ""
-    item: ReactionItem = ReactionItem()
-    item_user: Text = ""
-    event_ts: Ts = ""
+def message_author(message: Authored, payload: EventPayload, identity: Identity) -> Person:
+    """Returns the author of the message in an event."""
+    return Person(message.user, _author_team(message, payload, identity))
 
 
-class ReactionPayload(EventPayload):
-    """`reaction_added`."""
-
-    event: ReactionEvent = ReactionEvent()
-
-
-class HomeEvent(SlackEvent):
-    """Somebody opened the app's Home."""
-
-    tab: Text = ""
+def sender_of(payload: CommandPayload, identity: Identity) -> Person:
+    """Returns who ran a command; people of other organizations cannot."""
+    return Person(payload.user_id, identity.team_id if payload.is_for(identity) else payload.team_id)
 
 
-class HomePayload(EventPayload):
-    """`app_home_opened`."""
-
-    event: HomeEvent = HomeEvent()
-
-
-class MemberJoinedEvent(SlackEvent):
-    """Somebody joined a channel. `inviter` is empty if nobody invited them."""
-
-    channel: Text = ""
-    inviter: Text = ""
+def _author_team(message: Authored, payload: EventPayload, identity: Identity) -> str:
+    team_id = message.user_team or message.team or message.source_team
+    is_shared = payload.is_ext_shared_channel
+    if team_id:
+        # Without outsiders, another workspace can only be one of our organization.
+        is_colleague = bool(identity.enterprise_id) and is_shared is False
+        return identity.team_id if is_colleague else counted_as(team_id, identity)
+    return identity.team_id if not is_shared and payload.is_for(identity) else ""
 
 
-class MemberJoinedPayload(EventPayload):
-    """`member_joined_channel`."""
-
-    event: MemberJoinedEvent = MemberJoinedEvent()
-
-
-class ChannelIdEvent(SlackEvent):
-    """Slack gave a channel another id."""
-
-    old_channel_id: Text = ""
-    new_channel_id: Text = ""
-    event_ts: Ts = ""
-
-
-class ChannelIdPayload(EventPayload):
-    """`channel_id_changed`."""
-
-    event: ChannelIdEvent = ChannelIdEvent()
+def counted_as(team_id: str, identity: Identity) -> str:
+    """Returns the workspace whose member a person counts as: ours for everybody in our organization."""
+    return identity.team_id if is_ours(team_id, identity) else team_id

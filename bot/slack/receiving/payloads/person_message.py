@@ -26,8 +26,13 @@ from bot.domain.requests.request import Arrival, Attachments, Person, Reply
 from bot.slack.message_parts.contents import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.message_parts.written_words import message_text, pasted_words
-from bot.slack.receiving.payloads.actors import author_of, message_author
-from bot.slack.receiving.payloads.payload import MessagePayload, RevisionPayload, is_direct_message
+from bot.slack.receiving.payloads.payload import (
+    MessagePayload,
+    RevisionPayload,
+    author_of,
+    is_direct_message,
+    message_author,
+)
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
@@ -73,6 +78,22 @@ class PersonMessage:
         """Made from Slack's own ids, so it is the same for both events about one message."""
         return f"message/{self.channel_id}/{self.ts}"
 
+    def as_reply(self, text: str = "", word: ThreadWord | None = None) -> Reply:
+        """Returns the message as a reply that says this."""
+        return Reply(
+            person=self.person,
+            channel_id=self.channel_id,
+            thread_ts=self.thread_ts,
+            message_ts=self.ts,
+            text=text,
+            attachments=self.attachments,
+            edited_at=self.edited_at,
+            mentions_us=self.mentions_us,
+            word=word,
+            in_direct_message=self.in_direct_message,
+            arrival=self.arrival,
+        )
+
 
 def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> PersonMessage | None:
     """Returns the message of an event; None if no person can have written it (see `may_be_from_a_person`), or if its
@@ -104,7 +125,7 @@ def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival =
 
 def may_be_from_a_person(message: SlackMessage, author_id: str, identity: Identity) -> bool:
     """Returns whether a person wrote this, or an app that is not ours in the name of its author, who may be a bot
-    (bot.slack.receiving.authors). False for system messages.
+    (bot.slack.receiving.dependencies). False for system messages.
     """
     return (
         author_id not in {"", identity.bot_user_id, _SLACKBOT}
@@ -125,14 +146,6 @@ Parsed = Aside | Thanks | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | 
 
 
 @dataclass(frozen=True)
-class Edit:
-    """A message since its author changed it, and what it means as a reply."""
-
-    message: PersonMessage
-    reply: Reply
-
-
-@dataclass(frozen=True)
 class _Version:
     """A message before or after it was changed. The old one's author counts if the new one does not name its own."""
 
@@ -140,10 +153,6 @@ class _Version:
     author_id: str
     channel_id: str
     identity: Identity
-
-    @property
-    def bot_user_id(self) -> str:
-        return self.identity.bot_user_id
 
     @property
     def text(self) -> str:
@@ -155,7 +164,7 @@ class _Version:
 
     @property
     def mentions_us(self) -> bool:
-        return mentions(self.text, self.bot_user_id)
+        return mentions(self.text, self.identity.bot_user_id)
 
     @property
     def thread_ts(self) -> str:
@@ -166,16 +175,13 @@ class _Version:
         """Returns whether it may have had an effect: a reply, a mention, a direct message."""
         return self.message.is_reply or self.in_direct_message or self.mentions_us
 
-    def may_be_by_a_person(self) -> bool:
-        return may_be_from_a_person(self.message, self.author_id, self.identity)
-
     def parsed(self, text: str) -> Parsed:
         has_attachments = bool(attachments_of(self.message))
         if not self.message.is_reply:
-            return parse_request(text, bot_user_id=self.bot_user_id, has_attachments=has_attachments)
+            return parse_request(text, bot_user_id=self.identity.bot_user_id, has_attachments=has_attachments)
         return parse_reply(
             text,
-            bot_user_id=self.bot_user_id,
+            bot_user_id=self.identity.bot_user_id,
             among_people=not self.in_direct_message,
             has_attachments=has_attachments,
         )
@@ -188,7 +194,7 @@ class _Version:
         if not self.message.has_text:
             return None
         pasted = pasted_words(self.message)
-        return self.parsed(text), mentions(text, self.bot_user_id), pasted, attachments_of(self.message)
+        return self.parsed(text), mentions(text, self.identity.bot_user_id), pasted, attachments_of(self.message)
 
 
 def is_deletion(payload: RevisionPayload) -> bool:
@@ -198,16 +204,16 @@ def is_deletion(payload: RevisionPayload) -> bool:
 
 def read_edit(
     payload: RevisionPayload, identity: Identity, arrival: Arrival = Arrival.LIVE, *, concerns_us: bool = False
-) -> Edit | None:
-    """Returns a message after its author changed its text or files; None if that is not what happened. `concerns_us`:
-    it is known to have had an effect.
+) -> tuple[PersonMessage, Reply] | None:
+    """Returns a message after its author changed its text or files, and what it means as a reply; None if that is not
+    what happened. `concerns_us`: it is known to have had an effect.
     """
     event = payload.event
     message, previous = event.message, event.previous_message
     before = _Version(previous, previous.user, event.channel, identity) if previous else None
     after = _Version(message, message.user or (previous.user if previous else ""), event.channel, identity)
     concerns_us = concerns_us or after.may_concern_us() or (before is not None and before.may_concern_us())
-    theirs = after.may_be_by_a_person() and _is_by_its_author(after, before)
+    theirs = may_be_from_a_person(message, after.author_id, identity) and _is_by_its_author(after, before)
     changed = message.has_text and after.content() != (before.content() if before else None)  # for us
     if not (concerns_us and theirs and changed):
         return None
@@ -215,9 +221,21 @@ def read_edit(
     if not (edited_at and message.ts and event.channel):
         logger.warning("an edit without its channel or ts is left alone")
         return None
-    edited = replace(_person_message(payload, after, identity, edited_at), arrival=arrival)
+    edited = PersonMessage(
+        person=replace(message_author(message, payload, identity), id=after.author_id),
+        channel_id=event.channel,
+        ts=message.ts,
+        thread_ts=after.thread_ts,
+        text=after.text,
+        attachments=attachments_of(message),
+        mentions_us=after.mentions_us,
+        answers_us=False,
+        in_direct_message=after.in_direct_message,
+        edited_at=edited_at,
+        arrival=arrival,
+    )
     reply = _reply(edited, after.parsed(after.text), before.parsed(before.text) if before else None)
-    return Edit(edited, replace(reply, mentioned_us_before=before is not None and before.mentions_us))
+    return edited, replace(reply, mentioned_us_before=before is not None and before.mentions_us)
 
 
 def deleted_reply(payload: RevisionPayload, identity: Identity) -> Reply | None:
@@ -228,8 +246,8 @@ def deleted_reply(payload: RevisionPayload, identity: Identity) -> Reply | None:
         return None
     message = previous or SlackMessage()
     before = _Version(message, message.user, event.channel, identity)
-    somebodys = replace(before, author_id=before.author_id or "U")  # Slack may not name the author
-    if previous is not None and not (before.may_concern_us() and somebodys.may_be_by_a_person()):
+    somebodys = may_be_from_a_person(message, message.user or "U", identity)  # Slack may not name the author
+    if previous is not None and not (before.may_concern_us() and somebodys):
         return None
     message_ts, deleted_at = event.deleted_ts or message.ts, event.ts or event.event_ts
     if not (message_ts and deleted_at and event.channel):
@@ -247,38 +265,11 @@ def deleted_reply(payload: RevisionPayload, identity: Identity) -> Reply | None:
     )
 
 
-def _person_message(payload: RevisionPayload, after: _Version, identity: Identity, edited_at: str) -> PersonMessage:
-    author = message_author(after.message, payload, identity)
-    return PersonMessage(
-        person=replace(author, id=after.author_id),
-        channel_id=after.channel_id,
-        ts=after.message.ts,
-        thread_ts=after.thread_ts,
-        text=after.text,
-        attachments=attachments_of(after.message),
-        mentions_us=after.mentions_us,
-        answers_us=False,
-        in_direct_message=after.in_direct_message,
-        edited_at=edited_at,
-    )
-
-
 def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
     """An edit gives no commands: a message that became a word for Pagehand is no longer for the agent, and names the
     word, about which its author is told. But one that already asked for another job asks for it with its new text.
     """
-    reply = Reply(
-        person=edited.person,
-        channel_id=edited.channel_id,
-        thread_ts=edited.thread_ts,
-        message_ts=edited.ts,
-        text="",
-        attachments=edited.attachments,
-        edited_at=edited.edited_at,
-        mentions_us=edited.mentions_us,
-        in_direct_message=edited.in_direct_message,
-        arrival=edited.arrival,
-    )
+    reply = edited.as_reply()
     match now:
         case FollowUp(prompt):
             return replace(reply, text=prompt)
@@ -286,7 +277,9 @@ def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
             return replace(reply, text=now.prompt if isinstance(now, Start) else "", options=options)
         case NoWords():
             return reply
-        case Word(ThreadWord.NEW, prompt) if isinstance(before, Word | None) and _can_be_started(prompt):
+        case Word(ThreadWord.NEW, prompt) if isinstance(before, Word | None) and not isinstance(
+            parse_prompt(prompt), WrongOption | Blank
+        ):
             return replace(reply, text=prompt, word=ThreadWord.NEW)
         case OnlyEmoji(emoji):  # emoji that are held as a possible answer may still be one
             return replace(reply, text=emoji, withdrawn=True)
@@ -312,10 +305,6 @@ _MEANT = {
     LoneWord.CANCEL: ThreadWord.STOP,
     LoneWord.STOP: ThreadWord.STOP,
 }
-
-
-def _can_be_started(prompt: str) -> bool:
-    return not isinstance(parse_prompt(prompt), WrongOption | Blank)
 
 
 def _is_by_its_author(after: _Version, before: _Version | None) -> bool:

@@ -1,4 +1,6 @@
-"""The proxy for calls to Slack. By default, slack-sdk uses HTTP(S)_PROXY for all hosts, even those in NO_PROXY."""
+"""Slack's hosts: the proxy for calls to them, and comparing URLs by them. By default, slack-sdk uses HTTP(S)_PROXY for
+all hosts, even those in NO_PROXY.
+"""
 
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
@@ -19,3 +21,13 @@ def slack_proxy(url: str) -> str | None:
         return None
     address = load_http_proxy_from_env()
     return proxy_address(address) if address else None
+
+
+def origin(url: str) -> str:
+    """Returns the scheme, host and port for comparison; empty if it is not a web URL, or contains a user name."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
+    except (KeyError, ValueError):
+        return ""
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname and "@" not in parts.netloc else ""
