@@ -35,7 +35,7 @@ SEND_ANSWERS = tuple(f"send_answer_{number}" for number in range(1, 6))
 CHOOSE_ANSWER = "choose_answer"
 """The same in a list: the value is in `selected_option`."""
 FILL_IN_ANSWER = "fill_in_answer"
-"""`<the thread's id>/<the fields>` (bot.slack.rendering.modal_inputs): opens a modal with these fields."""
+"""`<the thread's id>/<the fields>` (bot.slack.rendering.modals): opens a modal with these fields."""
 ASK_FOR_PROJECT = "ask_for_project"
 """The id of a thread whose project has to be chosen."""
 

@@ -19,7 +19,7 @@ from bot.slack.rendering.agent_markdown import defused, markdown_pieces
 from bot.slack.rendering.blocks import Block, ChatMessage
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.modal_inputs import answer_choices, fits_a_button
+from bot.slack.rendering.modals import answer_choices, fits_a_button
 from bot.slack.rendering.text import pieces, quote, shorten
 
 _LABEL = 75

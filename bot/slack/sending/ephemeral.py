@@ -2,6 +2,7 @@
 can post.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -101,8 +102,10 @@ class EphemeralSender:
         """Sends it by the first way that works. With `thread_ts`, it is sent in that thread, which Slack shows only if
         the thread has replies. Raises ChatError.
         """
-        if thread_ts and await self._in_thread(person_id, channel_id, thread_ts, message):
-            return
+        if thread_ts:
+            with contextlib.suppress(ChatNotInChannel, ChatRejected):
+                await self._post(person_id, channel_id, message, thread_ts=thread_ts)
+                return
         if await self._response_urls.send(person_id, channel_id, message):
             return
         try:
@@ -114,13 +117,6 @@ class EphemeralSender:
         """Sends it as a direct message. Raises ChatError."""
         blocks = list(message.blocks) or None
         await call(self._client.chat_postMessage(channel=person_id, text=message.text, blocks=blocks))
-
-    async def _in_thread(self, person_id: str, channel_id: str, thread_ts: str, message: ChatMessage) -> bool:
-        try:
-            await self._post(person_id, channel_id, message, thread_ts=thread_ts)
-        except (ChatNotInChannel, ChatRejected):
-            return False
-        return True
 
     async def _post(self, person_id: str, channel_id: str, message: ChatMessage, thread_ts: str | None = None) -> None:
         blocks = list(message.blocks) or None

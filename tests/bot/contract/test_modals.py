@@ -16,12 +16,12 @@ from bot.jobapi.models import FieldKind
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED, STILL_RECORDING
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER, HOME_RETRY, HOME_START
-from bot.slack.rendering.modal_inputs import encoded_fields
 from bot.slack.rendering.modals import (
     ANSWER_MISSING,
     COULD_NOT_OPEN,
     NOT_RECORDED_HERE,
     PROMPT_MISSING,
+    encoded_fields,
 )
 from bot.slack.sending.views import ShownView
 from bot.workspace.model.views import View
@@ -268,9 +268,8 @@ async def test_buttons_in_home_are_recorded(world: SlackWorld, ana: Actor) -> No
     await ana.views.close()
     assert ("open_home", ana.id, 3) in world.service.calls
     (action,) = world.service.actions
-    assert action == Action(
-        Person(ana.id, world.identity.team_id), RequestKind.RETRY, action.source_key, thread_id="th1"
-    )
+    person = Person(ana.id, world.identity.team_id)
+    assert action == Action(person, RequestKind.RETRY, action.source_key, thread_id="th1", at=action.at)
     await ana.views.press(HOME_DEFAULTS)
     assert ids(await shown(world, ana, "Your defaults")) == ["project", "telling"]
     await ana.views.enter("project", "guides")

@@ -1,1 +1,3 @@
-"""One module per surface of Slack. A listener parses, makes one call that commits a row, and acknowledges."""
+"""One module for each kind of thing that Slack reports. A listener parses, makes one call that commits a row, and
+acknowledges.
+"""

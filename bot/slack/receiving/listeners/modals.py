@@ -20,14 +20,16 @@ from bot.slack.receiving.payloads.interactions import ViewClickPayload, ViewPayl
 from bot.slack.receiving.payloads.payload import is_direct_message
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, STILL_RECORDING
-from bot.slack.rendering.modal_inputs import MAX_PROMPT, EndNotification, Input
 from bot.slack.rendering.modals import (
     ANSWER_MISSING,
     CHANNEL_MISSING,
+    MAX_PROMPT,
     NOT_RECORDED_HERE,
     PROMPT_MISSING,
     PROMPT_TOO_LONG,
     Callback,
+    EndNotification,
+    Input,
     ModalPlace,
     message_modal,
     secret_found,

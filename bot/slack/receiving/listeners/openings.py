@@ -18,8 +18,7 @@ from bot.slack.receiving.payloads.interactions import ClickPayload, MessageShort
 from bot.slack.receiving.payloads.payload import CommandPayload, is_direct_message, sender_of
 from bot.slack.rendering import blocks
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_EXAMPLE, HOME_START
-from bot.slack.rendering.modal_inputs import decoded_fields
-from bot.slack.rendering.modals import ContextScope, ModalPlace
+from bot.slack.rendering.modals import ContextScope, ModalPlace, decoded_fields
 from bot.slack.sending.identity import Identity
 
 HAND_TO_PAGEHAND = "hand_to_pagehand"

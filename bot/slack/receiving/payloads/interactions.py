@@ -10,8 +10,7 @@ from bot.domain.requests.request import Person
 from bot.runtime.untrusted_json import LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import SlackMessage, Ts
 from bot.slack.receiving.payloads.payload import InstalledView, SlackPayload, counted_as, is_ours
-from bot.slack.rendering.modal_inputs import Input
-from bot.slack.rendering.modals import ModalPlace, parse_place
+from bot.slack.rendering.modals import Input, ModalPlace, parse_place
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.views import ShownView
 

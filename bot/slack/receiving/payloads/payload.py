@@ -146,6 +146,43 @@ class CommandPayload(SlackPayload):
     response_url: Text = Field("", repr=False)
 
 
+class EventPayload(SlackPayload):
+    """An event of any type. `is_ext_shared_channel` is None if Slack does not say; an unreadable value counts as
+    shared.
+    """
+
+    is_ext_shared_channel: Annotated[
+        StrictBool | None, BeforeValidator(lambda shared: shared if shared in (None, False) else True)
+    ] = None
+
+
+class MessageEvent(SlackMessage, SlackEvent):
+    """A message that was just written, or a mention."""
+
+    channel_type: Text = ""
+
+
+class MessagePayload(EventPayload):
+    """`message` without an edit or deletion, and `app_mention`."""
+
+    event: MessageEvent = MessageEvent()
+
+
+class RevisionEvent(SlackEvent):
+    """An edit or a deletion of a message. `previous_message` is None if Slack does not include it."""
+
+    ts: Ts = ""
+    deleted_ts: Ts = ""
+    message: SlackMessage = SlackMessage()
+    previous_message: Annotated[SlackMessage | None, EmptyAsNone] = None
+
+
+class RevisionPayload(EventPayload):
+    """`message` with the subtype `message_changed` or `message_deleted`."""
+
+    event: RevisionEvent = RevisionEvent()
+
+
 def is_ours(team_id: str, identity: Identity) -> bool:
     """Returns whether an id is that of our workspace (T...) or organization (E...)."""
     return bool(team_id) and team_id in {identity.team_id, identity.enterprise_id}
@@ -185,43 +222,6 @@ def _json_object(text: str) -> dict[str, Any] | None:
 def known_ts(text: str) -> str:
     """Returns a `ts`; empty if it is not like all others, because they are compared as text."""
     return text if _TS.fullmatch(text) else ""
-
-
-class EventPayload(SlackPayload):
-    """An event of any type. `is_ext_shared_channel` is None if Slack does not say; an unreadable value counts as
-    shared.
-    """
-
-    is_ext_shared_channel: Annotated[
-        StrictBool | None, BeforeValidator(lambda shared: shared if shared in (None, False) else True)
-    ] = None
-
-
-class MessageEvent(SlackMessage, SlackEvent):
-    """A message that was just written, or a mention."""
-
-    channel_type: Text = ""
-
-
-class MessagePayload(EventPayload):
-    """`message` without an edit or deletion, and `app_mention`."""
-
-    event: MessageEvent = MessageEvent()
-
-
-class RevisionEvent(SlackEvent):
-    """An edit or a deletion of a message. `previous_message` is None if Slack does not include it."""
-
-    ts: Ts = ""
-    deleted_ts: Ts = ""
-    message: SlackMessage = SlackMessage()
-    previous_message: Annotated[SlackMessage | None, EmptyAsNone] = None
-
-
-class RevisionPayload(EventPayload):
-    """`message` with the subtype `message_changed` or `message_deleted`."""
-
-    event: RevisionEvent = RevisionEvent()
 
 
 def author_of(payload: EventPayload, identity: Identity) -> Person:
