@@ -28,8 +28,6 @@ _KEPT = 300.0
 _LONGEST_NAME = 80
 _GROUP, _ALL_GROUPS = "S", "all"
 """What the ids of user groups begin with, and the key of all groups, which come in one answer."""
-
-
 _GROUPS_KEPT = 300.0
 """Seconds for which a group's members are cached: somebody who left it can count as a member for that long."""
 
