@@ -18,9 +18,9 @@ from bot.app.checks.whole import checks_of
 from bot.app.edges import Edges, open_edges, token_refused
 from bot.app.metrics import Readings, free_bytes
 from bot.app.settings.config import Config
+from bot.domain.findings import LastTime
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.last_times import LastTime
-from bot.domain.people.permissions import PermissionRules
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import with_aliases
 from bot.errors import ChatError, StoreError
 from bot.jobapi.settings import MOST_CONNECTIONS
@@ -40,7 +40,7 @@ from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.tasks import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseProbe
-from bot.scheduler.heartbeat import Heartbeat
+from bot.scheduler.history_reader import Heartbeat
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.service import Service
 from bot.slack.receiving.history import SlackMissedEvents

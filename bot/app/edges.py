@@ -16,8 +16,6 @@ from bot.app.metrics import Counts, MeasuredJobApi
 from bot.app.settings.config import Config
 from bot.domain.findings import FindingStatus
 from bot.domain.jobs.poll_pace import GONE_AFTER, HOLD_BACK
-from bot.domain.notification import NotificationSettings
-from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.jobapi.client import HttpJobApi
@@ -157,7 +155,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             message_context,
             ephemeral_sender,
             people=people,
-            notification=partial(_notification, projects),
+            settings=projects.channel,
             permalinks=permalinks,
         )
         return Edges(
@@ -190,12 +188,6 @@ def _counts(limits: SlackLimits) -> Counts:
     from bot.app.prometheus import PrometheusCounts  # noqa: PLC0415 - slow to import, and mostly not needed
 
     return PrometheusCounts(limits)
-
-
-def _notification(projects: Projects, channel_id: str) -> NotificationSettings:
-    """Returns how the end of a job is announced in a channel."""
-    settings = projects.channel(channel_id)
-    return NotificationSettings(mention=settings.mention, broadcast=settings.broadcast)
 
 
 BACKOFF = Backoff(first=1.0, longest=30.0)

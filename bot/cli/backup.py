@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from bot.app.settings.config import database_url
+from bot.domain.findings import LastTime
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
-from bot.domain.last_times import LastTime
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Uncertain, settle
 from bot.errors import SchemaMismatch, StoreUnavailable, UnreadableRow

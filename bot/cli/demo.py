@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from bot.cli.demo_services import CHANNEL, REVIEWER, Demo, DemoError, Ports, agent_offer, running_demo
-from bot.domain.context.message_text import unescape
+from bot.domain.messages import unescape
 from bot.domain.threads.thread import Thread
 from bot.jobserver.errors import JobServerError
 from bot.runtime.logging import configure_logging

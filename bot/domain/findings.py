@@ -1,4 +1,4 @@
-"""The findings of a check of the set-up: a status, and text for the operator."""
+"""The findings of a check of the set-up, and the events whose last time it looks at."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -65,3 +65,18 @@ class Finding:
     def words(self) -> str:
         """What is wrong, why it matters and what to do, in one line."""
         return " ".join(filter(None, (self.found, self.why, self.fix)))
+
+
+class LastTime(StrEnum):
+    """A kind of event. The values are stored in databases."""
+
+    COMMAND = "command"
+    """A slash command came from Slack."""
+    EVENT = "event"
+    """An event came from Slack: a message, a mention, a reaction, an opened Home."""
+    CLICK = "click"
+    """A button, a menu, a shortcut or a form was used in Slack."""
+    BAD_SIGNATURE = "bad_signature"
+    """An HTTP request arrived that was not signed with our secret."""
+    BACKUP = "backup"
+    """`pagehand backup` copied the database."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from bot.domain.commands.signs import latin
+from bot.domain.commands import latin
 
 MOST_PROJECTS = 100
 """The most options that Slack allows in a menu."""

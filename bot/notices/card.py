@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.domain.jobs.details import Progress
-from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem, Progress
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadState

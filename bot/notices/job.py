@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
-from bot.domain.jobs.details import SHOWN_CHECKS, SHOWN_FILES, SHOWN_PROBLEMS, FailedCheck, JobReport, QuestionField
-from bot.domain.jobs.job import ACTIVE
+from bot.domain.jobs.job import ACTIVE, SHOWN_CHECKS, SHOWN_FILES, SHOWN_PROBLEMS, FailedCheck, JobReport, QuestionField
 from bot.domain.requests.request import Request
 from bot.jobapi.models import ChangeKind, Changes, FileChange
 from bot.notices.notice import Addressed, NoticeContent, NoticeKey
@@ -164,7 +163,7 @@ class JobEnd(Addressed):
 
     ends_work: ClassVar = True
     told_though_muted: ClassVar = True
-    """One that finished without a pull request is not (bot.domain.notification)."""
+    """One that finished without a pull request is not (bot.domain.delivery)."""
     person_id: str = field(default="", kw_only=True)
     link: str = ""
     new: bool = False

@@ -47,7 +47,7 @@ class Delivery(StrEnum):
 
 class Quotes:
     """A dataclass that may quote people. `quotes` names the fields that do: texts, or containers of texts, in which
-    mentions are marked (bot.domain.context.message_text).
+    mentions are marked (bot.domain.messages).
     """
 
     quotes: ClassVar[tuple[str, ...]] = ()

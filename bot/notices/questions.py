@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.people.permissions import Refusal
-from bot.domain.requests.request import HeldBecause, Reply, Request, RequestKind
+from bot.domain.commands import ThreadWord
+from bot.domain.permissions import Refusal
+from bot.domain.requests.request import HeldBecause, Reply, Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import NoticeKey, ToPerson
 from bot.notices.said import Button, ButtonId, Markup, Renderer, Said
@@ -228,31 +228,25 @@ class StopAsked(ToPerson, kind="stop_asked"):
         return NoticeKey(f"stop_found/{person_id}")
 
 
-class EarlierWords(StrEnum):
-    """Whether a reply's words were sent before it was edited."""
-
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    UNCERTAIN = "uncertain"
-
-
 @dataclass(frozen=True)
 class ReplyEdited(ToPerson, kind="reply_edited"):
-    """A reply was edited after it was sent; its writer can send the new words, too. `text` is their beginning."""
+    """A reply was edited after it was sent; its writer can send the new words, too. `text` is their beginning;
+    `earlier`: what became of the earlier ones.
+    """
 
     quotes: ClassVar = ("text",)
-    words_by_earlier: ClassVar[Mapping[EarlierWords, str]] = {
-        EarlierWords.ACCEPTED: (
+    words_by_earlier: ClassVar[Mapping[RequestState, str]] = {
+        RequestState.ACCEPTED: (
             "You edited a reply, and the agent has the earlier version. Send the new one as a follow-up?\n{text}"
         ),
-        EarlierWords.REJECTED: "You edited a reply that wasn't sent. Send the new version?\n{text}",
-        EarlierWords.UNCERTAIN: (
+        RequestState.REJECTED: "You edited a reply that wasn't sent. Send the new version?\n{text}",
+        RequestState.UNCERTAIN: (
             "You edited a reply that the agent may already have. Send the new version as a follow-up?\n{text}"
         ),
     }
     request_id: str
     text: str
-    earlier: EarlierWords
+    earlier: RequestState
 
     def tell(self, show: Renderer, thread: Thread) -> Said:
         """See NoticeContent."""

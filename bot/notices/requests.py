@@ -294,7 +294,7 @@ def _names(show: Renderer, names: Sequence[str], left: int) -> Markup:
 
 @dataclass(frozen=True)
 class ReplyNotFullySent(Addressed, kind="reply_not_fully_sent"):
-    """A reply contained more than text, or no text. `file_names` can be fewer than `file_count`."""
+    """A reply contained more than text, or no text."""
 
     quotes: ClassVar = ("file_names",)
     person_id: str
@@ -305,32 +305,12 @@ class ReplyNotFullySent(Addressed, kind="reply_not_fully_sent"):
 
     def tell(self, show: Renderer, thread: "Thread") -> Said:
         """See NoticeContent."""
-        held, forwarded = self._files(show), show("a forwarded message")
-        if held and self.forwarded:
-            held = show("{one} and {other}", one=held, other=forwarded)
-        elif self.forwarded:
-            held = forwarded
         words = "{who} Nothing was sent: your reply has no words for the agent. Reply with what it should do."
-        if held and self.words_sent:
-            words = (
-                "{who} Your text goes to the agent, but not {held}: I can't pass that on yet. Reply with what "
-                "matters as text, or with a link that the agent can open."
-            )
-        elif held:
-            words = (
-                "{who} Nothing was sent: your reply holds only {held}, which I can't pass on yet. Reply with what "
-                "matters as text, or with a link that the agent can open."
-            )
-        return Said(Markup(show(words, who=show.person(self.person_id), held=held).strip()))
-
-    def _files(self, show: Renderer) -> Markup:
-        """Returns how many files the reply has, with the known names; empty if none."""
-        if not self.file_count:
-            return NOTHING
-        count = show("1 file") if self.file_count == 1 else show("{count} files", count=self.file_count)
-        names = [name for name in self.file_names if name.strip()]
-        left = self.file_count - min(len(names), _MOST_NAMES)
-        return show("{files} ({names})", files=count, names=_names(show, names, left)) if names else count
+        if self.words_sent:
+            words = "{who} Your text goes to the agent, but not what you attached. Reply with what matters as text."
+        elif self.file_count or self.forwarded:
+            words = "{who} Nothing was sent: I can't pass on what you attached. Reply with what matters as text."
+        return Said(Markup(show(words, who=show.person(self.person_id)).strip()))
 
     @staticmethod
     def key(request: Request) -> NoticeKey:

@@ -5,17 +5,13 @@ from typing import Protocol
 from bot.jobapi.models import Job, PromptCall, PromptFile, Requester, SeenJob
 
 
-class JobReader(Protocol):
-    """Reads jobs; `project` is the name of a project. Raises only JobApiError's classes, within a bounded time."""
-
-    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
-        """Reads a job; None if its fingerprint is `unless`."""
-
-
-class JobApi(JobReader, Protocol):
+class JobApi(Protocol):
     """The job API (specification, part 4); `project` is the name of a project. All methods raise only JobApiError's
     classes, within a bounded time.
     """
+
+    async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
+        """Reads a job; None if its fingerprint is `unless`."""
 
     async def create(self, project: str, call: PromptCall) -> Job:
         """Starts a job."""

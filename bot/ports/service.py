@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from bot.domain.people.members import Preference
+from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, MessageVersion, Reply
 

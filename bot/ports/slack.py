@@ -4,12 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
-from bot.domain.deliver import ReactionCall
-from bot.domain.gaps.gap import Missed
-from bot.domain.gaps.past_message import PastMessage
-from bot.domain.people.home import HomeContent
-from bot.domain.people.members import Account, ChannelInfo, Member
+from bot.domain.delivery import ReactionCall
+from bot.domain.gaps import Missed, PastMessage
+from bot.domain.messages import FileContent, SlackFile, ThreadMessage
+from bot.domain.people import Account, ChannelInfo, HomeContent, Member
 from bot.domain.requests.request import Reply
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.notices.notice import Notice

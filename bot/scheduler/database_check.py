@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from bot.domain.last_times import LastTime
+from bot.domain.findings import LastTime
 from bot.errors import StoreError, StoreUnavailable
 from bot.runtime.health import RecordingHealth
 from bot.store.condition import LongOpenJobs

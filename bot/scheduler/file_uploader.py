@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from bot.domain.context.fetched_parts import PATIENCE, FileOutcome, SettledFile, with_files
-from bot.domain.context.slack_files import FileProblem
-from bot.domain.context.thread_context import notes_of
+from bot.domain.context import PATIENCE, FileOutcome, notes_of, with_files
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling
+from bot.domain.messages import FileProblem
 from bot.domain.requests.request import Request, RequestState, log_id
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread
@@ -25,10 +24,8 @@ from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
 from bot.runtime.logging import LogContext
-from bot.scheduler.job_api_worker import JobApiWorker
-from bot.scheduler.preparing.context import MAX_SENT_BYTES
-from bot.scheduler.preparing.slack_reading import answer_or_none
-from bot.scheduler.worker import WorkerSettings, about
+from bot.scheduler.gathering import MAX_SENT_BYTES
+from bot.scheduler.worker import JobApiWorker, WorkerSettings, about, answer_or_none
 from bot.service.settle import record_result, show_state
 from bot.store.request_parts import ClaimedFile
 from bot.store.store import RequestTransaction, Store
@@ -111,19 +108,13 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         try:
             uploaded = await self._job_api.upload(project, data, name=name, mimetype=kind)
         except JobApiError as error:
-            return self._failure(item, error)
+            logger.info("a file was not uploaded: %s", error)
+            if isinstance(error, JobApiUnreachable | JobApiNotAllowed):
+                return self.record_unavailable(project, error)
+            self.record_answer(project)
+            return FileOutcome(problem=FileProblem.NOT_TAKEN)
         self.record_answer(project)
         return FileOutcome(uploaded, project=project)
-
-    def _failure(self, item: ClaimedFile, error: JobApiError) -> Result:
-        project = item.thread.project
-        logger.info("a file was not uploaded: %s", error)
-        match error:
-            case JobApiUnreachable() | JobApiNotAllowed():
-                return self.record_unavailable(project, error)
-            case _:
-                self.record_answer(project)
-                return FileOutcome(problem=FileProblem.NOT_TAKEN)
 
     # -- what follows ---------------------------------------------------------------------------------------------
 
@@ -186,11 +177,6 @@ async def _settled(tx: RequestTransaction, item: ClaimedFile, request: Request, 
         await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
         return
     await tx.request_parts.complete(request.id, context)
-    told = _told(request, files)
-    if told is not None:
+    if notes := notes_of([each.quote for each in files]):
+        told = ContextCut(request.person_id, notes.link_only, name_only=notes.name_only)
         await tx.notices.add(request.thread_id, NewNotice(ContextCut.files_key(request), told))
-
-
-def _told(request: Request, files: Sequence[SettledFile]) -> ContextCut | None:
-    notes = notes_of([each.quote for each in files])
-    return ContextCut(request.person_id, notes.link_only, name_only=notes.name_only) if notes else None

@@ -1,17 +1,17 @@
-"""The history reader: reads in Slack's history what was written while nobody listened, and passes it on as if Slack had
-delivered it.
+"""What was written while nobody listened: a process that receives from Slack notes in the database until when it did,
+and the history reader reads the rest in Slack's history and passes it on as if Slack had delivered it.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar, assert_never
 
-from bot.domain.gaps.gap import DAY, MOST_MISSED, MOST_PAGES, Gap, GapScope, Missed, missed, threads_with_news
-from bot.domain.gaps.past_message import PastMessage
+from bot.domain import gaps
 from bot.domain.jobs.stopping import is_at_work
-from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatRejected, NotRecorded
+from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatRejected, NotRecorded, StoreError
 from bot.notices.job import HistoryUnread
 from bot.notices.notice import NewNotice
 from bot.notices.questions import StopAsked
@@ -22,6 +22,55 @@ from bot.store.gaps import ClaimedGap
 from bot.store.store import Store, Transaction
 
 logger = logging.getLogger(__name__)
+
+_LOOK_INTERVAL = 0.5
+
+
+class Heartbeat:
+    """`listening` returns since when this process listens, and until when it certainly did (None: it does not now).
+    `on_gap` is called if nobody listened for a time, which is a row by then.
+    """
+
+    def __init__(
+        self, store: Store, owner: str, listening: Callable[[], gaps.Listening | None], *, on_gap: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._listening = listening
+        self._on_gap = on_gap
+        self._listened_for = 0.0
+
+    async def run(self) -> None:
+        """Notes it regularly, and at once when the process listens again."""
+        loop = asyncio.get_running_loop()
+        noted_at = loop.time()
+        while True:
+            await asyncio.sleep(_LOOK_INTERVAL)
+            now = self._listening()
+            if now is not None and (loop.time() - noted_at >= gaps.BEAT or -now.since < self._listened_for):
+                noted_at = loop.time()
+                await self.beat()
+
+    async def beat(self) -> None:
+        """Notes it now. If the database is unavailable, a later beat shows the gap."""
+        now = self._listening()
+        if now is None:
+            return
+        try:
+            is_gap = await self._store.transact(lambda tx: tx.gaps.listens(self._owner, now))
+        except StoreError as error:
+            logger.debug("it could not be noted that this process listens: %s", error)
+            return
+        self._listened_for = -now.since
+        if is_gap:
+            logger.info("nobody listened to Slack for a time: its history is read")
+            self._on_gap()
+
+    async def end(self) -> None:
+        """Notes that this process listens no more. Raises StoreError."""
+        await self._store.transact(lambda tx: tx.gaps.listens_no_more(self._owner))
+
+
 T = TypeVar("T")
 
 _CLAIM_INTERVAL = 1.0
@@ -72,7 +121,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
 
     def warning(self) -> str:
         """Returns for the health what could not be read within a day; empty if everything was."""
-        self._unread = [(at, what) for at, what in self._unread if at > self._monotonic() - DAY]
+        self._unread = [(at, what) for at, what in self._unread if at > self._monotonic() - gaps.DAY]
         if not self._unread:
             return ""
         others = f"; {len(self._unread) - 1} more in the log" if len(self._unread) > 1 else ""
@@ -100,17 +149,17 @@ class HistoryReader(SlackWorker[ClaimedGap]):
     async def _read(self, item: ClaimedGap) -> None:
         gap = item.gap
         match gap.scope:
-            case GapScope.EVERYTHING:
+            case gaps.GapScope.EVERYTHING:
                 await self._close(gap, lambda tx: tx.gaps.spread(gap))
                 self.wake()
-            case GapScope.CHANNELS:
+            case gaps.GapScope.CHANNELS:
                 async for ids in self._pages(gap, self._history.channels):
                     each = [replace(gap, channel_id=channel_id) for channel_id in ids]
                     await self._store.transact(lambda tx, each=each: tx.gaps.add(each, newest=gap.until))  # type: ignore[misc]
                 await self._close(gap)
-            case GapScope.CHANNEL:
+            case gaps.GapScope.CHANNEL:
                 await self._read_channel(item)
-            case GapScope.THREAD:
+            case gaps.GapScope.THREAD:
                 await self._read_thread(item)
             case _:
                 assert_never(gap.scope)
@@ -118,17 +167,19 @@ class HistoryReader(SlackWorker[ClaimedGap]):
     async def _read_channel(self, item: ClaimedGap) -> None:
         """Reads what is outside threads, newest first, and passes it on oldest first."""
         gap, now = item.gap, await self._keep(item.gap)
-        found: list[Missed] = []
+        found: list[gaps.Missed] = []
         pages, last = 0, ""
         async for messages in self._pages(gap, self._messages(gap, now)):
             pages, last = pages + 1, messages[-1].ts if messages else last
-            found += missed(messages, gap, now, bot_user_id=self._bot_user_id)
-            going_on = [replace(gap, thread_ts=ts) for ts in threads_with_news(messages, gap, now)]
+            found += gaps.missed(messages, gap, now, bot_user_id=self._bot_user_id)
+            going_on = [replace(gap, thread_ts=ts) for ts in gaps.threads_with_news(messages, gap, now)]
             await self._store.transact(lambda tx, new=going_on: tx.gaps.add(new, newest=gap.until))  # type: ignore[misc]
-            if pages >= MOST_PAGES or len(found) >= MOST_MISSED:
+            if pages >= gaps.MOST_PAGES or len(found) >= gaps.MOST_MISSED:
                 break
-        complete = len(found) < MOST_MISSED and (pages < MOST_PAGES or float(last or 0.0) < gap.since_readable(now))
-        for each in reversed(found[:MOST_MISSED]):
+        complete = len(found) < gaps.MOST_MISSED and (
+            pages < gaps.MOST_PAGES or float(last or 0.0) < gap.since_readable(now)
+        )
+        for each in reversed(found[: gaps.MOST_MISSED]):
             await self._pass_on(item, each)
         if not complete or gap.is_cut(now):
             self._report(gap, "it is too much" if not complete else "it was too long ago")
@@ -143,10 +194,10 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         async for messages in self._pages(gap, self._messages(gap, now)):
             pages += 1
             await self._note_stops(gap, messages)
-            for each in missed(messages, gap, now, bot_user_id=self._bot_user_id):
+            for each in gaps.missed(messages, gap, now, bot_user_id=self._bot_user_id):
                 handled += 1
                 await self._pass_on(item, each)
-            if pages >= MOST_PAGES or handled >= MOST_MISSED:
+            if pages >= gaps.MOST_PAGES or handled >= gaps.MOST_MISSED:
                 complete = False
                 break
         if complete and not gap.is_cut(now):
@@ -155,11 +206,13 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         self._report(gap, "it is too much" if not complete else "it was too long ago")
         await self._close(gap, lambda tx: _tell_thread(tx, gap))
 
-    def _messages(self, gap: Gap, now: float) -> Callable[[str], Awaitable[HistoryPage[PastMessage]]]:
+    def _messages(self, gap: gaps.Gap, now: float) -> Callable[[str], Awaitable[HistoryPage[gaps.PastMessage]]]:
         oldest = gap.oldest(now)
         return lambda cursor: self._history.messages(gap.channel_id, gap.thread_ts, oldest=oldest, cursor=cursor)
 
-    async def _pages(self, gap: Gap, read: Callable[[str], Awaitable[HistoryPage[T]]]) -> AsyncIterator[Sequence[T]]:
+    async def _pages(
+        self, gap: gaps.Gap, read: Callable[[str], Awaitable[HistoryPage[T]]]
+    ) -> AsyncIterator[Sequence[T]]:
         """Yields page after page, and keeps the claim."""
         page = HistoryPage[T]((), "")
         while True:
@@ -169,7 +222,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
             if not page.next_cursor:
                 return
 
-    async def _pass_on(self, item: ClaimedGap, each: Missed) -> None:
+    async def _pass_on(self, item: ClaimedGap, each: gaps.Missed) -> None:
         channel = await self._channels.channel(item.gap.channel_id)
         try:
             await self._events.handle(each, channel)
@@ -178,13 +231,13 @@ class HistoryReader(SlackWorker[ClaimedGap]):
                 raise
             self._report(item.gap, "a message could not be recorded")
 
-    async def _note_stops(self, gap: Gap, messages: Sequence[PastMessage]) -> None:
+    async def _note_stops(self, gap: gaps.Gap, messages: Sequence[gaps.PastMessage]) -> None:
         """Asks whoever added the reaction for a stop to the card of a job at work. Nobody knows when they did."""
         for card in messages:
             if card.stops and card.author_id == self._bot_user_id:
                 await self._store.transact(lambda tx, card=card: self._ask_about_stops(tx, gap, card))  # type: ignore[misc]
 
-    async def _ask_about_stops(self, tx: Transaction, gap: Gap, card: PastMessage) -> None:
+    async def _ask_about_stops(self, tx: Transaction, gap: gaps.Gap, card: gaps.PastMessage) -> None:
         thread = await tx.threads.find_by_card(gap.channel_id, card.ts)
         if thread is None:
             return
@@ -193,13 +246,13 @@ class HistoryReader(SlackWorker[ClaimedGap]):
             if new and not gap.first and is_at_work(thread.state, tx.now):
                 await tx.notices.add(thread.id, NewNotice(StopAsked.key(person_id), StopAsked(person_id)))
 
-    async def _keep(self, gap: Gap) -> float:
+    async def _keep(self, gap: gaps.Gap) -> float:
         now = await self._store.transact(lambda tx: tx.gaps.keep(gap, self._owner, lease=self._lease))
         if now is None:
             raise _Lost
         return now
 
-    async def _close(self, gap: Gap, also: Callable[[Transaction], Awaitable[None]] | None = None) -> None:
+    async def _close(self, gap: gaps.Gap, also: Callable[[Transaction], Awaitable[None]] | None = None) -> None:
         async def work(tx: Transaction) -> None:
             if also is not None:
                 await also(tx)
@@ -212,7 +265,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         due_in = asked or min(_RETRY * 2 ** min(item.attempts - 1, 10), _LONGEST_RETRY)
         await self.record(lambda tx: tx.gaps.postpone(item.gap, self._owner, due_in=due_in), leaves=NOTHING)
 
-    def _report(self, gap: Gap, reason: str) -> None:
+    def _report(self, gap: gaps.Gap, reason: str) -> None:
         """Says in the log and the health that something could not be read."""
         since, until = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") for at in (gap.since, gap.until))
         where = f"{gap.channel_id} {gap.thread_ts}".strip()
@@ -222,13 +275,13 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         del self._unread[:-_MOST_REPORTED]
 
 
-async def _may_be_of_a_new_card(tx: Transaction, gap: Gap) -> bool:
+async def _may_be_of_a_new_card(tx: Transaction, gap: gaps.Gap) -> bool:
     if await tx.threads.find_newest(gap.channel_id, gap.thread_ts) is not None:
         return False
     return await tx.early_replies.are_expected(gap.channel_id, gap.thread_ts)
 
 
-async def _tell_thread(tx: Transaction, gap: Gap) -> None:
+async def _tell_thread(tx: Transaction, gap: gaps.Gap) -> None:
     thread = await tx.threads.find_newest(gap.channel_id, gap.thread_ts)
     if thread is not None:
         unread = HistoryUnread(since=gap.since, until=gap.until)

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_for_person
+from bot.domain.people import JOBS_A_PAGE, HomeContent, PartHealth
+from bot.domain.threads.thread import waits_for_person
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected
 from bot.ports.slack import HomeViews, Members
 from bot.runtime.health import ComponentStatus

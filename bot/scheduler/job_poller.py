@@ -1,42 +1,96 @@
-"""The job poller: reads each job when it is due, decides what to do, and records state and notices together."""
+"""The job poller: reads each job when it is due, decides what to do, and records state and notices together.
+
+The last polls without consequences are kept in the memory of one process: the same result again needs neither the
+thread nor a decision. Forgetting them costs a decision and changes nothing.
+"""
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from bot import errors
+from bot.domain.delivery import PostModes, everything
+from bot.domain.jobs import observe
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import (
-    JobApiUnavailable,
-    JobNotFound,
-    JobObserved,
-    Observation,
-    decide,
-    never_has_consequences,
-)
-from bot.domain.jobs.poll_pace import Polling, pace_of
-from bot.domain.notification import PostModes, everything
+from bot.domain.jobs.poll_pace import Polling, PollPace, pace_of
 from bot.domain.threads.thread import Thread
-from bot.errors import (
-    JobApiError,
-    JobApiNotAllowed,
-    JobApiUnreachable,
-    JobApiUnreadable,
-    JobGone,
-    NoSuchProject,
-    StoreError,
-    StoreUnavailable,
-)
 from bot.jobapi.models import SeenJob
-from bot.ports.job_api import JobReader
+from bot.ports.job_api import JobApi
 from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
-from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable
-from bot.scheduler.poll_memory import KnownLook, PollMemory
-from bot.scheduler.worker import DueWork, WorkerSettings, about, about_job
-from bot.store.store import Store
-from bot.store.threads import ClaimedPoll, KnownPoll, PollResult, Polls, UnchangedPoll
+from bot.scheduler.worker import DueWork, JobApiWorker, WorkerSettings, about, about_job, job_words, unavailable
+from bot.store.store import Store, Transaction
+from bot.store.threads import ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
+
+T = TypeVar("T")
+
+MAX_KNOWN = 50_000
+"""Jobs whose last poll is remembered, at a few hundred bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLook:
+    """A poll without consequences while the thread has this revision, and the job's polling then."""
+
+    revision: int
+    fingerprint: bytes
+    pace: PollPace
+
+    def packed(self) -> "_Packed":
+        """The same as a tuple, which the garbage collector skips however many jobs there are."""
+        pace = self.pace
+        return self.revision, self.fingerprint, pace.changed_at, pace.until, pace.waits_for_link, pace.slow_for
+
+
+_Packed = tuple[int, bytes, float, float | None, bool, float]
+
+
+class PollMemory:
+    """The remembered polls by thread. `in` takes a pair of a thread's id and revision."""
+
+    def __init__(self, *, limit: int = MAX_KNOWN) -> None:
+        self._limit = limit
+        self._looks: dict[str, _Packed] = {}
+        self._restless: dict[str, int] = {}
+        """Threads whose job shows something new at each poll, though without consequences, by revision. Remembering
+        those polls would cost more than it saves.
+        """
+
+    def __contains__(self, thread: object) -> bool:
+        match thread:
+            case (str(thread_id), int(revision)):
+                look = self._looks.get(thread_id)
+                return look is not None and look[0] == revision
+        return False
+
+    def get(self, thread_id: str) -> KnownLook | None:
+        """Returns the remembered poll of a thread's job."""
+        packed = self._looks.get(thread_id)
+        return None if packed is None else KnownLook(packed[0], packed[1], PollPace(*packed[2:]))
+
+    def remember(self, thread_id: str, look: KnownLook) -> None:
+        """Remembers a poll without consequences, unless the one before it at this revision was different."""
+        before = self._looks.pop(thread_id, None)
+        if before is not None and before[0] == look.revision and before[1] != look.fingerprint:
+            _add(self._restless, thread_id, look.revision, self._limit)
+        elif self._restless.get(thread_id) != look.revision:
+            self._restless.pop(thread_id, None)
+            _add(self._looks, thread_id, look.packed(), self._limit)
+
+    def forget(self, thread_id: str) -> None:
+        """Forgets a thread that is no longer polled, or whose poll had consequences."""
+        self._looks.pop(thread_id, None)
+        self._restless.pop(thread_id, None)
+
+
+def _add(kept: dict[str, T], thread_id: str, value: T, limit: int) -> None:
+    kept[thread_id] = value
+    if len(kept) > limit:
+        del kept[next(iter(kept))]
+
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +126,7 @@ class JobPoller(JobApiWorker[DuePoll]):
     def __init__(
         self,
         store: Store,
-        job_api: JobReader,
+        job_api: JobApi,
         settings: WorkerSettings,
         *,
         polling: Polling,
@@ -109,17 +163,17 @@ class JobPoller(JobApiWorker[DuePoll]):
     async def claim(self, limit: int) -> Sequence[DuePoll]:
         """Claims due polls, in transactions that each read a few threads."""
         claimed: list[DuePoll] = []
+
+        async def work(tx: Transaction) -> list[DuePoll]:
+            left, known = limit - len(claimed), self._memory
+            polls = await tx.polls.claim(self._owner, lease=self._lease, limit=left, known=known, most_read=MOST_READ)
+            return [DuePoll(poll, tx.now) for poll in polls]
+
         while True:
-            some = await self._store.transact(lambda tx: self._claim_some(tx.polls, tx.now, limit - len(claimed)))
+            some = await self._store.transact(work)
             claimed.extend(some)
             if len(claimed) >= limit or sum(isinstance(due.poll, ClaimedPoll) for due in some) < MOST_READ:
                 return claimed
-
-    async def _claim_some(self, polls: Polls, now: float, limit: int) -> list[DuePoll]:
-        claimed = await polls.claim(
-            self._owner, lease=self._lease, limit=limit, known=self._memory, most_read=MOST_READ
-        )
-        return [DuePoll(poll, now) for poll in claimed]
 
     def claim_interval(self, claimed: int) -> float:
         """Returns how long to wait before the next claim: less while there is much to do, which spreads it better."""
@@ -172,62 +226,64 @@ class JobPoller(JobApiWorker[DuePoll]):
             return UnchangedPoll(poll.thread_id, poll.revision, 0.0)
         return self._result(thread, look, ahead)
 
-    async def _look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | JobApiError | None:
+    async def _look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | errors.JobApiError | None:
         try:
             seen = await self._job_api.look(project, job_id, unless=unless)
-        except JobApiError as error:
+        except errors.JobApiError as error:
             return error
         self.record_answer(project)
         return seen
 
-    def _result(self, thread: Thread, look: SeenJob | JobApiError | None, ahead: float) -> PollResult:
+    def _result(self, thread: Thread, look: SeenJob | errors.JobApiError | None, ahead: float) -> PollResult:
         """Decides the consequences of a poll. None: there is no job to poll."""
         now, seen = self._monotonic() + ahead, self._observation(thread, look)
         polling = self._polling.for_posts(self._posts(thread.channel_id))
         state, jitter, pace = thread.state, self._random(), pace_of(thread.state)
         if (
             isinstance(look, SeenJob)
-            and isinstance(seen, JobObserved)
+            and isinstance(seen, observe.JobObserved)
             and pace is not None
-            and never_has_consequences(state, seen, now, polling)
+            and observe.never_has_consequences(state, seen, now, polling)
         ):
             self._memory.remember(thread.id, KnownLook(thread.revision, look.fingerprint, pace))
             next_poll_in = pace.next_poll_in(now, polling, jitter=jitter)
             return PollResult(thread, state, (), card_changed=False, next_poll_in=next_poll_in)
         self._memory.forget(thread.id)
-        decision = decide(state, seen, now, polling, jitter=jitter)
+        decision = observe.decide(state, seen, now, polling, jitter=jitter)
         return PollResult(thread, decision.state, decision.notices, decision.card_changed, decision.next_poll_in)
 
-    def _observation(self, thread: Thread, look: SeenJob | JobApiError | None) -> Observation:
+    def _observation(self, thread: Thread, look: SeenJob | errors.JobApiError | None) -> observe.Observation:
         match look:
             case SeenJob(job):
-                return JobObserved(job)
+                return observe.JobObserved(job)
             case None:
-                return JobNotFound()
+                return observe.JobNotFound()
             case _:
                 if thread.state.failure.outage_since is None and thread.state.job is not None:
                     logger.info("the job cannot be read, and is tried again: %s", look)
                 return self._failure(thread.project, look)
 
-    def _failure(self, project: str, error: JobApiError) -> Observation:
+    def _failure(self, project: str, error: errors.JobApiError) -> observe.Observation:
         match error:
-            case JobGone():
+            case errors.JobGone():
                 self.record_answer(project)
-                return JobNotFound()
-            case NoSuchProject():  # the project is missing from the settings, and may come back
-                return JobApiUnavailable("is not in Pagehand's settings any more")
-            case JobApiNotAllowed():
+                return observe.JobNotFound()
+            case errors.NoSuchProject():  # the project is missing from the settings, and may come back
+                return observe.JobApiUnavailable("is not in Pagehand's settings any more")
+            case errors.JobApiNotAllowed():
                 self.record_no_answer(project, error)
                 return unavailable(error)
-            case JobApiUnreachable():
+            case errors.JobApiUnreachable():
                 self.record_no_answer(project, error, retry_after=error.retry_after)
                 return unavailable(error)
-            case JobApiUnreadable():
+            case errors.JobApiUnreadable():
                 self.record_no_answer(project, error)
-                return JobApiUnavailable("gives answers that make no sense", problem=Problem.FAULTY, words=error.words)
+                return observe.JobApiUnavailable(
+                    "gives answers that make no sense", problem=Problem.FAULTY, words=error.words
+                )
             case _:
                 self.record_no_answer(project, error)
-                return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY, words=error.words)
+                return observe.JobApiUnavailable("does not answer properly", problem=Problem.FAULTY, words=error.words)
 
     async def _save(self, polled: PollResult | UnchangedPoll) -> None:
         """Saves a result together with others that arrive at the same time."""
@@ -264,14 +320,14 @@ class JobPoller(JobApiWorker[DuePoll]):
         """
         try:
             await self._store.transact(lambda tx: tx.polls.save(polls, self._owner))
-        except StoreUnavailable as error:
+        except errors.StoreUnavailable as error:
             self.recording_failed(error)
         except Exception as error:  # noqa: BLE001 - a fault of ours in one result is no reason to lose the others
             if len(polls) > 1:
                 for polled in polls:
                     await self._save_all([polled])
                 return
-            reason = error if isinstance(error, StoreError) else type(error).__name__
+            reason = error if isinstance(error, errors.StoreError) else type(error).__name__
             logger.error("the poll of thread %s cannot be saved: %s", polls[0].thread_id, reason)  # noqa: TRY400 - a traceback could quote the row
             self.item_failed(reason)
         else:

@@ -1,54 +1,57 @@
 """The outbox: the only part that posts in threads. It delivers each notice once, in its thread's order."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never
 
-from bot.domain.deliver import (
-    MAX_ATTEMPTS,
-    MAX_FAULTS,
-    DeliveryFailure,
-    DeliveryFault,
-    DeliveryRejected,
-    DeliveryUncertain,
-    GiveUp,
-    NotAllowed,
-    RemoveReaction,
-    RetryLater,
-    Unreachable,
-    after_call,
-    after_failure,
-    next_call,
-)
-from bot.domain.people.permissions import PermissionRules, refusal_in
+from bot import errors
+from bot.domain import delivery
+from bot.domain.jobs.job import digest
+from bot.domain.permissions import PermissionRules, refusal_in
 from bot.domain.requests.held import question_about
 from bot.domain.requests.request import RequestState, Surface
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ReplyModes, everyone
-from bot.errors import (
-    ChatError,
-    ChatMissingScope,
-    ChatNotAllowed,
-    ChatNotInChannel,
-    ChatRateLimited,
-    ChatRejected,
-    ChatUncertain,
-    ChatUnreachable,
-)
-from bot.notices.answers import AnswerRequested, Introduction
+from bot.domain.threads.thread import Thread
+from bot.notices.answers import AnswerMissing, AnswerRequested, Introduction
 from bot.notices.notice import CARD_CHANGED, CardChanged, Delivery, ReactionChanged
 from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
+from bot.ports.job_api import JobApi
 from bot.ports.slack import ChannelReader, Chat
 from bot.runtime.logging import LogContext
-from bot.scheduler.whole_answers import WholeAnswers
-from bot.scheduler.worker import SlackWorker, WorkerSettings, about, left_by_delivering
+from bot.scheduler.worker import ANYTHING, DueWork, SlackWorker, WorkerSettings, about
 from bot.service.delivery import card_posted, give_up
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.store import OutboxTransaction, Store
 
 logger = logging.getLogger(__name__)
+
+ANSWER_PATIENCE = 8.0
+"""Seconds to fetch a full answer while the notice is claimed."""
+
+
+async def whole_answer(job_api: JobApi, thread: Thread, wanted: AnswerRequested) -> AnswerRequested:
+    """Returns the notice with the agent's full answer, of which Pagehand keeps only the beginning, or with the reason
+    why it cannot be shown. The person can press the button again.
+    """
+    if thread.state.job is None:
+        return replace(wanted, missing=AnswerMissing.GONE)
+    try:
+        async with asyncio.timeout(ANSWER_PATIENCE):
+            job = await job_api.get(thread.project, thread.state.job.id)
+    except errors.JobGone:
+        return replace(wanted, missing=AnswerMissing.GONE)
+    except (errors.JobApiError, TimeoutError):
+        return replace(wanted, missing=AnswerMissing.NOT_NOW)
+    if job.details is None or not job.details.summary:
+        return replace(wanted, missing=AnswerMissing.GONE)
+    if digest(job.details.summary) != wanted.answer_id:
+        return replace(wanted, missing=AnswerMissing.NEWER)
+    return replace(wanted, text=job.details.summary)
+
 
 BLOCKS_REFUSED = frozenset(
     {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
@@ -56,19 +59,19 @@ BLOCKS_REFUSED = frozenset(
 """Slack's error codes after which the same text may be accepted without blocks."""
 
 
-def delivery_failure(error: ChatError) -> DeliveryFailure:
+def delivery_failure(error: errors.ChatError) -> delivery.DeliveryFailure:
     """Returns what a call's error means for the notice to deliver."""
     match error:
-        case ChatUnreachable():
-            return Unreachable(error.reason, error.retry_after)
-        case ChatUncertain():
-            return DeliveryUncertain(error.reason)
-        case ChatNotAllowed():
-            return NotAllowed(error.reason, str(error))
-        case ChatMissingScope():
-            return DeliveryRejected(error.reason, missing_scopes=error.scopes)
+        case errors.ChatUnreachable():
+            return delivery.Unreachable(error.reason, error.retry_after)
+        case errors.ChatUncertain():
+            return delivery.DeliveryUncertain(error.reason)
+        case errors.ChatNotAllowed():
+            return delivery.NotAllowed(error.reason, str(error))
+        case errors.ChatMissingScope():
+            return delivery.DeliveryRejected(error.reason, missing_scopes=error.scopes)
         case _:
-            return DeliveryRejected(error.reason, blocks_refused=error.reason in BLOCKS_REFUSED)
+            return delivery.DeliveryRejected(error.reason, blocks_refused=error.reason in BLOCKS_REFUSED)
 
 
 Delivered = Callable[[str, BaseException | None], None]
@@ -86,7 +89,7 @@ class PausedTooLongError(Exception):
 
 
 class Outbox(SlackWorker[ClaimedNotice]):
-    """Delivers notices, each in at most `max_attempts` attempts. `answers` fetches agents' full answers; `rules` say
+    """Delivers notices, each in at most `max_attempts` attempts. `job_api` has agents' full answers; `rules` say
     in which of the `channels` Pagehand may be used, `modes` which replies count, and `limits` how often Slack may be
     called. `delivered`: see Delivered.
     """
@@ -99,11 +102,11 @@ class Outbox(SlackWorker[ClaimedNotice]):
         chat: Chat,
         settings: WorkerSettings,
         *,
-        answers: WholeAnswers,
+        job_api: JobApi,
         rules: PermissionRules,
         channels: ChannelReader,
         concurrency: int = 16,
-        max_attempts: int = MAX_ATTEMPTS,
+        max_attempts: int = delivery.MAX_ATTEMPTS,
         modes: ReplyModes = everyone,
         limits: SlackLimits = SLACK_LIMITS,
         delivered: Delivered = not_counted,
@@ -112,7 +115,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         self._max_attempts = max_attempts
         self._modes = modes
         self._chat = chat
-        self._answers = answers
+        self._job_api = job_api
         self._rules = rules
         self._channels = channels
         self._limits = limits
@@ -139,47 +142,50 @@ class Outbox(SlackWorker[ClaimedNotice]):
             ts = await self._deliver(item, claimed_at)
         except PausedTooLongError:
             return
-        except ChatRateLimited as error:
+        except errors.ChatRateLimited as error:
             self._count(item, error)
             self.record_answer()
             await self.record(partial(self._record_rate_limited, item, error))
-        except ChatError as error:
+        except errors.ChatError as error:
             self._count(item, error)
             await self._failed(item, delivery_failure(error))
         except Exception as error:
             logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.message.kind)
             self._count(item, error)
-            await self._failed(item, DeliveryFault(f"unexpected {type(error).__name__}"))
+            await self._failed(item, delivery.DeliveryFault(f"unexpected {type(error).__name__}"))
         else:
             self._count(item, None)
             self.item_succeeded()
             self.record_answer()
-            await self.record(partial(self._record_delivered, item, ts), leaves=left_by_delivering(item))
+            # A start and early replies may have waited for the first card; otherwise only the thread's next notice did.
+            first_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
+            leaves = ANYTHING if first_card else frozenset({DueWork.DELIVER})
+            await self.record(partial(self._record_delivered, item, ts), leaves=leaves)
         finally:
             self._reacting -= _is_reaction(item)
 
     def _count(self, item: ClaimedNotice, error: BaseException | None) -> None:
-        delivery, message = item.notice.delivery, item.notice.message
-        self._delivered(delivery if delivery in {Delivery.CARD, Delivery.REACTION} else message.kind, error)
+        in_place = item.notice.delivery in {Delivery.CARD, Delivery.REACTION}
+        self._delivered(item.notice.delivery if in_place else item.notice.message.kind, error)
 
-    async def _failed(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
+    async def _failed(self, item: ClaimedNotice, failure: delivery.DeliveryFailure) -> None:
         jitter = self._random()
         self._note(item, failure)
         await self.record(partial(self._record_failed, item, failure, jitter))
 
-    def _note(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
+    def _note(self, item: ClaimedNotice, failure: delivery.DeliveryFailure) -> None:
         """Records what a failure means beyond this notice."""
         match failure:
-            case Unreachable():
+            case delivery.Unreachable():
                 self.record_no_answer(failure.reason, retry_after=failure.retry_after)
-            case NotAllowed():
+            case delivery.NotAllowed():
                 self.record_no_answer(failure.words)
-            case DeliveryUncertain():
+            case delivery.DeliveryUncertain():
                 self.record_no_answer(failure.reason)
-            case DeliveryFault():
-                if item.notice.attempts < MAX_FAULTS:
+            case delivery.DeliveryFault():
+                if item.notice.attempts < delivery.MAX_FAULTS:
                     self.item_failed(failure.reason)
-            case DeliveryRejected():
+            case delivery.DeliveryRejected():
                 self.record_answer()
             case _:
                 assert_never(failure)
@@ -187,7 +193,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
     async def _deliver(self, item: ClaimedNotice, claimed_at: float) -> str | None:
         try:
             return await self._speak(item, claimed_at)
-        except ChatNotInChannel:
+        except errors.ChatNotInChannel:
             if isinstance(item.notice.message, Introduction):
                 raise  # the people who removed Pagehand do not want it back
             self._require_lease(claimed_at)
@@ -199,18 +205,19 @@ class Outbox(SlackWorker[ClaimedNotice]):
         notice, thread = item.notice, item.thread
         match notice.message:
             case ReactionChanged() as wanted:
-                if (reaction_call := next_call(notice, wanted)) is not None:
+                if (reaction_call := delivery.next_call(notice, wanted)) is not None:
                     await self.bounded(self._chat.react(thread, wanted.message_ts, reaction_call))
                 return None
             case CardChanged() if thread.card_ts is not None:
-                plain, counts = notice.without_blocks, item.follow_ups
-                await self.bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
+                await self._update_card(item, thread)
                 return thread.card_ts
             case message if message.delivery is Delivery.EPHEMERAL:
                 await self._tell(item, claimed_at)
                 return None
-            case Introduction():
-                await self._require_use(thread.channel_id)
+            case Introduction():  # where nobody may use Pagehand, it posts nothing; people who try are told
+                channel = await self.bounded(self._channels.channel(thread.channel_id))
+                if (refusal := refusal_in(channel, self._rules)) is not None:
+                    raise errors.ChatRejected(refusal)
                 self._require_lease(claimed_at)
                 return await self._say_once(item, claimed_at)
             case _:
@@ -220,7 +227,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         notice, thread = item.notice, item.thread
         match notice.message:
             case AnswerRequested() as wanted:
-                notice = replace(notice, message=await self._answers.find(thread, wanted))
+                notice = replace(notice, message=await whole_answer(self._job_api, thread, wanted))
             case ReplyHeld() | JobOrReplyAsked() | HeldAsked() as asked if asked.asked_on is Surface.HOME:
                 request = await self._store.transact(lambda tx: tx.requests.get(asked.request_id))
                 if request is None or request.state is not RequestState.AWAITING_PERSON:
@@ -231,34 +238,23 @@ class Outbox(SlackWorker[ClaimedNotice]):
         self._require_lease(claimed_at)
         await self.bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
 
-    async def _require_use(self, channel_id: str) -> None:
-        """Raises ChatRejected where nobody may use Pagehand. It posts nothing there; people who try are told."""
-        channel = await self.bounded(self._channels.channel(channel_id))
-        if (refusal := refusal_in(channel, self._rules)) is not None:
-            raise ChatRejected(refusal)
-
     async def _say_once(self, item: ClaimedNotice, claimed_at: float) -> str:
         notice, thread = item.notice, item.thread
         if notice.uncertain or thread.state.announcements.restored:
             found = await self.bounded(self._chat.find(thread, notice.key))
             self._require_lease(claimed_at)
             if found is not None:
-                return await self._with_newest_state(item, found)
+                if notice.delivery is Delivery.CARD:  # it shows the state at its posting
+                    await self._update_card(item, replace(thread, card_ts=found))
+                return found
         if notice.delivery is Delivery.CARD:
             plain, counts = notice.without_blocks, item.follow_ups
             return await self.bounded(self._chat.post_card(thread, notice.key, follow_ups=counts, without_blocks=plain))
         return await self.bounded(self._chat.post(thread, notice))
 
-    async def _with_newest_state(self, item: ClaimedNotice, found: str) -> str:
-        """Updates a card that was found: it shows the state at its posting, and the job may have been stopped
-        since.
-        """
-        notice = item.notice
-        if notice.delivery is Delivery.CARD:
-            thread = replace(item.thread, card_ts=found)
-            plain, counts = notice.without_blocks, item.follow_ups
-            await self.bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
-        return found
+    async def _update_card(self, item: ClaimedNotice, thread: Thread) -> None:
+        plain, counts = item.notice.without_blocks, item.follow_ups
+        await self.bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
 
     def _require_lease(self, claimed_at: float) -> None:
         if not self.lease_covers_call(claimed_at):
@@ -267,7 +263,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
     async def _record_delivered(self, item: ClaimedNotice, ts: str | None, tx: OutboxTransaction) -> None:
         if isinstance(item.notice.message, ReactionChanged):
             wanted = item.notice.message
-            progress = after_call(item.notice, wanted, next_call(item.notice, wanted))
+            progress = delivery.after_call(item.notice, wanted, delivery.next_call(item.notice, wanted))
             await tx.notices.reacted(item.notice, self._owner, progress)
             return
         if _method_of(item) is SlackMethod.POST_MESSAGE:
@@ -283,7 +279,9 @@ class Outbox(SlackWorker[ClaimedNotice]):
             # The process was paused. This call came late, and may have overwritten what another process has shown.
             await tx.notices.add(item.thread.id, CARD_CHANGED)
 
-    async def _record_rate_limited(self, item: ClaimedNotice, error: ChatRateLimited, tx: OutboxTransaction) -> None:
+    async def _record_rate_limited(
+        self, item: ClaimedNotice, error: errors.ChatRateLimited, tx: OutboxTransaction
+    ) -> None:
         """The notice keeps its place if its own method is limited: the budget holds it back then, and what came later
         must not overtake it.
         """
@@ -297,12 +295,12 @@ class Outbox(SlackWorker[ClaimedNotice]):
         await tx.notices.postpone(item.notice, self._owner, due_in=due_in, problem=error.reason)
 
     async def _record_failed(
-        self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
+        self, item: ClaimedNotice, failure: delivery.DeliveryFailure, jitter: float, tx: OutboxTransaction
     ) -> None:
         if _method_of(item) is SlackMethod.POST_MESSAGE:
             await tx.slack_calls.posted(item.thread.channel_id, failed=True)
-        match after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
-            case RetryLater() as later:
+        match delivery.after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
+            case delivery.RetryLater() as later:
                 await tx.notices.postpone(
                     item.notice,
                     self._owner,
@@ -311,7 +309,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
                     without_blocks=later.without_blocks,
                     problem=later.reason,
                 )
-            case GiveUp() as given_up:
+            case delivery.GiveUp() as given_up:
                 await give_up(tx, item, given_up, self._owner, self._modes)
             case other:
                 assert_never(other)
@@ -325,7 +323,7 @@ def _method_of(item: ClaimedNotice) -> SlackMethod:
     """Returns the method that delivers a notice."""
     match item.notice.message:
         case ReactionChanged() as wanted:
-            removes = isinstance(next_call(item.notice, wanted), RemoveReaction)
+            removes = isinstance(delivery.next_call(item.notice, wanted), delivery.RemoveReaction)
             return SlackMethod.REMOVE_REACTION if removes else SlackMethod.ADD_REACTION
         case CardChanged() if item.thread.card_ts is not None:
             return SlackMethod.UPDATE

@@ -5,50 +5,56 @@ context is sent with it, and records the outcome.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
+from weakref import WeakValueDictionary
 
+from bot.domain.context import PATIENCE, FetchedParts, ThreadPart
+from bot.domain.jobs.job import Problem
+from bot.domain.jobs.poll_pace import Polling
 from bot.domain.jobs.stopping import is_at_work
-from bot.domain.people.members import Preference
-from bot.domain.people.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
-from bot.domain.projects import ReplyMode, Route, Routed, route
+from bot.domain.messages import beginning
+from bot.domain.people import Preference
+from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, may
+from bot.domain.projects import ProjectReason, Projects, ReplyMode, Route, Routed, UnknownProject, route
 from bot.domain.requests.audit import AuditAction, audited
-from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn, surface_of
-from bot.domain.threads.reading import part_of_thread, seconds_for_others
+from bot.domain.requests.edits import MAX_QUOTED, reaction_notice
+from bot.domain.requests.follow_ups import part_of_thread
+from bot.domain.requests.request import (
+    RejectionReason,
+    Request,
+    RequestKind,
+    RequestState,
+    WayIn,
+    surface_of,
+)
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatRateLimited, ChatUncertain
-from bot.notices.answers import ActionAnswer, ActionAnswered
-from bot.notices.notice import NewNotice, NoticeKey
+from bot.notices.answers import ActionAnswer, answered
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
+from bot.notices.questions import RequestRefused, StopAsked
+from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.runtime.logging import LogContext
-from bot.scheduler.preparing.context import ContextComposer, Gathered
-from bot.scheduler.preparing.outcomes import (
-    PreparedRequest,
-    ask_whether_meant,
-    keep_parts,
-    postpone,
-    project_of,
-    ready_to_start,
-    ready_to_steer,
-    refuse,
-    wait_for_project,
+from bot.runtime.secrets.masking import SecretMasker
+from bot.scheduler.gathering import ContextGatherer, Fetch, FetchLimits, Gathered
+from bot.scheduler.rereading import Rereader
+from bot.scheduler.worker import (
+    ANYTHING,
+    MAX_TRIES,
+    DueWork,
+    SlackWorker,
+    WorkerSettings,
+    about,
+    answer_or_none,
+    retry_delay,
 )
-from bot.scheduler.preparing.parts import Fetch, PartsFetcher, PreparerSettings, SharedThread, Together
-from bot.scheduler.preparing.rereading import Rereader
-from bot.scheduler.preparing.slack_reading import (
-    PersonAndPlace,
-    RequestFacts,
-    person_and_place,
-)
-from bot.scheduler.worker import ANYTHING, DueWork, SlackWorker, WorkerSettings, about, left_by_preparing
-from bot.service.action_terms import ActionTerms
+from bot.service import following_jobs
 from bot.service.actions import carry_out, writer_of
-from bot.service.end_start import stop_unsent
-from bot.service.follow_up import SETTLING
-from bot.service.withdraw import withdraw_unsent
+from bot.service.follow_up import SETTLING, withdraw_unsent
 from bot.store.request_queue import ClaimedRequest
 from bot.store.store import RequestTransaction, Store, Transaction
 
@@ -61,10 +67,44 @@ _AT_ONCE = 8
 """How many requests are claimed or recorded in one transaction, which limits how long a commit takes."""
 _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """Kinds of requests that can come with other people's messages and files."""
+_QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
+"""Ways to ask that include how the person wants to be notified, so their preference does not apply."""
+
+
+@dataclass(frozen=True)
+class PreparerSettings:
+    """The settings of preparing: permissions, projects, polling, the seconds within which replies are merged, the
+    limits of fetching, and how secrets are masked in the context.
+    """
+
+    rules: PermissionRules
+    projects: Projects
+    polling: Polling
+    merge_seconds: float = 0.0
+    limits: FetchLimits = field(default_factory=FetchLimits)
+    masker: SecretMasker = field(default_factory=SecretMasker)
+
+
+@dataclass(frozen=True)
+class RequestFacts:
+    """The results of the look-ups for a request. `route` is set for a start. If the request may be sent, `project` is
+    its project, `part` the part of the Slack thread for its context, and `kept` the parts fetched before; otherwise
+    nothing is gathered.
+    """
+
+    known: Facts
+    preference: Preference
+    now: float
+    route: Route | None = None
+    project: str = ""
+    part: ThreadPart | None = None
+    kept: FetchedParts | None = None
+    gathered: Gathered = field(default_factory=Gathered)
 
 
 class RequestPreparer(SlackWorker[ClaimedRequest]):
-    """Prepares requests that were received.
+    """Prepares requests that were received. Those of a thread that read it are prepared one after the other, so that
+    each includes only what the one before does not.
 
     Args:
         store: The store.
@@ -97,9 +137,9 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         self._polling = prepared_by.polling
         self._settling = max(prepared_by.merge_seconds, SETTLING)
         self._reading, self._rereader = reading, rereader
-        self._limits, self._together = prepared_by.limits, Together()
-        self._fetcher = PartsFetcher(reading, prepared_by.limits)
-        self._composer = ContextComposer(job_api, people, prepared_by.masker)
+        self._gatherer = ContextGatherer(reading, job_api, people, prepared_by.masker, prepared_by.limits)
+        self._readers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By thread, who may read it now."""
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims received requests."""
@@ -120,7 +160,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 newer = await self._rereader.newer(item)
-                found = None if newer else await self._find_out(item)
+                found = None if newer else await self._look(item, await self._ask_slack(item))
         except ChatError as error:
             await self._try_later(item, error)
             return
@@ -131,31 +171,26 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         if found is None:
             await self._rereader.record(newer)
             await self.record(partial(self._prepare_again, item))
-            return
-        if found.part is None or item.request.kind is RequestKind.START:
+        elif found.part is None or item.request.kind is RequestKind.START:
             await self._go_on(item, found)
-            return
-        async with self._together.turn(item.thread.id, item.request.written_at, wait=found.wait) as shared:
-            found = await self._look(item, found.who_and_where)  # earlier ones may have included a part of the thread
-            await self._go_on(item, found, shared)
+        else:
+            reading = self._readers.setdefault(item.thread.id, asyncio.Lock())
+            async with reading:
+                # Earlier ones may have included a part of the thread.
+                await self._go_on(item, await self._look(item, found.known))
 
-    async def _go_on(self, item: ClaimedRequest, found: RequestFacts, shared: SharedThread | None = None) -> None:
+    async def _go_on(self, item: ClaimedRequest, found: RequestFacts) -> None:
         if found.kept is None:
-            await self.record(partial(self._conclude, item, found), leaves=left_by_preparing(uploads=False))
+            await self.record(partial(self._conclude, item, found))
             return
         files = item.request.attachments.files
-        fetch = await self._fetcher.fetch(item.thread.channel_id, found.part, files, found.kept, shared)
+        fetch = await self._gatherer.fetch(item.thread.channel_id, found.part, files, found.kept)
         if not (fetch.whole or fetch.parts.lasted(found.now)):
             await self.record(partial(self._keep_parts, item, fetch))
             return
-        gathered = await self._composer.compose(item.request, found.project, found.part, fetch.parts)
-        concluded = partial(self._conclude, item, replace(found, gathered=gathered))
-        await self.record(concluded, leaves=left_by_preparing(uploads=bool(gathered.to_upload)))
-
-    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - see Worker
-        """See Worker. Requests that wait for others continue at once."""
-        self._together.hurry()
-        await super().stop(timeout)
+        gathered = await self._gatherer.compose(item.request, found.project, found.part, fetch.parts)
+        leaves = ANYTHING | {DueWork.UPLOAD} if gathered.to_upload else ANYTHING
+        await self.record(partial(self._conclude, item, replace(found, gathered=gathered)), leaves=leaves)
 
     async def record(
         self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
@@ -166,35 +201,38 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
 
     # -- looking up -----------------------------------------------------------------------------------------------
 
-    async def _find_out(self, item: ClaimedRequest) -> RequestFacts:
-        """Looks up who asks, and where, and everything else that is needed before context is fetched."""
-        request, thread = item.request, item.thread
-        return await self._look(
-            item, await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
+    async def _ask_slack(self, item: ClaimedRequest) -> Facts:
+        """Asks Slack who asks, and where. Raises ChatError."""
+        person_id, groups = item.request.person_id, self._rules.groups
+        member, channel = await asyncio.gather(
+            answer_or_none(self._reading.members.member(person_id)),
+            answer_or_none(self._reading.channels.channel(item.thread.channel_id)),
         )
+        in_groups = await answer_or_none(self._reading.groups.members_of(groups)) if groups else None
+        listed = person_id in (in_groups or ())
+        return Facts(self._rules, item.thread, member, channel, listed, item.request.way_in)
 
-    async def _look(self, item: ClaimedRequest, seen: PersonAndPlace) -> RequestFacts:
+    async def _look(self, item: ClaimedRequest, known: Facts) -> RequestFacts:
+        """Looks up everything else that is needed before context is fetched."""
         async with self._recording:
-            return await self._store.transact(partial(self._known, item, seen))
+            return await self._store.transact(partial(self._find, item, known))
 
-    async def _known(self, item: ClaimedRequest, seen: PersonAndPlace, tx: RequestTransaction) -> RequestFacts:
+    async def _find(self, item: ClaimedRequest, known: Facts, tx: RequestTransaction) -> RequestFacts:
         request, thread = item.request, item.thread
-        found = RequestFacts(seen, await tx.preferences.get(request.person_id), tx.now)
-        verdict = may(request.person, request.kind, self._facts(thread, request, found))
-        if request.kind not in _GATHERED or verdict != Allowed():
+        found = RequestFacts(known, await tx.preferences.get(request.person_id), tx.now)
+        if request.kind not in _GATHERED or may(request.person, request.kind, known) != Allowed():
             return found
-        where = self._route(thread, found.preference) if request.kind is RequestKind.START else None
+        where = self._route(thread, request, found.preference)
         project = project_of(where) if request.kind is RequestKind.START else thread.project
         if request.kind is RequestKind.START and not project:
             return replace(found, route=where)
-        on_their_way = await tx.requests.on_their_way(thread.id)
-        part = part_of_thread(thread, request, self._mode(thread), on_their_way)
-        most = self._limits.together
-        wait = seconds_for_others(request, on_their_way, tx.now, settling=self._settling, most=most)
+        part = part_of_thread(thread, request, self._mode(thread), await tx.requests.on_their_way(thread.id))
         kept = await tx.request_parts.fetched(request.id)
-        return replace(found, route=where, project=project, part=part, kept=kept, wait=wait)
+        return replace(found, route=where, project=project, part=part, kept=kept)
 
-    def _route(self, thread: Thread, preference: Preference) -> Route:
+    def _route(self, thread: Thread, request: Request, preference: Preference) -> Route | None:
+        if request.kind is not RequestKind.START:
+            return None
         return route(
             self._projects,
             said=thread.options.project_said,
@@ -205,11 +243,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         )
 
     def _mode(self, thread: Thread) -> ReplyMode:
-        return mode_of(thread, self._projects.channel(thread.channel_id).replies)
-
-    def _facts(self, thread: Thread, request: Request, found: RequestFacts) -> Facts:
-        seen = found.who_and_where
-        return Facts(self._rules, thread, seen.member, seen.channel, seen.in_groups, request.way_in)
+        return mode_of(thread, self._projects.replies(thread.channel_id))
 
     # -- outcomes -------------------------------------------------------------------------------------------------
 
@@ -219,9 +253,16 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         await self.record(partial(self._postpone, item, error))
 
     async def _postpone(self, item: ClaimedRequest, error: ChatError, tx: RequestTransaction) -> None:
-        held = await self._held(tx, item)
-        if held is not None:
-            await postpone(tx, *held, error, jitter=self._random())
+        """Tries failed look-ups again later; gives up after too many attempts."""
+        if (held := await self._held(tx, item)) is None:
+            return
+        thread, request = held
+        if request.attempts >= MAX_TRIES and not isinstance(error, ChatRateLimited):
+            told = answered(request, ActionAnswer.SLACK_AWAY, _words_of(request))
+            await tx.notices.add(thread.id, replace(told, key=RequestRefused.key(request)))
+            await _end(tx, thread, request)
+        else:
+            await _try_later(tx, request, error, retry_delay(request.attempts, error, jitter=self._random()))
 
     async def _prepare_again(self, item: ClaimedRequest, tx: RequestTransaction) -> None:
         """Has a request prepared as its message is now, unless that has withdrawn it."""
@@ -229,9 +270,17 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await tx.requests.not_tried(item.request.id, due_in=0.0, problem="")
 
     async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: RequestTransaction) -> None:
-        held = await self._held(tx, item)
-        if held is not None:
-            await keep_parts(tx, held[1], fetch, jitter=self._random())
+        """Stores the fetched parts of a request's context, and has the rest fetched later."""
+        if (held := await self._held(tx, item)) is None:
+            return
+        request, parts = held[1], fetch.parts
+        if fetch.failure is None:  # the others have not been tried yet
+            await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
+        else:
+            delay = retry_delay(request.attempts, fetch.failure, jitter=self._random())
+            await _try_later(tx, request, fetch.failure, min(delay, PATIENCE))
+            parts = replace(parts, failing_since=tx.now if parts.failing_since is None else parts.failing_since)
+        await tx.request_parts.keep_fetched(request.id, parts)
 
     async def _held(self, tx: RequestTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
         """Returns the thread and the request as they are now; None if the claim is lost, or there is nothing to
@@ -246,33 +295,24 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         return thread, request
 
     async def _conclude(self, item: ClaimedRequest, found: RequestFacts, tx: RequestTransaction) -> None:
-        held = await self._held(tx, item)
-        if held is None:
+        if (held := await self._held(tx, item)) is None:
             return
         thread, request = held
-        verdict = await self._verdict(tx, thread, request, found)
+        free_at, limit = None, self._rules.hourly_limit
+        if request.kind in LIMITED:
+            free_at = await tx.limits.free_at(request.person_id, request.id, limit=limit, within=HOUR)
+        known = replace(found.known, thread=thread, writer_id=await writer_of(tx, request), free_at=free_at)
+        verdict = may(request.person, request.kind, known)
         match verdict:
             case Refused():
-                await refuse(tx, thread, request, verdict, hourly_limit=self._rules.hourly_limit)
-            case MustConfirm():
-                await ask_whether_meant(tx, thread, request)
+                await _refuse(tx, thread, request, verdict, limit)
+            case MustConfirm():  # the answer is a separate request
+                await tx.notices.add(thread.id, NewNotice(NoticeKey(request.source_key), StopAsked(request.person_id)))
+                await tx.requests.prepared(replace(request, state=RequestState.WITHDRAWN))
             case Allowed():
                 await self._take_effect(tx, item, found, thread, request)
             case _:
                 assert_never(verdict)
-
-    async def _verdict(self, tx: RequestTransaction, thread: Thread, request: Request, found: RequestFacts) -> Verdict:
-        facts = self._facts(thread, request, found)
-        facts = replace(facts, writer_id=await writer_of(tx, request), free_at=await self._free_at(tx, request))
-        return may(request.person, request.kind, facts)
-
-    async def _free_at(self, tx: RequestTransaction, request: Request) -> float | None:
-        """Returns when somebody who has reached the hourly limit may ask again; None if they may now."""
-        if request.kind not in LIMITED:
-            return None
-        limit = self._rules.hourly_limit
-        free_at = await tx.limits.free_at(request.person_id, request.id, limit=limit, within=HOUR)
-        return None if free_at is None else math.ceil(free_at)
 
     async def _take_effect(
         self, tx: RequestTransaction, item: ClaimedRequest, found: RequestFacts, thread: Thread, request: Request
@@ -281,46 +321,154 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             # The job that it is about is unknown until then.
             await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=AWAITING_START, afresh=True)
             return
-        terms = ActionTerms(self._projects, self._polling, self._random())
+        terms = following_jobs.ActionTerms(self._projects, self._polling, self._random())
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
-                ready = PreparedRequest(request, thread, found.gathered or Gathered(), terms, found.part)
-                await self._have_sent(tx, item, ready, found)
+                edited = item.request.attachments != request.attachments
+                where = self._route(thread, request, found.preference)
+                changed = edited or project_of(where) != project_of(found.route)
+                if changed or await self._reads_on(tx, thread, request, found):
+                    await tx.requests.settle(request.id, RequestState.RECEIVED)  # the results no longer apply
+                elif request.kind is RequestKind.FOLLOW_UP:
+                    await self._ready_to_steer(tx, thread, request, found, terms)
+                elif where is not None:
+                    await _ready_to_start(tx, thread, request, found, terms, where=where)
             case RequestKind.STOP:
-                await self._stop(tx, thread, request)
+                await _stop(tx, thread, request)
             case RequestKind.DISCARD:
                 await tx.requests.prepared(replace(request, state=RequestState.WAITING))
                 await tx.audit.add(audited(AuditAction.DISCARDED, request, thread))
             case _:
                 await carry_out(tx, thread, request, terms)
 
-    async def _have_sent(
-        self, tx: RequestTransaction, item: ClaimedRequest, ready: PreparedRequest, found: RequestFacts
-    ) -> None:
-        thread, request = ready.thread, ready.request
-        now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
-        edited = item.request.attachments != request.attachments
-        gathered = found.gathered is not None  # nothing is gathered without a project
-        read_on = gathered and found.part != part_of_thread(
-            thread, request, self._mode(thread), await tx.requests.on_their_way(thread.id)
-        )
-        if edited or read_on or project_of(now_for) != project_of(found.route):
-            await tx.requests.settle(request.id, RequestState.RECEIVED)  # the results no longer apply
-        elif request.kind is RequestKind.FOLLOW_UP:
-            await ready_to_steer(tx, ready, settling=self._settling)
-        elif isinstance(now_for, Routed):
-            await ready_to_start(tx, ready, now_for, found.preference)
-        elif now_for is not None:
-            await wait_for_project(tx, ready, now_for)
+    async def _reads_on(self, tx: RequestTransaction, thread: Thread, request: Request, found: RequestFacts) -> bool:
+        """Returns whether another part of the thread belongs to a request by now."""
+        if found.kept is None:
+            return False
+        on_their_way = await tx.requests.on_their_way(thread.id)
+        return found.part != part_of_thread(thread, request, self._mode(thread), on_their_way)
 
-    async def _stop(self, tx: RequestTransaction, thread: Thread, stop: Request) -> None:
-        withdrawn = await withdraw_unsent(tx, thread, stop)
-        if await stop_unsent(tx, thread, stop):
-            return
-        stops_work = thread.state.job is None or is_at_work(thread.state, tx.now)
-        if withdrawn and not stops_work:
-            told = ActionAnswered(stop.person_id, ActionAnswer.WAITING_STOPPED, asked_on=surface_of(stop.source_key))
-            await tx.notices.add(thread.id, NewNotice(NoticeKey(stop.source_key), told))
-        state = RequestState.ACCEPTED if withdrawn and not stops_work else RequestState.WAITING
-        await tx.requests.prepared(replace(stop, state=state))
-        await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
+    async def _ready_to_steer(
+        self,
+        tx: RequestTransaction,
+        thread: Thread,
+        request: Request,
+        found: RequestFacts,
+        terms: following_jobs.ActionTerms,
+    ) -> None:
+        """Releases a follow-up: it is sent when its turn comes."""
+        await _release(tx, thread, request, found, due_in=max(request.recorded_at + self._settling - tx.now, 0.0))
+        if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
+            await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
+        # If only participants count, sending one reply makes nobody a participant.
+        counts = self._mode(thread) is not ReplyMode.PARTICIPANTS
+        await following_jobs.note_steering(tx, thread, request.person_id, terms, counts=counts)
+
+
+async def _release(
+    tx: RequestTransaction, thread: Thread, request: Request, found: RequestFacts, *, due_in: float = 0.0
+) -> None:
+    """Releases a start or follow-up, with the part of the Slack thread that counts as read once it is accepted: for a
+    start, everything.
+    """
+    gathered, part, starts = found.gathered, found.part, request.kind is RequestKind.START
+    context = gathered.context
+    if context is not None and starts and not gathered.thread_unread:
+        context = replace(context, read_until=request.written_at)
+    elif context is not None and part is not None and not gathered.thread_unread:
+        context = replace(context, read_after=part.after_ts, read_until=part.before_ts)
+    await tx.requests.prepared(replace(request, state=RequestState.WAITING, context=context), due_in=due_in)
+    await tx.request_parts.to_upload(request.id, gathered.to_upload)
+    if await tx.limits.count(request.person_id, request.id):
+        await tx.audit.add(audited(AuditAction.ASKED if starts else AuditAction.STEERED, request, thread))
+    if (told := gathered.told_to(request.person_id)) is not None:
+        await tx.notices.add(thread.id, NewNotice(ContextCut.key(request), told))
+
+
+async def _ready_to_start(
+    tx: RequestTransaction,
+    thread: Thread,
+    request: Request,
+    found: RequestFacts,
+    terms: following_jobs.ActionTerms,
+    *,
+    where: Route,
+) -> None:
+    """Releases a job, which is sent once its card is posted, or makes it wait for its person to choose the project. The
+    card shows this, and asks again if the question, which only that person sees, is lost.
+    """
+    placed = await following_jobs.take_place(tx, thread, request, terms)
+    if placed is None:
+        return
+    if isinstance(where, Routed):
+        options = placed.options
+        chosen = options.project_reason is ProjectReason.CHOSEN or options.way_in is WayIn.SWITCH
+        reason = ProjectReason.CHOSEN if chosen else where.reason
+        quiet = options.quiet or (found.preference.quiet and options.way_in not in _QUIET_AS_SAID)
+        options = replace(options, project_reason=reason, quiet=quiet)
+        await tx.threads.set_project(placed.id, where.project, options)
+        await _release(tx, replace(placed, project=where.project), request, found)
+    else:
+        said, names = (where.said, where.names) if isinstance(where, UnknownProject) else ("", where.candidates)
+        await following_jobs.ask_for_project(tx, placed, request, names, said=said)
+        await tx.requests.prepared(replace(request, state=RequestState.AWAITING_PERSON))
+    await tx.notices.add(placed.id, CARD_CHANGED)
+
+
+async def _stop(tx: RequestTransaction, thread: Thread, stop: Request) -> None:
+    withdrawn = await withdraw_unsent(tx, thread, stop)
+    if await following_jobs.stop_unsent(tx, thread, stop):
+        return
+    done = withdrawn and thread.state.job is not None and not is_at_work(thread.state, tx.now)
+    if done:
+        await tx.notices.add(thread.id, answered(stop, ActionAnswer.WAITING_STOPPED))
+    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED if done else RequestState.WAITING))
+    await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
+
+
+async def _refuse(tx: RequestTransaction, thread: Thread, request: Request, refused: Refused, limit: int) -> None:
+    """Ends a request whose person may not make it, and tells them privately."""
+    free_at = None if refused.free_at is None else math.ceil(refused.free_at)
+    asked_on = surface_of(request.source_key)
+    message = RequestRefused(
+        request.person_id, refused.reason, request.kind, _words_of(request), limit, free_at, asked_on=asked_on
+    )
+    await tx.notices.add(thread.id, NewNotice(RequestRefused.key(request), message))
+    await tx.audit.add(audited(AuditAction.REFUSED, request, thread, reason=refused.reason.value))
+    await _end(tx, thread, request)
+
+
+async def _try_later(tx: RequestTransaction, request: Request, failure: ChatError, due_in: float) -> None:
+    if isinstance(failure, ChatRateLimited):
+        await tx.requests.not_tried(request.id, due_in=due_in, problem=str(failure))
+    else:
+        await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=str(failure))
+
+
+def _words_of(request: Request) -> str:
+    """Returns the beginning of a person's text; empty for a button."""
+    return beginning(request.text, MAX_QUOTED) if request.kind in _GATHERED else ""
+
+
+async def _end(tx: RequestTransaction, thread: Thread, request: Request) -> None:
+    if request.kind is RequestKind.START:
+        await following_jobs.keep_followed(tx, thread)
+        await following_jobs.end_start(tx, thread, request, Problem.REJECTED, RejectionReason.NOT_PERMITTED)
+        return
+    await tx.requests.prepared(replace(request, state=RequestState.REJECTED, problem=RejectionReason.NOT_PERMITTED))
+    if request.kind is RequestKind.FOLLOW_UP:
+        await tx.notices.add(thread.id, reaction_notice(request, None))
+
+
+async def _may_wait_for_long(tx: RequestTransaction, thread: Thread) -> bool:
+    """Returns whether a follow-up may wait longer than a moment: another one waits before it, the job has not begun, or
+    there is a problem.
+    """
+    if thread.state.job is None or thread.state.failure.problem is not None:
+        return True
+    return await tx.requests.several_wait(thread.id)
+
+
+def project_of(route: Route | None) -> str:
+    """Returns the project of a request; empty while it is unknown."""
+    return route.project if isinstance(route, Routed) else ""

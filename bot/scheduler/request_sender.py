@@ -1,57 +1,39 @@
 """The request sender: sends each request to the job API, and records the answer."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import assert_never
 
+from bot import errors
+from bot.domain.context import ContextText, compose
+from bot.domain.delivery import PostModes, everything
+from bot.domain.jobs import stopping
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.jobs.stopping import (
-    STOP_WORDS,
-    Cancelled,
-    Discarded,
-    DiscardStep,
-    NotDiscarded,
-    NothingToStop,
-    StopStep,
-    discard_step,
-    stop_step,
-)
-from bot.domain.notification import PostModes, everything
+from bot.domain.messages import keeping_names, mentioned, with_names
 from bot.domain.projects import JobApiAbilities
-from bot.domain.requests.merging import as_one
-from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests.follow_ups import as_one
+from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestContext, RequestKind, RequestState
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.errors import (
-    ChatError,
-    JobApiError,
-    JobApiFailed,
-    JobApiNotAllowed,
-    JobApiRejected,
-    JobApiUnreachable,
-    JobApiUnreadable,
-    JobGone,
-    NoSuchProject,
-)
-from bot.jobapi.models import PromptCall, Requester
-from bot.notices.answers import ActionAnswer
+from bot.jobapi.models import PromptCall
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import DisplayNames
 from bot.runtime.logging import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
-from bot.scheduler.job_api_worker import JobApiWorker, job_words
-from bot.scheduler.preparing.rereading import Rereader
-from bot.scheduler.preparing.slack_reading import retry_delay
-from bot.scheduler.request_text import RequestText
-from bot.scheduler.worker import NOTHING, WorkerSettings, about, left_by_sending
+from bot.scheduler.rereading import Rereader
+from bot.scheduler.worker import NOTHING, DueWork, JobApiWorker, WorkerSettings, about, job_words, retry_delay
 from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
 from bot.store.request_queue import AheadOfCards, ClaimedRequest
 from bot.store.store import RequestTransaction, Store
 
 logger = logging.getLogger(__name__)
+
+
+_LEAVES = frozenset({DueWork.SEND, DueWork.DELIVER})
+"""The thread's next request, and notices."""
 
 
 class RequestSender(JobApiWorker[ClaimedRequest]):
@@ -100,15 +82,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         self._polling = polling
         self._posts = posts
         self._abilities = abilities
-        self._text = RequestText(
-            job_api,
-            abilities,
-            people=people,
-            mask_own=(masker or SecretMasker()).mask_own,
-            requesters=requesters,
-            keep_text=self._keep_text,
-            keep_requester=self._keep_requester,
-        )
+        self._people = people
+        self._mask_own = (masker or SecretMasker()).mask_own
+        self._requesters = requesters
         self._claims = ClaimSettings(
             self._owner, self._lease, merge_seconds, polling, can_cancel=job_api.can_cancel, jitter=self._random
         )
@@ -145,13 +121,13 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         else:
             if not await self._is_as_written(item):
                 return
-            request = await self._text.complete(item)
+            request = await self._complete(item)
             if not self.lease_covers_call(claimed_at):
                 await self._hand_back(item.request)
                 return
             outcome = await self._send(request, item.thread)
         jitter = self._random()
-        await self.record(lambda tx: self._settle(tx, item, outcome, jitter), leaves=left_by_sending())
+        await self.record(lambda tx: self._settle(tx, item, outcome, jitter), leaves=_LEAVES)
 
     async def _is_as_written(self, item: ClaimedRequest) -> bool:
         """Returns whether a request has the words that its message has now. Otherwise it is handed back, and revised
@@ -159,7 +135,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """
         try:
             newer = await self._rereader.newer(item)
-        except ChatError as error:
+        except errors.ChatError as error:
             await self._hand_back(item.request, due_in=retry_delay(1, error, jitter=self._random()))
             return False
         if newer:
@@ -186,26 +162,64 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         cancels = request.kind is RequestKind.STOP and self._job_api.can_cancel(thread.project)
         return cancels or request.kind is RequestKind.DISCARD or self._abilities(thread.project).idempotent
 
-    async def _keep_text(self, request_id: str, text: str) -> None:
+    async def _complete(self, item: ClaimedRequest) -> Request:
+        """Returns the request as it is sent."""
+        requests = [await self._with_names(request) for request in (item.request, *item.merged)]
+        first = await self._with_requester(requests[0], item.thread)
+        return as_one(first, requests[1:])
+
+    def _prompt_call(self, request: Request, thread: Thread) -> PromptCall:
+        """Returns the call that creates a job, or sends a follow-up to one."""
+        context = request.context or RequestContext()
+        files = context.files if self._job_api.takes_files(thread.project) else ()
+        words = self._mask_own(request.text)
+        told_apart = context.text and self._abilities(thread.project).instruction
+        return PromptCall(
+            compose(words, ContextText(context.text)),
+            request.id,
+            request.requester,
+            files,
+            instruction=words if told_apart else None,
+        )
+
+    async def _with_names(self, request: Request) -> Request:
+        """Returns the request with the names of mentioned people. They are recorded before it is sent, because the job
+        API rejects a repeated key with another text.
+        """
+        if ids := mentioned(request.text):
+            names = await self._people.names(ids) if self._people is not None else {}
+            request = replace(request, text=keeping_names(request.text, names))
+            await self._keep(request.id, lambda tx: tx.requests.set_text(request.id, request.text))
+        return replace(request, text=with_names(request.text, {}))
+
+    async def _with_requester(self, request: Request, thread: Thread) -> Request:
+        """Returns the request with its requester, if the job API accepts one. It is recorded before sending, like
+        names; a request attempted without one stays without, because the job API may reject a repeated key with another
+        body.
+        """
+        if self._requesters is None or request.requester is not None or request.attempts > 1:
+            return request
+        if not self._abilities(thread.project).requester:
+            return request
+        requester = await self._requesters.requester(request.person_id, thread.channel_id, thread.ts or "")
+        await self._keep(request.id, lambda tx: tx.requests.set_requester(request.id, requester))
+        return replace(request, requester=requester)
+
+    async def _keep(self, request_id: str, keep: Callable[[RequestTransaction], Awaitable[None]]) -> None:
+        """Records what is sent with a request, unless another process has claimed it."""
+
         async def work(tx: RequestTransaction) -> None:
             if await tx.requests.is_claimed_by(request_id, self._owner):
-                await tx.requests.set_text(request_id, text)
-
-        await self.record(work, leaves=NOTHING)
-
-    async def _keep_requester(self, request_id: str, requester: Requester) -> None:
-        async def work(tx: RequestTransaction) -> None:
-            if await tx.requests.is_claimed_by(request_id, self._owner):
-                await tx.requests.set_requester(request_id, requester)
+                await keep(tx)
 
         await self.record(work, leaves=NOTHING)
 
     async def _send(self, request: Request, thread: Thread) -> SendOutcome:
         try:
             outcome = await self._call(request, thread)
-        except JobApiError as error:
+        except errors.JobApiError as error:
             return self._failure(request, thread, error)
-        if isinstance(outcome, Accepted | Cancelled | Discarded):
+        if isinstance(outcome, Accepted | stopping.Cancelled | stopping.Discarded):
             self.record_answer(thread.project)
             _log_sent(request, thread, outcome)
         return outcome
@@ -214,7 +228,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """Makes the call that a request needs, if any. Raises JobApiError."""
         match request.kind:
             case RequestKind.START:
-                call = self._text.prompt_call(request, thread)
+                call = self._prompt_call(request, thread)
                 return Accepted(await self._job_api.create(thread.project, call))
             case RequestKind.STOP:
                 return await self._stop(request, thread)
@@ -226,53 +240,50 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
     async def _follow_up(self, request: Request, thread: Thread) -> SendOutcome:
         if thread.state.job and thread.state.job.status == ARCHIVED:
             return Rejected(RejectionReason.ARCHIVED)  # noticed after the reply was recorded
-        call = self._text.prompt_call(request, thread)
+        call = self._prompt_call(request, thread)
         return Accepted(await self._job_api.send_message(thread.project, _job_id(thread), call))
 
     async def _stop(self, request: Request, thread: Thread) -> SendOutcome:
         project = thread.project
-        step = stop_step(thread.state, self._settings.clock.now(), can_cancel=self._job_api.can_cancel(project))
+        step = stopping.stop_step(
+            thread.state, self._settings.clock.now(), can_cancel=self._job_api.can_cancel(project)
+        )
         match step:
-            case StopStep.NOTHING:
-                return NothingToStop()
-            case StopStep.DONE:
-                return Cancelled()
-            case StopStep.CANCEL:
+            case stopping.StopStep.NOTHING:
+                return stopping.NothingToStop()
+            case stopping.StopStep.DONE:
+                return stopping.Cancelled()
+            case stopping.StopStep.CANCEL:
                 key, requester = _key_of_attempt(request), request.requester
                 job = await self._job_api.cancel(project, _job_id(thread), idempotency_key=key, requester=requester)
-                return Cancelled(job)
-            case StopStep.ASK_AGENT:
-                call = PromptCall(STOP_WORDS, request.id, request.requester)
+                return stopping.Cancelled(job)
+            case stopping.StopStep.ASK_AGENT:
+                call = PromptCall(stopping.STOP_WORDS, request.id, request.requester)
                 return Accepted(await self._job_api.send_message(project, _job_id(thread), call))
             case _:
                 assert_never(step)
 
     async def _discard(self, request: Request, thread: Thread) -> SendOutcome:
-        step = discard_step(thread.state, self._settings.clock.now())
-        match step:
-            case DiscardStep.NOTHING:
-                return NotDiscarded(ActionAnswer.NOTHING_TO_DISCARD)
-            case DiscardStep.TOO_LATE:
-                return NotDiscarded(ActionAnswer.DISCARD_TOO_LATE)
-            case DiscardStep.CALL:
-                key = _key_of_attempt(request)
-                return Discarded(await self._job_api.discard(thread.project, _job_id(thread), idempotency_key=key))
-            case _:
-                assert_never(step)
+        if (why := stopping.why_not_discarded(thread.state, self._settings.clock.now())) is not None:
+            return stopping.NotDiscarded(why)
+        key = _key_of_attempt(request)
+        return stopping.Discarded(await self._job_api.discard(thread.project, _job_id(thread), idempotency_key=key))
 
-    def _failure(self, request: Request, thread: Thread, error: JobApiError) -> SendOutcome:
+    def _failure(self, request: Request, thread: Thread, error: errors.JobApiError) -> SendOutcome:
         project = thread.project
         logger.info("%s: %s", request.kind, error)
         match error:
-            case JobApiUnreachable() | JobApiNotAllowed():
+            case errors.JobApiUnreachable() | errors.JobApiNotAllowed():
                 return self.record_unavailable(project, error)
-            case NoSuchProject() | JobGone() | JobApiRejected():
+            case errors.NoSuchProject() | errors.JobGone() | errors.JobApiRejected():
                 self.record_answer(project)
                 return _refused(error)
             case _:
                 self.record_no_answer(project, error)
-                answered_error = isinstance(error, JobApiUnreadable) and bool(error.words)
-                doubt = Doubt.SERVER_FAILED if answered_error or isinstance(error, JobApiFailed) else Doubt.NO_ANSWER
+                answered_error = isinstance(error, errors.JobApiUnreadable) and bool(error.words)
+                doubt = (
+                    Doubt.SERVER_FAILED if answered_error or isinstance(error, errors.JobApiFailed) else Doubt.NO_ANSWER
+                )
                 ask_again = self._may_repeat(request, thread) and not answered_error
                 return Uncertain(str(error), ask_again=ask_again, doubt=doubt, words=error.words)
 
@@ -301,10 +312,10 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 # A server that executes a key once may repeat its first answer.
                 repeated = self._abilities(thread.project).idempotent and request.attempts > 1
                 return replace(outcome, outdated=repeated or newer_seen)
-            case Discarded():
+            case stopping.Discarded():
                 return replace(outcome, outdated=newer_seen)
-            case Cancelled() if newer_seen:
-                return Cancelled()
+            case stopping.Cancelled() if newer_seen:
+                return stopping.Cancelled()
             case _:
                 return outcome
 
@@ -328,11 +339,11 @@ def _key_of_attempt(request: Request) -> str:
 
 def _job_id(thread: Thread) -> str:
     if thread.state.job is None:
-        raise JobGone("the thread has no job")
+        raise errors.JobGone("the thread has no job")
     return thread.state.job.id
 
 
-def _log_sent(request: Request, thread: Thread, outcome: Accepted | Cancelled | Discarded) -> None:
+def _log_sent(request: Request, thread: Thread, outcome: Accepted | stopping.Cancelled | stopping.Discarded) -> None:
     """Logs what the job API has taken, with the job as it showed it."""
     job = outcome.job or thread.state.job
     with log_context(replace(current_log_context(), job=job.id if job else "")):
@@ -341,21 +352,21 @@ def _log_sent(request: Request, thread: Thread, outcome: Accepted | Cancelled | 
                 logger.info("job created: %s", job_words(job))
             case Accepted():
                 logger.info("message sent: %s", job_words(job))
-            case Cancelled():
+            case stopping.Cancelled():
                 logger.info("job cancelled: %s", job_words(job))
-            case Discarded():
+            case stopping.Discarded():
                 logger.info("partial work discarded: %s", job_words(job))
 
 
-def _refused(error: NoSuchProject | JobGone | JobApiRejected) -> Rejected:
+def _refused(error: errors.NoSuchProject | errors.JobGone | errors.JobApiRejected) -> Rejected:
     match error:
-        case NoSuchProject():
+        case errors.NoSuchProject():
             return Rejected(RejectionReason.PROJECT, error.words)
-        case JobGone():
+        case errors.JobGone():
             return Rejected(RejectionReason.GONE, error.words)
-        case JobApiRejected(status=HTTPStatus.PAYMENT_REQUIRED):
+        case errors.JobApiRejected(status=HTTPStatus.PAYMENT_REQUIRED):
             return Rejected(RejectionReason.HANDED_BACK, error.words, error.status)
-        case JobApiRejected():
+        case errors.JobApiRejected():
             wrong_address = error.status in range(300, 400)
             reason = RejectionReason.ADDRESS if wrong_address else RejectionReason.API
             return Rejected(reason, error.words, error.status)

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.people.permissions import PermissionRules
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.domain.threads.reply_rules import ReplyModes
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, PastMessages, SlackReading
-from bot.runtime.clock import Clock, SteadyClock
+from bot.runtime.clock import SteadyClock
 from bot.runtime.health import RECOVERY_SECONDS, ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.tasks import Supervisor
@@ -21,13 +20,11 @@ from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Delivered, Outbox, not_counted
-from bot.scheduler.preparing.parts import PreparerSettings
-from bot.scheduler.preparing.rereading import HeardFor, Rereader
-from bot.scheduler.request_preparer import RequestPreparer
+from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
+from bot.scheduler.rereading import HeardFor, Rereader
 from bot.scheduler.retention import RetentionSweeper
 from bot.scheduler.settings import SchedulerVariables
-from bot.scheduler.whole_answers import WholeAnswers
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 from bot.service import Service
 from bot.store.store import Store
@@ -109,7 +106,8 @@ class Scheduler:
         upload = replace(calls, lease=calls.lease + READ_SECONDS, call_timeout=calls.call_timeout + READ_SECONDS)
         polling, posts = settings.polling, settings.projects.posts
         modes, limits = settings.projects.replies, settings.slack_limits
-        rereader = self._rereader(edges, modes, clock)
+        service = Service(store, on_commit=self.wake, modes=modes)
+        rereader = Rereader(edges.reading.versions, service.revise, clock, edges.heard_for)
         sender = RequestSender(
             store,
             job_api,
@@ -136,7 +134,7 @@ class Scheduler:
             store,
             edges.chat,
             chat,
-            answers=WholeAnswers(job_api),
+            job_api=job_api,
             rules=settings.rules,
             channels=edges.reading.channels,
             modes=modes,
@@ -153,10 +151,6 @@ class Scheduler:
         self._sender = sender
         self._projects = settings.projects
         self._retention = RetentionSweeper(store, days=settings.variables.keep_days)
-
-    def _rereader(self, edges: SchedulerEdges, modes: ReplyModes, clock: Clock) -> Rereader:
-        service = Service(edges.store, on_commit=self.wake, modes=modes)
-        return Rereader(edges.reading.versions, service.revise, clock, edges.heard_for)
 
     def start(self, supervisor: Supervisor) -> None:
         """Starts every worker."""

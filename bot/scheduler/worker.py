@@ -1,4 +1,6 @@
-"""The base of the scheduler's workers: they claim what is due, process it concurrently, and wait to be woken."""
+"""The base of the scheduler's workers: they claim what is due, process it concurrently, and wait to be woken. Those
+that call Slack or a job API tell its failures from their own.
+"""
 
 import asyncio
 import contextlib
@@ -6,19 +8,22 @@ import logging
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
+from http import HTTPStatus
 from typing import Generic, TypeVar
 
+from bot import errors
+from bot.domain.jobs.job import Problem
+from bot.domain.jobs.observe import JobApiUnavailable
 from bot.domain.requests.request import log_id
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatUncertain, StoreError, StoreUnavailable
-from bot.notices.notice import Delivery
+from bot.jobapi.models import Job
+from bot.runtime.backoff import Backoff
 from bot.runtime.clock import Clock
 from bot.runtime.health import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, ComponentStatus, Outage
 from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
-from bot.store.notice_queue import ClaimedNotice
 from bot.store.store import Store, Transaction
 
 logger = logging.getLogger(__name__)
@@ -38,22 +43,6 @@ class DueWork(StrEnum):
 NOTHING: frozenset[DueWork] = frozenset()
 ANYTHING = frozenset({DueWork.PREPARE, DueWork.SEND, DueWork.DELIVER})
 """Only preparing leaves files to upload."""
-
-
-def left_by_preparing(*, uploads: bool) -> frozenset[DueWork]:
-    """Returns the work that preparing leaves. `uploads`: files, too."""
-    return ANYTHING | {DueWork.UPLOAD} if uploads else ANYTHING
-
-
-def left_by_sending() -> frozenset[DueWork]:
-    """The thread's next request, and notices."""
-    return frozenset({DueWork.SEND, DueWork.DELIVER})
-
-
-def left_by_delivering(item: ClaimedNotice) -> frozenset[DueWork]:
-    """A start and early replies may have waited for the first card; otherwise only the thread's next notice did."""
-    is_first_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
-    return ANYTHING if is_first_card else frozenset({DueWork.DELIVER})
 
 
 Item = TypeVar("Item")
@@ -217,7 +206,7 @@ class Worker(ABC, Generic[Item]):
             try:
                 await self._store.transact(work)
                 break
-            except StoreUnavailable as error:
+            except errors.StoreUnavailable as error:
                 self.recording_failed(error)
                 await asyncio.sleep(RECORD_RETRY)
         self.recording_succeeded()
@@ -228,7 +217,7 @@ class Worker(ABC, Generic[Item]):
         """Records that the database has taken a result."""
         self._works(_Step.RECORD)
 
-    def recording_failed(self, error: StoreError) -> None:
+    def recording_failed(self, error: errors.StoreError) -> None:
         """Records that the database does not take a result."""
         self._fails(_Step.RECORD, error)
 
@@ -254,7 +243,7 @@ class Worker(ABC, Generic[Item]):
         claimed_at = self._monotonic()
         try:
             items = await self.claim(limit)
-        except StoreError as error:
+        except errors.StoreError as error:
             self._fails(_Step.CLAIM, error)
             return 0
         except Exception as error:
@@ -272,7 +261,7 @@ class Worker(ABC, Generic[Item]):
             try:
                 await self.process(item, claimed_at)
                 self._works(_Step.PROCESS)
-            except StoreError as error:
+            except errors.StoreError as error:
                 self._fails(_Step.PROCESS, error)
             except Exception:
                 # A bug in one item must not stop the others; its lease expires, and it is tried again.
@@ -328,4 +317,82 @@ class SlackWorker(Worker[Item]):
             async with asyncio.timeout(self._settings.call_timeout):
                 return await call
         except TimeoutError:
-            raise ChatUncertain("no answer in time") from None
+            raise errors.ChatUncertain("no answer in time") from None
+
+
+def unavailable(error: errors.JobApiUnreachable | errors.JobApiNotAllowed) -> JobApiUnavailable:
+    """Returns what a failed call of the job API means for a thread."""
+    match error:
+        case errors.JobApiNotAllowed():
+            return JobApiUnavailable("does not let Pagehand in", status=error.status)
+        case errors.JobApiBusy():
+            limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
+            problem = Problem.RATE_LIMITED if limited else Problem.BUSY
+            return JobApiUnavailable("asks to wait", retry_after=error.retry_after, problem=problem, words=error.words)
+        case errors.NotTheJobApi():
+            return JobApiUnavailable("is not what answers", problem=Problem.FAULTY)
+        case errors.JobApiUnreachable():
+            return JobApiUnavailable("cannot be reached", retry_after=error.retry_after)
+
+
+def job_words(job: Job | None) -> str:
+    """Returns a job's status and link, for the log."""
+    return " ".join(part for part in (job.status, job.pr_link) if part) if job else "unknown"
+
+
+NOT_ALLOWED_RETRY = 60.0
+"""Seconds before a request is sent again after the job API rejected our key, so that somebody can fix that."""
+
+
+class JobApiWorker(Worker[Item]):
+    """Distinguishes working job APIs from failing ones: an outage of one affects neither the worker nor the others.
+    They are identified by the names of their projects.
+    """
+
+    def record_answer(self, project: str) -> None:
+        """Records that a project's job API answers."""
+        self._outage_of(project).record_success(by=self.name)
+
+    def record_no_answer(self, project: str, reason: object, *, retry_after: float | None = None) -> None:
+        """Records that a project's job API fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
+        self._outage_of(project).record_failure(reason, by=self.name, retry_after=retry_after)
+
+    def record_unavailable(
+        self, project: str, error: errors.JobApiUnreachable | errors.JobApiNotAllowed
+    ) -> JobApiUnavailable:
+        """Records that a project's job API was not available, unless it is only busy; returns what threads are told."""
+        if isinstance(error, errors.JobApiNotAllowed):
+            self.record_no_answer(project, error)
+            return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)
+        if not isinstance(error, errors.JobApiBusy):
+            self.record_no_answer(project, error, retry_after=error.retry_after)
+        return unavailable(error)
+
+    def job_api_status(self, project: str) -> ComponentStatus:
+        """Returns the state of a project's job API, as whichever worker sees it worst."""
+        return self._outage_of(project).status(_name(project))
+
+    def _outage_of(self, project: str) -> Outage:
+        return self._settings.outage_of(_name(project))
+
+
+def _name(project: str) -> str:
+    return f"job API of {project}"
+
+
+MAX_TRIES = 14
+"""How often Slack is asked about a request in vain; with BACKOFF, that takes about ten minutes."""
+BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
+
+
+def retry_delay(attempts: int, failure: errors.ChatError, *, jitter: float) -> float:
+    """Returns the seconds until the next attempt, given their number. `jitter` is a random number from 0 to 1."""
+    return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
+
+
+async def answer_or_none(asked: Awaitable[Answer]) -> Answer | None:
+    """Returns Slack's answer; None if Slack permanently refuses to give one. Raises ChatError."""
+    try:
+        return await asked
+    except (errors.ChatRejected, errors.ChatNotInChannel):
+        return None

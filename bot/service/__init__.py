@@ -9,20 +9,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from bot.domain.people.members import Preference
-from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.people import Preference
+from bot.domain.requests.new_jobs import NewJob, Written, new_request, request_id, source_key_of
 from bot.domain.requests.request import Action, Arrival, MessageVersion, Reply, log_id
 from bot.domain.threads.reply_rules import ReplyModes, everyone
 from bot.domain.threads.thread import Thread
 from bot.errors import NotRecorded, StoreError, UnreadableRow
 from bot.runtime.logging import LogContext, log_context
-from bot.service.channel_changes import is_first_answer, is_newest, is_outdated, known_job, known_reply, known_thread
+from bot.service import channels
+from bot.service.channels import is_first_answer, is_newest, is_outdated, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
 from bot.service.follow_up import record_written
 from bot.service.following_jobs import alive
-from bot.service.introductions import record_introduction
 from bot.service.reply import record_mention, record_reply, thread_of
-from bot.service.start import new_request, record_start, request_id, source_key_of
+from bot.service.start import record_start
 from bot.store.store import RecordingTransaction, Store, Transaction
 
 logger = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ class Service:
         """Records a job to start, unless a newer version of the message that asks for it was seen before."""
 
         async def work(tx: RecordingTransaction) -> None:
-            if asked.version is None or await is_newest(tx, asked.version):
-                known = await known_job(tx, asked)
+            if asked.version is None or await channels.is_newest(tx, asked.version):
+                known = await channels.known_job(tx, asked)
                 if not await record_line(tx, known):
                     await record_start(tx, known)
 
@@ -55,8 +55,8 @@ class Service:
         """Records thanks written in a direct message outside its threads."""
 
         async def work(tx: RecordingTransaction) -> None:
-            if await is_newest(tx, thanks.version):
-                await record_thanks(tx, await known_reply(tx, thanks))
+            if await channels.is_newest(tx, thanks.version):
+                await record_thanks(tx, await channels.known_reply(tx, thanks))
 
         await self._transact(work, source_key_of(thanks))
         self._on_commit()
@@ -65,34 +65,32 @@ class Service:
         """Records a message in a thread: for the job there, or, if there is none and it mentions Pagehand, as a job to
         start. False, with nothing recorded, if it is neither, or if the thread's row cannot be read.
         """
-        return await self._record(reply)
 
-    async def revise(self, reply: Reply) -> bool:
-        """Records a message's text after an edit, or its deletion, in any order. Returns the same as `receive`."""
-        return await self._record(reply)
-
-    async def _record(self, received: Reply) -> bool:
         async def work(tx: RecordingTransaction) -> bool:
-            if await is_outdated(tx, received):
+            if await channels.is_outdated(tx, reply):
                 return True
-            reply = await known_reply(tx, received)
-            thread, kept = await thread_of(tx, reply), False
-            if thread is None and reply.arrival is Arrival.LIVE:
-                kept = await tx.early_replies.keep(reply)
+            known = await channels.known_reply(tx, reply)
+            thread, kept = await thread_of(tx, known), False
+            if thread is None and known.arrival is Arrival.LIVE:
+                kept = await tx.early_replies.keep(known)
                 # `keep` waited for the cards being posted: the relevant one may have arrived meanwhile, with others
                 # still to come.
-                thread = await thread_of(tx, reply)
+                thread = await thread_of(tx, known)
             if thread is not None:
-                await record_reply(tx, thread, reply, self._modes)
-            return thread is not None or kept or await record_mention(tx, reply, self._modes)
+                await record_reply(tx, thread, known, self._modes)
+            return thread is not None or kept or await record_mention(tx, known, self._modes)
 
         try:
-            recorded = await self._transact(work, source_key_of(received))
+            recorded = await self._transact(work, source_key_of(reply))
         except UnreadableRow:
             return False
         if recorded:
             self._on_commit()
         return recorded
+
+    async def revise(self, reply: Reply) -> bool:
+        """Records a message's text after an edit, or its deletion, in any order. Returns the same as `receive`."""
+        return await self.receive(reply)
 
     async def act(self, action: Action) -> bool:
         """Records an action on a job. Whether the person may do it, and what it leads to, is decided later. False if
@@ -135,14 +133,14 @@ class Service:
         """Records that Pagehand was invited to a channel, where it then introduces itself once; with `workflow_id`,
         that this workflow mentioned it there, which it then answers once with who can ask.
         """
-        await self._transact(lambda tx: record_introduction(tx, team_id, channel_id, workflow_id))
+        await self._transact(lambda tx: channels.record_introduction(tx, team_id, channel_id, workflow_id))
         self._on_commit()
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
         """Returns whether the writer of a message still has to get a private answer that is not a notice: another
         process that received the same message may have sent it. The answer is lost if this process ends first.
         """
-        return await self._store.transact(lambda tx: is_first_answer(tx, version))
+        return await self._store.transact(lambda tx: channels.is_first_answer(tx, version))
 
     async def draft(self, person_id: str, place: str) -> str:
         """Returns the draft that somebody left in a modal opened here."""
@@ -196,4 +194,4 @@ async def _thread_of(tx: RecordingTransaction, action: Action) -> Thread | None:
     if action.argument and not action.thread_id and not action.card_ts:
         request = await tx.requests.get(action.argument)
         return await tx.threads.get(request.thread_id) if request else None
-    return await known_thread(tx, action)
+    return await channels.known_thread(tx, action)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
-from bot.domain.people.home import can_be_retried
+from bot.domain.messages import beginning
 from bot.domain.requests.audit import AuditAction, audited
-from bot.domain.requests.edits import MAX_QUOTED, for_another_job, with_new_words
+from bot.domain.requests.edits import MAX_QUOTED, for_another_job, reaction_notice, with_new_words
+from bot.domain.requests.held import lines_with, may_be_job
+from bot.domain.requests.new_jobs import new_request, once_more
 from bot.domain.requests.request import (
     NOT_SENT_YET,
     HeldBecause,
@@ -17,28 +18,22 @@ from bot.domain.requests.request import (
     RequestKind,
     RequestState,
     WayIn,
-    surface_of,
 )
-from bot.domain.threads.direct_messages import lines_with, may_be_job
-from bot.domain.threads.thread import Thread, owes_question
+from bot.domain.threads.thread import Thread, can_be_retried, owes_question
 from bot.notices.answers import (
     ActionAnswer,
-    ActionAnswered,
     AnswerRequested,
     JobIdRequested,
     PromptRequested,
     StatusRequested,
+    answered,
 )
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged, ToPerson
-from bot.service.action_terms import ActionTerms, keep_polling, note_steering
+from bot.service import following_jobs
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
-from bot.service.edit import catch_up
-from bot.service.end_start import StartEnding, end_start, keep_followed
-from bot.service.follow_up import checked, explain, obstacle, release, send_new_words
-from bot.service.following_jobs import alive, choose_project
-from bot.service.held import ask_again
-from bot.service.start import new_request, once_more, reaction_notice, record_start
-from bot.service.withdraw import was_stopped_since
+from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words, was_stopped_since
+from bot.service.reply import catch_up
+from bot.service.start import record_start
 from bot.store.store import RequestTransaction
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
@@ -77,7 +72,7 @@ async def _reply_of(tx: RequestTransaction, action: Request) -> Request | None:
     return None if reply is None or reply.thread_id != action.thread_id else reply
 
 
-async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
+async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, terms: following_jobs.ActionTerms) -> None:
     """Carries out an action, answers it, and ends it."""
     if (shown := _shown(thread, action)) is not None:
         await tx.notices.add(thread.id, NewNotice(NoticeKey(action.source_key), shown))
@@ -86,8 +81,7 @@ async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, ter
     elif (answer := await _answer(tx, thread, action, terms)) is not None:
         reply = await _reply_of(tx, action)
         about = beginning(reply.text, MAX_QUOTED) if reply else ""
-        told = ActionAnswered(action.person_id, answer, about, asked_on=surface_of(action.source_key))
-        await tx.notices.add(thread.id, NewNotice(NoticeKey(action.source_key), told))
+        await tx.notices.add(thread.id, answered(action, answer, about))
         if answer in _AUDITED:
             await tx.audit.add(audited(_AUDITED[answer], action, thread))
     await tx.requests.prepared(replace(action, state=RequestState.ACCEPTED))
@@ -108,7 +102,9 @@ def _shown(thread: Thread, action: Request) -> ToPerson | None:
             return None
 
 
-async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+async def _answer(
+    tx: RequestTransaction, thread: Thread, action: Request, terms: following_jobs.ActionTerms
+) -> ActionAnswer | None:
     if action.kind in _SENDING and await was_stopped_since(tx, action):
         return ActionAnswer.STOPPED_SINCE
     match action.kind:
@@ -125,7 +121,7 @@ async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms
         case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
             answer = await _held(tx, thread, action, terms)
         case RequestKind.CHOOSE_PROJECT:
-            answer = await choose_project(tx, thread, action, terms)
+            answer = await following_jobs.choose_project(tx, thread, action, terms)
         case _:
             answer = None
     return answer
@@ -147,7 +143,7 @@ async def _send_again(tx: RequestTransaction, thread: Thread, request: Request |
         return ActionAnswer.SENT_AGAIN
     if request.kind is RequestKind.START:
         return ActionAnswer.ALREADY_ACCEPTED  # as the job that replaced it
-    return await _send_to_replacement(tx, await alive(tx.threads, thread), request)
+    return await _send_to_replacement(tx, await following_jobs.alive(tx.threads, thread), request)
 
 
 async def _send_to_replacement(tx: RequestTransaction, job: Thread, request: Request) -> ActionAnswer:
@@ -179,20 +175,22 @@ async def _send_new_words(tx: RequestTransaction, thread: Thread, action: Reques
     request = await tx.requests.get(action.text)
     if request is None:
         return ActionAnswer.NOTHING_NEW
-    answer = await send_new_words(tx, await alive(tx.threads, thread), request)
+    answer = await send_new_words(tx, await following_jobs.alive(tx.threads, thread), request)
     if answer is ActionAnswer.NEW_WORDS_SENT:
         await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
     return answer
 
 
-async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
+async def _mute(
+    tx: RequestTransaction, thread: Thread, muted_by: str, terms: following_jobs.ActionTerms
+) -> ActionAnswer:
     if not (muted_by or thread.state.people.muted_by):
         return ActionAnswer.NOT_MUTED
     state = replace(thread.state, people=replace(thread.state.people, muted_by=muted_by))
     if owes_question(state):
         await tx.threads.save_state(thread.id, state, poll_in=0.0)
     else:
-        await keep_polling(tx, thread, state, terms)
+        await following_jobs.keep_polling(tx, thread, state, terms)
     if muted_by:
         await tx.notices.drop_held(thread.id)
     await tx.notices.add(thread.id, CARD_CHANGED)
@@ -212,7 +210,9 @@ async def _retry(tx: RequestTransaction, thread: Thread, action: Request) -> Act
     return None
 
 
-async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+async def _held(
+    tx: RequestTransaction, thread: Thread, action: Request, terms: following_jobs.ActionTerms
+) -> ActionAnswer | None:
     """Handles a held request according to its person's answer."""
     asked_about = await tx.requests.get(action.text)
     if asked_about is not None and asked_about.kind is not RequestKind.FOLLOW_UP:
@@ -224,12 +224,12 @@ async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: 
         return await _direct_message(tx, thread, action, lines_with(asked_about, waiting))
     if action.kind is RequestKind.DISCARD_HELD:
         return await _discard(tx, held)
-    job = await alive(tx.threads, thread)
+    job = await following_jobs.alive(tx.threads, thread)
     if action.kind is RequestKind.SEND_HELD:
         if held is None:
             return ActionAnswer.NOTHING_NEW
         return ActionAnswer.HELD_SENT if await release(tx, job, held) else ActionAnswer.SEE_THREAD
-    await note_steering(tx, thread, action.person_id, terms, counts=True)
+    await following_jobs.note_steering(tx, thread, action.person_id, terms, counts=True)
     replies = [each for each in waiting if not may_be_job(each) and (each == held or each.held_because is None)]
     released = [await release(tx, job, request) for request in replies]
     return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
@@ -239,8 +239,8 @@ async def _do_late(tx: RequestTransaction, job: Thread, late: Request, press: Re
     """Does, or leaves undone, what was asked for while Pagehand was away: as if the press had asked for it."""
     if press.kind is RequestKind.DISCARD_HELD:
         if late.kind is RequestKind.START:
-            await keep_followed(tx, job)
-            await end_start(tx, job, late, StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN))
+            await following_jobs.keep_followed(tx, job)
+            await following_jobs.end_start(tx, job, late, Problem.WITHDRAWN)
         await tx.requests.save(replace(late, state=RequestState.WITHDRAWN))
         return ActionAnswer.LEFT_UNDONE
     if late.kind is RequestKind.START:
@@ -264,7 +264,7 @@ async def _direct_message(
     if action.kind is RequestKind.DISCARD_HELD:
         await begin_job(tx, thread, lines[0], job_of_line(thread, lines[0]))
         return None
-    job = await alive(tx.threads, thread)
+    job = await following_jobs.alive(tx.threads, thread)
     if job.state.people.muted_by:
         return ActionAnswer.NOT_ADDED_MUTED
     if await obstacle(tx.requests, job) is not None:

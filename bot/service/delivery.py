@@ -6,8 +6,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.deliver import GiveUp
+from bot.domain.commands import ThreadWord
+from bot.domain.delivery import GiveUp
+from bot.domain.requests.new_jobs import source_key_of
 from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import ReplyModes, in_direct_message, may_ask
 from bot.domain.threads.thread import Thread
@@ -17,17 +18,13 @@ from bot.notices.notice import (
     CardChanged,
     Delivery,
     NewNotice,
-    Notice,
-    NoticeContent,
     NoticeKey,
     ReactionChanged,
     ToPerson,
     within_thread,
 )
-from bot.service.end_start import call_off, restore_followed
-from bot.service.following_jobs import replace_followed
+from bot.service.following_jobs import call_off, replace_followed, restore_followed
 from bot.service.reply import help_for, record_mention, record_reply, thread_of
-from bot.service.start import source_key_of
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.store import OutboxTransaction, RecordingTransaction
 
@@ -53,15 +50,18 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
     level = logging.INFO if given_up.missing_scopes else logging.WARNING
     logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
     message = notice.message
+    is_stop_alone = isinstance(message, JobStopped) and not message.link
     if isinstance(message, CardChanged):
         await tx.homes.changed(thread.requester_id, due_in=0.0)  # Home shows what the card cannot
         if thread.card_ts is None:
             told = CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
             await _call_off(tx, thread, told, modes)
-    elif thread.card_ts is None and _tells_nothing_new(message):
+    elif thread.card_ts is None and (isinstance(message, JobStarted) or is_stop_alone):
         return  # its person was told that the job has no card, and does not go on
     elif not isinstance(message, ReactionChanged | ToPerson | Introduction) and message.delivery is Delivery.POST:
-        await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
+        person_id, key = thread.requester_id, PostNotDelivered.key(within_thread(thread.id, notice.key))
+        told_instead = PostNotDelivered(person_id, message.addressed_to(person_id), given_up.in_doubt)
+        await tx.notices.add(thread.id, NewNotice(key, told_instead))
 
 
 async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, modes: ReplyModes) -> None:
@@ -75,35 +75,17 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
     await tx.notices.add(thread.id, NewNotice(CardNotPosted.KEY, message))
 
 
-def _tells_nothing_new(message: NoticeContent) -> bool:
-    return isinstance(message, JobStarted) or (isinstance(message, JobStopped) and not message.link)
-
-
-def _not_delivered(notice: Notice, post: NoticeContent, thread: Thread, given_up: GiveUp) -> NewNotice:
-    """Returns the notice that tells the requester what could not be posted."""
-    person_id = thread.requester_id
-    message = PostNotDelivered(person_id, post.addressed_to(person_id), given_up.in_doubt)
-    return NewNotice(PostNotDelivered.key(within_thread(thread.id, notice.key)), message)
-
-
 async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], modes: ReplyModes) -> None:
-    """Records what was written while this thread's card was being posted; some of it belongs to other threads."""
-    for reply in replies:
-        if reply.thread_ts in {thread.ts, thread.card_ts}:
-            await record_reply(tx, thread, reply, modes)
-        else:
-            await _record_elsewhere(tx, thread, reply, modes)
-
-
-async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply, modes: ReplyModes) -> None:
-    """Records a reply in another thread, whose job may be known by now. If there is none, somebody who addressed
-    Pagehand gets an answer; the rest is between people.
+    """Records what was written while this thread's card was being posted; some of it belongs to other threads. If
+    there is no job, somebody who addressed Pagehand gets an answer; the rest is between people.
     """
-    thread = await thread_of(tx, reply)
-    if thread is not None:
-        await record_reply(tx, thread, reply, modes)
-    elif not await record_mention(tx, reply, modes) and (told := _answer_without_job(reply)) is not None:
-        await tx.notices.add(card.id, told)
+    for reply in replies:
+        elsewhere = reply.thread_ts not in {thread.ts, thread.card_ts}
+        job = await thread_of(tx, reply) if elsewhere else thread  # which may be known by now
+        if job is not None:
+            await record_reply(tx, job, reply, modes)
+        elif not await record_mention(tx, reply, modes) and (told := _answer_without_job(reply)) is not None:
+            await tx.notices.add(thread.id, told)
 
 
 def _answer_without_job(reply: Reply) -> NewNotice | None:

@@ -5,13 +5,14 @@ asked which.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.edits import reaction_notice
+from bot.domain.requests.held import job_in_hand, lines_with, may_be_job, to_ask_about
+from bot.domain.requests.new_jobs import NewJob, new_request, request_id, source_key_of
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.notices.notice import Reaction
-from bot.service.held import hold
-from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
+from bot.service.follow_up import hold
+from bot.service.start import record_start
 from bot.store.store import RecordingTransaction
 
 MOST_LOOKED_AT = 10

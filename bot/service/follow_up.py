@@ -1,29 +1,76 @@
-"""Sends follow-ups on to the job, or tells their writers why not."""
+"""Follow-ups: sends them on to the job or tells their writers why not, holds those whose person has to answer first,
+and withdraws after a stop what was written before it and certainly was not sent. The thread is locked.
+"""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.context.message_text import beginning
 from bot.domain.jobs.job import ARCHIVED
-from bot.domain.requests.edits import MAX_QUOTED, not_fully_sent, offer, reaction_of, with_new_words
-from bot.domain.requests.new_jobs import Written
+from bot.domain.messages import beginning
+from bot.domain.permissions import is_outsider
+from bot.domain.requests import edits
+from bot.domain.requests.held import is_withdrawn_by, question_about, to_ask_about, was_stopped_after
+from bot.domain.requests.new_jobs import Written, new_request, request_id
 from bot.domain.requests.request import (
     NO_WORDS,
     NOT_SENT_YET,
     Attachments,
+    HeldBecause,
     RejectionReason,
     Reply,
     Request,
     RequestKind,
     RequestState,
+    Surface,
     WayIn,
 )
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.thread import Thread
 from bot.notices.answers import ActionAnswer, ActionAnswered
-from bot.notices.notice import NewNotice, NoticeKey, ReactionChanged
-from bot.service.start import new_request, reaction_notice, request_id
+from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, ReactionChanged
+from bot.notices.questions import HeldQuestion
 from bot.store.requests import Requests
-from bot.store.store import RecordingTransaction
+from bot.store.store import RecordingTransaction, RequestTransaction
+
+MOST_ASKED = 5
+"""How many of the newest replies one question covers."""
+REMINDED_AFTER = 3_600.0
+"""Seconds after which an unanswered question comes once more, as a direct message: the first is seen only by people who
+are online.
+"""
+
+
+async def hold(tx: RecordingTransaction, thread: Thread, request: Request, because: HeldBecause | None = None) -> None:
+    """Records a request that waits for its person's answer, and asks for it. One recorded before is asked about unless
+    it was already.
+    """
+    held = replace(request, state=RequestState.AWAITING_PERSON, problem=because or "")
+    await tx.requests.add(held)
+    await ask(tx, thread.id, held)
+
+
+async def hold_again(tx: RecordingTransaction, request: Request, because: HeldBecause | None = None) -> None:
+    """Lets a recorded request wait for its person, and asks."""
+    held = replace(request, state=RequestState.AWAITING_PERSON, problem=because or "")
+    await tx.requests.save(held)
+    await ask(tx, held.thread_id, held)
+
+
+async def ask(tx: RecordingTransaction, thread_id: str, held: Request) -> None:
+    """Asks the person of a request that waits for them, and reminds them."""
+    question = question_about(held)
+    reminder = replace(question, asked_on=Surface.HOME)
+    await tx.notices.add(thread_id, NewNotice(HeldQuestion.key(held), question))
+    await tx.notices.add(thread_id, NewNotice(HeldQuestion.reminder_key(held), reminder, REMINDED_AFTER))
+
+
+async def ask_again(tx: RecordingTransaction, thread: Thread, action: Request) -> None:
+    """Asks again about held replies when their writer asks for the job's status: the first question, which only they
+    see, may be lost.
+    """
+    for held in to_ask_about(await tx.requests.held(thread.id, action.person_id))[-MOST_ASKED:]:
+        await tx.notices.add(thread.id, NewNotice(HeldQuestion.key_for(held, action), question_about(held)))
+
 
 SETTLING = 1.0
 """Seconds that a follow-up waits before it is sent, so that an earlier one that Slack delivers late still precedes it.
@@ -51,18 +98,16 @@ async def checked(tx: RecordingTransaction, thread: Thread, request: Request) ->
 
 async def explain(tx: RecordingTransaction, request: Request, attachments: Attachments) -> None:
     """Adds the reaction to a newly recorded reply, and reports why it is not sent, if so."""
-    reaction = reaction_of(request.state)
-    await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
-    sent = request.state in NOT_SENT_YET
+    await tx.notices.add(request.thread_id, edits.reaction_notice(request, edits.reaction_of(request.state)))
     if request.problem == NO_WORDS:
-        await tx.notices.add(request.thread_id, not_fully_sent(request, attachments, words_sent=False))
-    elif not sent:
+        await tx.notices.add(request.thread_id, edits.not_fully_sent(request, attachments, words_sent=False))
+    elif request.state not in NOT_SENT_YET:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
 async def tell_that_muted(tx: RecordingTransaction, thread: Thread, reply: Reply) -> None:
     """Tells somebody, once for each reply, that it is not sent because the job is muted."""
-    about = beginning(reply.text, MAX_QUOTED)
+    about = beginning(reply.text, edits.MAX_QUOTED)
     message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
     await tx.notices.add(thread.id, NewNotice(ActionAnswered.key_of_muted(reply), message))
 
@@ -86,9 +131,9 @@ async def send_new_words(tx: RecordingTransaction, thread: Thread, request: Requ
     """Records a message's newest text as a follow-up to this job, which may have replaced the one that got the earlier
     text. Returns the answer to show.
     """
-    if offer(request) is None:
+    if edits.offer(request) is None:
         return ActionAnswer.NOTHING_NEW
-    follow_up = await checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
+    follow_up = await checked(tx, thread, replace(edits.with_new_words(request, tx.now), thread_id=thread.id))
     if not await tx.requests.add(follow_up):
         return ActionAnswer.ALREADY_ACCEPTED
     await tx.notices.move(ReactionChanged.key(request), request.thread_id, thread.id)
@@ -112,16 +157,48 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
             await tx.notices.add(first.thread_id, NewNotice(NoticeKey(written.source_key), answer))
         return
     if thread.state.people.muted_by:
-        about = beginning(written.text, MAX_QUOTED)
+        about = beginning(written.text, edits.MAX_QUOTED)
         told = ActionAnswered(written.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
         await tx.notices.add(thread.id, NewNotice(NoticeKey(written.source_key), told))
         return
-    request = await checked(tx, thread, _written_follow_up(tx, thread, written))
+    person, text, way_in = written.person, written.text, written.way_in
+    request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)
+    request = await checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
     if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-def _written_follow_up(tx: RecordingTransaction, thread: Thread, written: Written) -> Request:
-    person, text, way_in = written.person, written.text, written.way_in
-    request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)
-    return replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now)
+async def withdraw_unsent(tx: RecordingTransaction, thread: Thread, stop: Request) -> bool:
+    """Withdraws what was written for a job before a stop. False if there was nothing."""
+    unsent = await tx.requests.unsent(thread.id)
+    for other in unsent:
+        if other.kind is RequestKind.STOP and other.held_because is HeldBecause.LATE:
+            await tx.requests.save(replace(other, state=RequestState.WITHDRAWN))  # it is done
+    return await _withdraw(tx, thread, [each for each in unsent if is_withdrawn_by(each, stop)])
+
+
+async def withdraw_if_stopped(tx: RequestTransaction, thread_id: str, ids: Sequence[str]) -> None:
+    """Withdraws follow-ups that were not sent after all if the job was stopped meanwhile."""
+    thread, stops = await tx.threads.get(thread_id), await tx.requests.stops(thread_id)
+    if thread is None or not stops:
+        return
+    came_back = [request for each in ids if (request := await tx.requests.get(each)) is not None]
+    waiting = [each for each in came_back if each.state in NOT_SENT_YET and edits.certainly_unsent(each)]
+    overtaken = [each for each in waiting if was_stopped_after(each.asked_at, stops, recorded_at=each.recorded_at)]
+    await _withdraw(tx, thread, [each for each in overtaken if each.kind is RequestKind.FOLLOW_UP])
+
+
+async def was_stopped_since(tx: RecordingTransaction, press: Request) -> bool:
+    """Returns whether the job was stopped after a press."""
+    return was_stopped_after(press.asked_at, await tx.requests.stops(press.thread_id), recorded_at=press.recorded_at)
+
+
+async def _withdraw(tx: RecordingTransaction, thread: Thread, requests: Sequence[Request]) -> bool:
+    asked = [each for each in requests if not is_outsider(each.person, thread)]  # others' will be refused
+    for request in asked:
+        await hold_again(tx, request, HeldBecause.STOPPED)
+        if request.message_ts:
+            await tx.notices.add(request.thread_id, edits.reaction_notice(request, None))
+    if asked and thread.card_ts is not None:
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
+    return bool(asked)

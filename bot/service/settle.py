@@ -8,22 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from bot.domain.context.fetched_parts import files_reach
+from bot.domain.context import files_reach
 from bot.domain.jobs import stopping
 from bot.domain.jobs.observe import open_round
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.jobs.stopping import StopStep, stop_step
-from bot.domain.requests.merging import MOST_MERGED, merged_with
+from bot.domain.requests.edits import reaction_notice
+from bot.domain.requests.follow_ups import MOST_MERGED, continues, merged_with
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Settlement
-from bot.domain.threads.reading import continues
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.notices.notice import CARD_CHANGED, CardChanged
-from bot.service.edit import catch_up
-from bot.service.end_start import refuse_follow_ups, start_settled
-from bot.service.following_jobs import alive
-from bot.service.start import reaction_notice
-from bot.service.withdraw import withdraw_if_stopped
+from bot.service.follow_up import withdraw_if_stopped
+from bot.service.following_jobs import alive, refuse_follow_ups, start_settled
+from bot.service.reply import catch_up
 from bot.store.request_queue import ClaimedRequest
 from bot.store.store import RequestTransaction
 
@@ -59,7 +57,12 @@ async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: C
             item = await _with_others(tx, item, settings)
             state = open_round(item.thread.state, tx.now, settings.polling, asker_id(item.request, item.thread))
         case RequestKind.STOP:
-            state = _stop_opened(item, tx.now, settings)
+            state, can_cancel = item.thread.state, settings.can_cancel(item.thread.project)
+            step = stop_step(state, tx.now, can_cancel=can_cancel)
+            if step is StopStep.ASK_AGENT:
+                state = open_round(state, tx.now, settings.polling, asker_id(item.request, item.thread))
+            else:
+                state = stopping.opened(state, item.request, step)
         case _:
             state = item.thread.state
     thread, sent_before = item.thread, item.uncertain or item.request.restored
@@ -108,14 +111,6 @@ async def _with_others(tx: RequestTransaction, item: ClaimedRequest, settings: C
     if others:
         await tx.requests.merge(request, others, settings.owner, lease=settings.lease)
     return replace(item, merged=others)
-
-
-def _stop_opened(item: ClaimedRequest, now: float, settings: ClaimSettings) -> ThreadState:
-    thread = item.thread
-    step = stop_step(thread.state, now, can_cancel=settings.can_cancel(thread.project))
-    if step is StopStep.ASK_AGENT:
-        return open_round(thread.state, now, settings.polling, asker_id(item.request, thread))
-    return stopping.opened(thread.state, item.request, step)
 
 
 async def show_state(tx: RequestTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:

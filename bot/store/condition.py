@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from sqlalchemy import ColumnElement, Connection, Table, Text, cast, delete, func, insert, literal, select, union_all
 from sqlalchemy.dialects.postgresql import JSONB
 
-from bot.domain.last_times import LastTime
+from bot.domain.findings import LastTime
 from bot.domain.requests.request import Person, Reply
 from bot.domain.slack_limits import counted
 from bot.store.database.engine import run_in

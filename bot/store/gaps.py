@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.gaps.gap import ALL_CHANNELS, BEAT, DAY, WEEK, Gap, Listening, resumed_at
+from bot.domain.gaps import ALL_CHANNELS, BEAT, DAY, WEEK, Gap, Listening, resumed_at
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.store.claims import FREE, LIMIT, NOW, due
 from bot.store.schema.tables import gaps, listening, polls, requests, stops_seen, threads

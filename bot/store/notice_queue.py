@@ -27,7 +27,7 @@ from sqlalchemy import (
     update,
 )
 
-from bot.domain.deliver import ReactionProgress
+from bot.domain.delivery import ReactionProgress
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, func, insert, or_, select, tuple_, update
 
-from bot.domain.people.members import Preference
+from bot.domain.people import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import Person
 from bot.store.claims import FREE, LIMIT, due

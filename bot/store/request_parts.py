@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, FromClause, Update, delete, exists, func, insert, select, update
 
-from bot.domain.context.fetched_parts import FetchedParts, FileOutcome, SettledFile
-from bot.domain.context.slack_files import FileProblem, SlackFile
+from bot.domain.context import FetchedParts, FileOutcome, SettledFile
+from bot.domain.messages import FileProblem, SlackFile
 from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from bot.domain.commands.commands import Aside, FollowUp, NoWords, OnlyEmoji, Start, parse_reply, parse_slash
-from bot.domain.commands.thread_words import UnclearWord, Word
-from bot.domain.context.message_text import unescape, with_names
+from bot.domain.commands import Aside, FollowUp, NoWords, OnlyEmoji, Start, UnclearWord, Word, parse_reply, parse_slash
+from bot.domain.messages import unescape, with_names
 from bot.errors import JobApiUnreadable
 from bot.jobapi.models import MAX_ID, Job
 from bot.jobapi.wire import error_message_in, parse_job

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bot.app.checks.slack import ago, arrival_findings, signature_finding
-from bot.domain.findings import Finding
-from bot.domain.last_times import LastTime
+from bot.domain.findings import Finding, LastTime
 from bot.errors import ConfigError, StoreError
 from bot.store.condition import DatabaseCondition, database_condition
 from bot.store.database.engine import sqlite_path

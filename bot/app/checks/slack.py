@@ -10,8 +10,7 @@ from email.utils import parsedate_to_datetime
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.settings.values import feature_that_needs
-from bot.domain.findings import Finding
-from bot.domain.last_times import LastTime
+from bot.domain.findings import Finding, LastTime
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
 from bot.runtime.untrusted_json import object_at, text_at
 from bot.slack.sending.authorization import (

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 
-from bot.domain.jobs.details import (
+from bot.domain.delivery import announced_though_muted
+from bot.domain.jobs.job import (
+    ACTIVE,
+    ARCHIVED,
+    COMPLETED,
+    FAILED,
     SHOWN_WORDS,
     JobReport,
     Progress,
@@ -17,9 +22,7 @@ from bot.domain.jobs.details import (
     question_form,
     report_of,
 )
-from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.notification import announced_though_muted
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import TERMINAL, Job, JobDetails, PullRequestState
@@ -37,10 +40,12 @@ from bot.notices.job import (
     QuestionAsked,
     tells_of_an_end,
 )
-from bot.notices.notice import NewNotice, NoticeContent, NoticeKey
+from bot.notices.notice import NewNotice, NoticeKey
 from bot.runtime.text import shortened
 
 _NOTHING_TOLD = JobReport()
+JobNews = JobFinished | JobFailed | JobStopped | JobArchived | JobActiveAgain | JobStatusChanged
+"""What can be said of a job's status."""
 
 
 def note_status(
@@ -56,10 +61,10 @@ def note_status(
     if before is None and not job.ended:
         started = JobStarted(job.id, job.repository or "", job.ref or "", job.model or "")
         news.append(NewNotice(JobStarted.KEY, started, polling.hold_back))
-    starts_at_work = before is None and job.status == ACTIVE
-    if not starts_at_work and _is_news(state, before, details, now, polling):
-        key = next(key for nth in count(1) if (key := _key(state, told, nth)) not in state.announcements.announced)
-        message = _message(state, details, told)
+    starts_at_work, message = before is None and job.status == ACTIVE, _news_of(state, details, told)
+    is_first = _key(state, message) not in state.announcements.announced
+    if not starts_at_work and _is_news(state, before, details, now, polling, is_first=is_first):
+        key = next(key for nth in count(1) if (key := _key(state, message, nth)) not in state.announcements.announced)
         held_back = 0.0 if message.ends_work else polling.hold_back
         news.append(NewNotice(key, message, held_back))
     if news or job.status != told:
@@ -78,12 +83,19 @@ def _told(state: ThreadState, before: Job | None) -> str:
     return last
 
 
-def _is_news(state: ThreadState, before: Job | None, details: JobDetails, now: float, polling: Polling) -> bool:
+def _is_news(
+    state: ThreadState,
+    before: Job | None,
+    details: JobDetails,
+    now: float,
+    polling: Polling,
+    *,
+    is_first: bool,
+) -> bool:
     """Returns whether to announce a status. One that comes back within a round, and work or an end that was not seen to
     follow from a message, are announced once they have lasted.
     """
-    told = _told(state, before)
-    job, is_first = state.job, _key(state, told) not in state.announcements.announced
+    job, told = state.job, _told(state, before)
     if job is None or (is_first and _ended_unseen(state, details)):
         return job is not None
     if job.status == told:
@@ -94,61 +106,37 @@ def _is_news(state: ThreadState, before: Job | None, details: JobDetails, now: f
     return expected or now - state.work.changed_at >= polling.hold_back
 
 
-def _key(state: ThreadState, told: str, nth: int = 1) -> NoticeKey:
-    """Returns the key of the job's status, the `nth` time in its round."""
-    status, round_ = state.job.status if state.job else "", state.round
-    if status == COMPLETED:
-        return (JobStopped.key if state.people.stopped_by else JobFinished.key)(round_, nth)
-    if status == FAILED:
-        return JobFailed.key(round_, nth)
-    if status == ARCHIVED:
-        return JobArchived.key(round_, nth)
-    return JobActiveAgain.key(round_, nth) if _resumes(status, told) else JobStatusChanged.key(round_, status, nth)
-
-
-def _message(state: ThreadState, details: JobDetails, told: str) -> NoticeContent:
+def _news_of(state: ThreadState, details: JobDetails, told: str) -> JobNews:
     """Returns the message of the job's status."""
-    status, link = (state.job.status, state.job.pr_link) if state.job else ("", None)
-    if status == COMPLETED:
-        return (_stopped if state.people.stopped_by else _finished)(state, link, details)
-    if status == FAILED:
-        return _failed(state, link, details)
+    status = state.job.status if state.job else ""
+    if status in {COMPLETED, FAILED}:
+        return _end(state, details)
     if status == ARCHIVED:
         return JobArchived()
-    return JobActiveAgain() if _resumes(status, told) else JobStatusChanged(status)
+    return JobActiveAgain() if status == ACTIVE and told in {"", *TERMINAL} else JobStatusChanged(status)
 
 
-def _resumes(status: str, told: str) -> bool:
-    return status == ACTIVE and told in {"", *TERMINAL}
+def _key(state: ThreadState, news: JobNews, nth: int = 1) -> NoticeKey:
+    """Returns the key of the job's status, the `nth` time in its round."""
+    if isinstance(news, JobStatusChanged):
+        return JobStatusChanged.key(state.round, news.status, nth)
+    return news.key(state.round, nth)
 
 
-def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobFinished:
-    link = None if _is_pending(details) else link
-    new = link is not None and link not in state.announcements.links
-    return JobFinished(
-        link or "",
-        new=new,
-        changed=new and bool(state.announcements.links),
-        again=state.announcements.finished_before,
-        report=_report(state, details, new_link=new),
-        person_id=state.people.asker_id,
-    )
-
-
-def _is_pending(details: JobDetails) -> bool:
-    """Returns whether the newest change has no pull request yet. A known one belongs to an earlier change."""
-    return details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
-
-
-def _failed(state: ThreadState, link: str | None, details: JobDetails) -> JobFailed:
-    end = _finished(state, link, details)
-    report = _report(state, details)
-    return JobFailed(end.link, end.new, end.changed, report, person_id=end.person_id)
-
-
-def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobStopped:
-    end = _finished(state, link, details)
-    return JobStopped(state.people.stopped_by, end.link, end.new, end.changed, end.report)
+def _end(state: ThreadState, details: JobDetails) -> JobFinished | JobFailed | JobStopped:
+    """Returns how a round ended. If the newest change has no pull request yet, a known one belongs to an earlier."""
+    pending = details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
+    link, links, people = "", state.announcements.links, state.people
+    if state.job is not None and state.job.pr_link and not pending:
+        link = state.job.pr_link
+    new = bool(link) and link not in links
+    changed = new and bool(links)
+    if state.job is not None and state.job.status == FAILED:
+        return JobFailed(link, new, changed, _report(state, details), person_id=people.asker_id)
+    report, again = _report(state, details, new_link=new), state.announcements.finished_before
+    if people.stopped_by:
+        return JobStopped(people.stopped_by, link, new, changed, report)
+    return JobFinished(link, new, changed, report, again, person_id=people.asker_id)
 
 
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.domain.jobs.details import NO_DETAILS
-from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, Problem
+from bot.domain.delivery import announced_though_muted
+from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, NO_DETAILS, Problem
 from bot.domain.jobs.news import (
     announce_link,
     note_end,
@@ -21,7 +21,6 @@ from bot.domain.jobs.news import (
     note_work,
 )
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
-from bot.domain.notification import announced_though_muted
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import Job

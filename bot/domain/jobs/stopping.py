@@ -6,7 +6,6 @@ Otherwise a message asks the agent to stop, which is best effort.
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import assert_never
 
 from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.requests.request import Request, surface_of
@@ -14,7 +13,7 @@ from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import AgentAskedToStop, JobStillStopping
-from bot.notices.notice import NewNotice, NoticeKey
+from bot.notices.notice import NewNotice
 
 STOP_WORDS = "Stop. Change nothing more."
 """The message to the agent if the job API cannot cancel."""
@@ -70,13 +69,9 @@ def opened(state: ThreadState, request: Request, step: StopStep) -> ThreadState:
     """Records a cancel before it is sent: the job's end is then announced as stopped, even if a poll observes it before
     the response to the cancel arrives.
     """
-    match step:
-        case StopStep.CANCEL:
-            return replace(state, people=replace(state.people, stopped_by=state.people.stopped_by or request.person_id))
-        case StopStep.NOTHING | StopStep.DONE | StopStep.ASK_AGENT:
-            return state
-        case _:
-            assert_never(step)
+    if step is not StopStep.CANCEL:
+        return state
+    return replace(state, people=replace(state.people, stopped_by=state.people.stopped_by or request.person_id))
 
 
 def not_stopped(state: ThreadState, request: Request) -> ThreadState:
@@ -107,16 +102,6 @@ def agent_asked(request: Request) -> NewNotice:
 # Discarding the work of a failed job. Only a job API that reports such work is asked to, and repeating that is safe.
 
 
-class DiscardStep(Enum):
-    """How a request to discard is carried out."""
-
-    NOTHING = "nothing"
-    """As far as is known, no work is kept."""
-    TOO_LATE = "too_late"
-    """The agent continues with the work, or will."""
-    CALL = "call"
-
-
 @dataclass(frozen=True)
 class Discarded:
     """The job API accepted the call and returned the job. `outdated`: a poll may have observed something newer."""
@@ -132,11 +117,13 @@ class NotDiscarded:
     answer: ActionAnswer
 
 
-def discard_step(state: ThreadState, now: float) -> DiscardStep:
-    """Decides how a request to discard is carried out, from the known state of the job."""
+def why_not_discarded(state: ThreadState, now: float) -> ActionAnswer | None:
+    """Returns why a request to discard needs no call, as far as is known: the agent continues with the work, or will,
+    or none is kept. None if it does.
+    """
     if is_at_work(state, now):
-        return DiscardStep.TOO_LATE
-    return DiscardStep.CALL if state.work.progress.partial_files else DiscardStep.NOTHING
+        return ActionAnswer.DISCARD_TOO_LATE
+    return None if state.work.progress.partial_files else ActionAnswer.NOTHING_TO_DISCARD
 
 
 def discard_answer(job: Job) -> ActionAnswer:
@@ -145,12 +132,6 @@ def discard_answer(job: Job) -> ActionAnswer:
         return ActionAnswer.DISCARD_TOO_LATE
     kept = job.details is not None and job.details.partial_files
     return ActionAnswer.NOT_DISCARDED if kept else ActionAnswer.DISCARDED
-
-
-def discard_answered(request: Request, answer: ActionAnswer) -> NewNotice:
-    """Tells the person privately. The card shows everybody else that no work is kept."""
-    told = ActionAnswered(request.person_id, answer, asked_on=surface_of(request.source_key))
-    return NewNotice(NoticeKey(request.source_key), told)
 
 
 def nothing_kept(state: ThreadState) -> ThreadState:

@@ -17,8 +17,8 @@ once the outcome of sending is known. An edit gives no commands and takes none b
 
 from dataclasses import replace
 
-from bot.domain.commands.options import Options
-from bot.domain.context.message_text import beginning, same_words
+from bot.domain.commands import Options
+from bot.domain.messages import beginning, same_words
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import (
     NO_WORDS,
@@ -35,11 +35,10 @@ from bot.domain.requests.request import (
 from bot.domain.threads.reply_rules import ReplyMeaning, in_direct_message, is_emoji_alone
 from bot.domain.threads.thread import ThreadOptions
 from bot.notices.answers import ActionAnswer, ActionAnswered
-from bot.notices.notice import NewNotice, Reaction
-from bot.notices.questions import EarlierWords, EditWithoutEffect, ReplyEdited, WordsBefore
+from bot.notices.notice import NewNotice, Reaction, ReactionChanged
+from bot.notices.questions import EditWithoutEffect, ReplyEdited, WordsBefore
 from bot.notices.requests import ReplyNotFullySent
 
-MAX_NAMES, MAX_NAME = 5, 100
 TAKEN_BACK_FOR = 86_400.0
 """Seconds after which somebody who deletes a message is no longer told that it was sent."""
 MAX_QUOTED = 1_000
@@ -47,12 +46,6 @@ MAX_QUOTED = 1_000
 
 _FOR_THE_AGENT = frozenset({ReplyMeaning.SEND, ReplyMeaning.ASK_FIRST, ReplyMeaning.MUTED})
 _WORDS_BEFORE = {RequestState.ACCEPTED: WordsBefore.SENT, RequestState.UNCERTAIN: WordsBefore.IN_DOUBT}
-_EARLIER = {
-    RequestState.ACCEPTED: EarlierWords.ACCEPTED,
-    RequestState.REJECTED: EarlierWords.REJECTED,
-    RequestState.UNCERTAIN: EarlierWords.UNCERTAIN,
-}
-"""Whether the text of a finished request was sent."""
 _NEVER_TRIED = frozenset({NO_WORDS, RejectionReason.NOT_PERMITTED})
 """The problems of requests that were rejected before they could be sent."""
 
@@ -116,11 +109,11 @@ def came_back(request: Request) -> Request:
 
 def offer(request: Request) -> NewNotice | None:
     """Returns the question whether to send a reply's new text, once per edit; None if there is nothing to ask."""
-    earlier = _EARLIER.get(request.state)
-    if not request.latest_text or earlier is None or request.problem == RejectionReason.NOT_PERMITTED:
+    settled = {RequestState.ACCEPTED, RequestState.REJECTED, RequestState.UNCERTAIN}
+    if not request.latest_text or request.state not in settled or request.problem == RejectionReason.NOT_PERMITTED:
         return None
     text = beginning(request.latest_text, MAX_QUOTED)
-    return NewNotice(ReplyEdited.key(request), ReplyEdited(request.person_id, request.id, text, earlier))
+    return NewNotice(ReplyEdited.key(request), ReplyEdited(request.person_id, request.id, text, request.state))
 
 
 def without_effect(
@@ -214,14 +207,8 @@ def for_another_job(request: Request, thread_id: str, now: float) -> Request:
 
 def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bool) -> NewNotice:
     """Returns the notice about a reply that contained more than text, or no text."""
-    names = [" ".join(file.name.split())[:MAX_NAME] for file in attachments.files[:MAX_NAMES]]
-    message = ReplyNotFullySent(
-        request.person_id,
-        words_sent,
-        len(attachments.files),
-        tuple(name for name in names if name),
-        bool(attachments.forwarded),
-    )
+    files, forwarded = len(attachments.files), bool(attachments.forwarded)
+    message = ReplyNotFullySent(request.person_id, words_sent, files, forwarded=forwarded)
     return NewNotice(ReplyNotFullySent.key(request), message)
 
 
@@ -257,13 +244,22 @@ def _with_attachments(request: Request, attachments: Attachments) -> Request:
 
 def _with_words(request: Request, words: str, *, withdrawn: bool) -> Request:
     nothing = not words and not request.attachments
-    state = RequestState.WITHDRAWN if withdrawn or nothing else _still(request.state)
+    state = RequestState.RECEIVED  # one that was prepared is again, because its writer may be allowed less by now
+    if withdrawn or nothing:
+        state = RequestState.WITHDRAWN
+    elif request.state in {RequestState.PREPARING, RequestState.AWAITING_PERSON}:
+        state = request.state
     problem = request.problem if state is RequestState.AWAITING_PERSON else ""
     return replace(request, text=words, latest_text=None, state=state, problem=problem)
 
 
-def _still(state: RequestState) -> RequestState:
-    """Returns the state of a request that got new text before it was sent: one that was prepared is prepared again,
-    because its writer may be allowed less by now.
+_SENT_SOON = 5.0
+"""Seconds within which an unhindered reply is sent, by default: others are merged with it for three of them."""
+
+
+def reaction_notice(request: Request, reaction: Reaction | None) -> NewNotice:
+    """The notice that sets or removes a reply's reaction. A reply that is sent soon goes straight to the reaction for
+    "sent": one call to Slack instead of three.
     """
-    return state if state in {RequestState.PREPARING, RequestState.AWAITING_PERSON} else RequestState.RECEIVED
+    due_in = _SENT_SOON if reaction is Reaction.RECORDED else 0.0
+    return NewNotice(ReactionChanged.key(request), ReactionChanged(request.written_at, reaction), due_in)

@@ -1,9 +1,14 @@
-"""Requests that wait for their person: what is asked about them, and which ones a stop withdraws. Pure."""
+"""Requests that wait for their person: what is asked about them, and which ones a stop withdraws. Pure.
 
-from collections.abc import Iterable
+Among them are lines of a direct message outside its threads, each a new job or for the one above.
+"""
 
-from bot.domain.context.message_text import beginning
-from bot.domain.people.permissions import is_outsider
+from collections.abc import Iterable, Sequence
+
+from bot.domain.commands import NO_OPTIONS
+from bot.domain.jobs.stopping import is_at_work
+from bot.domain.messages import beginning
+from bot.domain.permissions import is_outsider
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import (
     Arrival,
@@ -16,9 +21,72 @@ from bot.domain.requests.request import (
     Surface,
     WayIn,
 )
-from bot.domain.threads.direct_messages import may_be_job
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.reply_rules import ReplyMeaning, is_emoji_alone, is_thanks_alone
+from bot.domain.threads.thread import Thread, waits_for_person
 from bot.notices.questions import HeldAsked, HeldQuestion, JobOrReplyAsked, ReplyHeld
+
+IN_ONE_GO = 5.0
+"""Seconds within which the next line belongs to the previous one, so that one question is asked about both."""
+_UNANSWERED = frozenset({RequestState.AWAITING_PERSON, RequestState.WITHDRAWN})
+
+
+def may_be_job(request: Request) -> bool:
+    """Returns whether a follow-up was written outside the threads, and its writer has not decided yet what it is."""
+    line = request.kind is RequestKind.FOLLOW_UP and request.way_in is WayIn.DIRECT_MESSAGE
+    return line and request.state in _UNANSWERED
+
+
+def job_in_hand(newest_first: Iterable[Thread], now: float) -> Thread | None:
+    """Returns the newest of these jobs that is starting, running or waiting for an answer, and not muted."""
+    return next((thread for thread in newest_first if _is_in_hand(thread, now)), None)
+
+
+def _is_in_hand(thread: Thread, now: float) -> bool:
+    state = thread.state
+    if state.people.muted_by or state.replaced_by:
+        return False
+    begins = state.job is None and state.failure.problem is None
+    return begins or is_at_work(state, now) or waits_for_person(thread)
+
+
+def lines_with(line: Request, waiting: Sequence[Request]) -> list[Request]:
+    """Returns the waiting lines that belong together with this one, in order."""
+    runs = _runs([*(each for each in waiting if each.id != line.id), line])
+    run = next((run for run in runs if line in run), [])
+    return [each for each in run if each.state is RequestState.AWAITING_PERSON]
+
+
+def to_ask_about(waiting: Sequence[Request]) -> list[Request]:
+    """Returns the held requests that need a question: the first of each group of lines that belong together."""
+    first = {run[0].id for run in _runs(waiting)}
+    return [each for each in waiting if each.id in first or not may_be_job(each)]
+
+
+def _runs(requests: Sequence[Request]) -> list[list[Request]]:
+    """Returns the lines, grouped by those that belong together."""
+    lines = sorted(filter(may_be_job, requests), key=lambda line: (float(line.written_at), line.id))
+    runs: list[list[Request]] = []
+    for line in lines:
+        if runs and float(line.written_at) - float(runs[-1][-1].written_at) <= IN_ONE_GO:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    return runs
+
+
+def meaning_of_line(reply: Reply) -> ReplyMeaning:
+    """Returns how a newer version of a line that may be a new job is handled."""
+    nothing = is_thanks_alone(reply) or is_emoji_alone(reply)
+    return ReplyMeaning.THANKS if nothing else ReplyMeaning.ASK_FIRST
+
+
+def says_it_is_a_job(reply: Reply, line: Request) -> bool:
+    """Returns whether an edit adds an option to a held line, which only a job can have."""
+    if reply.options in {None, NO_OPTIONS} or reply.withdrawn or not (reply.text or reply.attachments):
+        return False
+    newer = reply.edited_at > line.edited_at and reply.person.id == line.person_id
+    return newer and may_be_job(line) and line.state is RequestState.AWAITING_PERSON
+
 
 _WITHOUT_EFFECT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}

@@ -3,29 +3,31 @@ another, and which of the other's requests move to it. Pure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import assert_never
+from dataclasses import dataclass, replace
+from uuid import NAMESPACE_URL, uuid5
 
-from bot.domain.people.home import can_be_retried
+from bot.domain.commands import NO_OPTIONS, Options, WrongOption, split_options
 from bot.domain.requests.request import (
     NO_ATTACHMENTS,
     Arrival,
     Attachments,
     MessageVersion,
     Person,
+    Reply,
     Request,
     RequestContext,
     RequestKind,
     WayIn,
 )
-from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.domain.threads.reply_rules import in_direct_message
+from bot.domain.threads.thread import Thread, ThreadOrigin, can_be_retried
 
 _WRITTEN_IN_THE_THREAD = frozenset({WayIn.REPLY, WayIn.MENTION, WayIn.WORD})
 
 
 @dataclass(frozen=True)
 class NewJob:
-    """A request for a job. In `prompt` mentions are marked (bot.domain.context.message_text).
+    """A request for a job. In `prompt` mentions are marked (bot.domain.messages).
 
     Attributes:
         person: The requester.
@@ -113,27 +115,101 @@ def moving_along(unsent: Sequence[Request], start: Request) -> list[Request]:
 
 def _moves_along(request: Request, start: Request) -> bool:
     later = request.way_in in _WRITTEN_IN_THE_THREAD and request.written_at > start.asked_at
-    match request.kind:
-        case RequestKind.FOLLOW_UP:
-            return later or start.way_in in {WayIn.RETRY, WayIn.SWITCH}
-        case RequestKind.START | RequestKind.CHOOSE_PROJECT:
-            return False
-        case (
-            RequestKind.STOP
-            | RequestKind.DISCARD
-            | RequestKind.RETRY
-            | RequestKind.MUTE
-            | RequestKind.UNMUTE
-            | RequestKind.SHOW_STATUS
-            | RequestKind.SHOW_PROMPT
-            | RequestKind.SHOW_ANSWER
-            | RequestKind.SHOW_JOB_ID
-            | RequestKind.SEND_AGAIN
-            | RequestKind.SEND_NEW_WORDS
-            | RequestKind.SEND_HELD
-            | RequestKind.SEND_ALL_HELD
-            | RequestKind.DISCARD_HELD
-        ):
-            return later
-        case _:
-            assert_never(request.kind)
+    if request.kind is RequestKind.FOLLOW_UP:
+        return later or start.way_in in {WayIn.RETRY, WayIn.SWITCH}
+    return later and request.kind not in {RequestKind.START, RequestKind.CHOOSE_PROJECT}
+
+
+def once_more(thread: Thread, start: Request, action: Request) -> NewJob:
+    """Returns the same job as a new one, for the person who wants it. It is answered when it has passed its checks."""
+    return NewJob(
+        person=replace(action.person, team_id=thread.team_id),
+        channel_id=thread.channel_id,
+        prompt=thread.prompt,
+        source_key=f"retry/{action.source_key}",
+        way_in=WayIn.RETRY,
+        project_said=thread.options.project_said,
+        quiet=thread.options.quiet,
+        thread_ts=thread.ts or thread.root_ts,
+        origin=thread.origin,
+        attachments=start.attachments,
+        context=start.context,
+        context_chosen=thread.options.context_chosen,
+        read_until=start.written_at or thread.state.read_until,
+        follows=thread.id,
+    )
+
+
+def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
+    """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in a job's
+    thread. Options before the prompt count; anything that is not a proper option is part of the prompt.
+    """
+    options, prompt = asked_in(reply)
+    begins = reply.thread_ts in {"", reply.message_ts}
+    if thread is not None:
+        way_in, origin = WayIn.REPLY, thread.origin
+    else:
+        way_in = WayIn.DIRECT_MESSAGE if in_direct_message(reply) else WayIn.MENTION
+        origin = ThreadOrigin.REQUEST if begins else ThreadOrigin.CONVERSATION
+    return NewJob(
+        person=reply.person,
+        channel_id=reply.channel_id,
+        prompt=prompt,
+        source_key=source_key_of(reply),
+        way_in=way_in,
+        project_said=options.project,
+        quiet=options.quiet or None,
+        thread_ts=reply.thread_ts or reply.message_ts,
+        message_ts=reply.message_ts,
+        edited_at=reply.edited_at,
+        origin=origin,
+        attachments=reply.attachments,
+        arrival=reply.arrival,
+        may_be_reply=way_in is WayIn.DIRECT_MESSAGE and begins and reply.word is None and options == NO_OPTIONS,
+    )
+
+
+def asked_in(reply: Reply) -> tuple[Options, str]:
+    """Splits what a message asks for into options and prompt."""
+    if reply.options is not None:
+        return reply.options, reply.text
+    split = split_options(reply.text)
+    return (NO_OPTIONS, reply.text) if isinstance(split, WrongOption) else split
+
+
+def new_request(
+    thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str, *, way_in: WayIn
+) -> Request:
+    """Returns a request in the state RECEIVED."""
+    return Request(
+        id=request_id(source_key),
+        thread_id=thread.id,
+        kind=kind,
+        source_key=source_key,
+        person_id=person.id,
+        text=text,
+        written_at="",
+        recorded_at=thread.created_at,
+        team_id=person.team_id,
+        way_in=way_in,
+    )
+
+
+def source_key_of(reply: Reply) -> str:
+    """Returns the source key of a message: the same for all its deliveries and versions."""
+    return source_key(reply.channel_id, reply.message_ts)
+
+
+def source_key(channel_id: str, message_ts: str) -> str:
+    """Returns the same from the message's channel and `ts`."""
+    return f"message/{channel_id}/{message_ts}"
+
+
+def is_of_message(request: Request, channel_id: str) -> bool:
+    """Returns whether a request was made from a message of a channel, or from an edit of it."""
+    return request.reply_id == request_id(source_key(channel_id, request.written_at))
+
+
+def request_id(source_key: str) -> str:
+    """Returns a request's id: the same delivery always has the same id, so that a second one finds the first."""
+    return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex

@@ -4,9 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.commands.options import Options
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import ForwardedMessage, SlackFile
+from bot.domain.commands import Options, ThreadWord
+from bot.domain.messages import ForwardedMessage, SlackFile
 from bot.jobapi.models import PromptFile, Requester
 
 
@@ -56,7 +55,7 @@ class MessageVersion:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply in a thread, as words with marked mentions (bot.domain.context.message_text). `message_ts` is its `ts`.
+    """A reply in a thread, as words with marked mentions (bot.domain.messages). `message_ts` is its `ts`.
 
     One that was edited or deleted since has the `ts` of that in `edited_at` (equal in length, so that it sorts as
     text). `withdrawn`: deleted, or edited into words that are not for the job. A deleted one may lack all but its

@@ -3,42 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.domain.context.message_text import beginning
+from bot.domain.jobs import observe, stopping
 from bot.domain.jobs.job import ARCHIVED, Problem
-from bot.domain.jobs.observe import (
-    JobApiUnavailable,
-    JobObserved,
-    accepted_at_the_end,
-    decide,
-    found,
-    not_found,
-    note_outage,
-    open_round,
-    outage_notice,
-    why_rejected,
-    with_problem,
-)
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
-from bot.domain.jobs.stopping import (
-    CANCEL_AGAIN,
-    STOP_PATIENCE,
-    Cancelled,
-    Discarded,
-    NotDiscarded,
-    NothingToStop,
-    agent_asked,
-    discard_answer,
-    discard_answered,
-    not_stopped,
-    nothing_kept,
-    nothing_to_stop,
-    still_stopping,
-)
+from bot.domain.messages import beginning
+from bot.domain.requests.follow_ups import noted
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.reading import noted
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.jobapi.models import Job
-from bot.notices.answers import ActionAnswer
+from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import NewNotice, Reaction
 from bot.notices.requests import OutageStarted, RequestRejected, RequestSummary, RequestUncertain
 from bot.runtime.backoff import Backoff
@@ -48,7 +21,7 @@ PATIENCE = 60.0
 """Seconds that a request may wait for the job API before that is announced."""
 GIVE_UP_AFTER = 3 * 24 * 3600.0
 """Seconds of attempts after which a request is given up."""
-NO_ANSWER = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+NO_ANSWER = observe.JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 _CERTAIN = frozenset({RejectionReason.GONE, RejectionReason.ARCHIVED, RejectionReason.HANDED_BACK})
 """Reasons that no poll of the job explains better."""
 QUOTED = 200
@@ -84,7 +57,16 @@ class Uncertain:
     words: str = ""
 
 
-SendOutcome = Accepted | Cancelled | NothingToStop | Discarded | NotDiscarded | Rejected | JobApiUnavailable | Uncertain
+SendOutcome = (
+    Accepted
+    | stopping.Cancelled
+    | stopping.NothingToStop
+    | stopping.Discarded
+    | stopping.NotDiscarded
+    | Rejected
+    | observe.JobApiUnavailable
+    | Uncertain
+)
 
 
 @dataclass(frozen=True)
@@ -107,8 +89,10 @@ def settle(
 ) -> Settlement:
     """Decides the outcome of a request. `jitter` is a random number from 0 to 1."""
     settlement = _settled(request, state, outcome, now, polling, jitter=jitter)
-    if request.kind is RequestKind.STOP:
-        settlement = _certain_of_stop(request, settlement)
+    in_vain = settlement.request_state in {RequestState.WAITING, RequestState.REJECTED}
+    if request.kind is RequestKind.STOP and in_vain and not (request.uncertain or settlement.uncertain):
+        # It certainly had no effect, so that the job's end is announced as usual again.
+        settlement = replace(settlement, state=stopping.not_stopped(settlement.state, request))
     return replace(settlement, poll_in=next_poll_in(settlement.state, now, polling, jitter=jitter))
 
 
@@ -117,16 +101,18 @@ def _settled(
 ) -> Settlement:
     match outcome:
         case Accepted():
-            made = _accepted(request, state, outcome, now, polling, jitter=jitter)
-        case Cancelled():
+            made = _accepted(request, state, outcome, now, polling)
+        case stopping.Cancelled():
             made = _cancelled(request, state, outcome, now, polling)
-        case NothingToStop():
-            made = _nothing_stopped(request, state)
-        case Discarded() | NotDiscarded():
+        case stopping.NothingToStop():
+            # A switch stops the job that it replaces automatically, so nobody waits for an answer.
+            told = () if request.way_in is WayIn.SWITCH else (stopping.nothing_to_stop(request, state),)
+            made = Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
+        case stopping.Discarded() | stopping.NotDiscarded():
             made = _discarded(request, state, outcome, now, polling)
         case Rejected():
             made = _refused(request, state, outcome, now, polling, jitter=jitter)
-        case JobApiUnavailable():
+        case observe.JobApiUnavailable():
             made = _unavailable(request, state, outcome, now, polling, jitter=jitter)
         case Uncertain(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
             made = _retried_later(request, state, NO_ANSWER, now, jitter)
@@ -138,19 +124,13 @@ def _settled(
     return made
 
 
-def _nothing_stopped(request: Request, state: ThreadState) -> Settlement:
-    """A switch stops the job that it replaces automatically, so nobody waits for an answer."""
-    told = () if request.way_in is WayIn.SWITCH else (nothing_to_stop(request, state),)
-    return Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
-
-
 def _refused(
     request: Request, state: ThreadState, outcome: Rejected, now: float, polling: Polling, *, jitter: float
 ) -> Settlement:
-    unclear = why_rejected(state, outcome.reason) is RejectionReason.NOT_FOUND
+    unclear = observe.why_rejected(state, outcome.reason) is RejectionReason.NOT_FOUND
     if unclear and _waited(request, now) < polling.gone_after:
         if request.kind is not RequestKind.DISCARD:  # which a job API may lack
-            state, _ = not_found(state, now, polling)  # tells nobody: if the job is gone now, its request does
+            state, _ = observe.not_found(state, now, polling)  # tells nobody: if the job is gone now, its request does
         if state.failure.problem is not Problem.GONE:
             due_in = BACKOFF.delay(request.attempts, jitter=jitter)
             return Settlement(RequestState.WAITING, state, due_in=due_in, problem=RejectionReason.NOT_FOUND)
@@ -161,7 +141,13 @@ def _refused(
 
 
 def _unavailable(
-    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float, polling: Polling, *, jitter: float
+    request: Request,
+    state: ThreadState,
+    outcome: observe.JobApiUnavailable,
+    now: float,
+    polling: Polling,
+    *,
+    jitter: float,
 ) -> Settlement:
     if _waited(request, now) < GIVE_UP_AFTER:
         return _retried_later(request, state, outcome, now, jitter)
@@ -170,73 +156,68 @@ def _unavailable(
     return _handed_back(request, state)
 
 
-def _accepted(
-    request: Request, state: ThreadState, outcome: Accepted, now: float, polling: Polling, *, jitter: float
-) -> Settlement:
+def _accepted(request: Request, state: ThreadState, outcome: Accepted, now: float, polling: Polling) -> Settlement:
     state = noted(state, request)
-    if request.kind is RequestKind.START:
-        decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
-        return Settlement(RequestState.ACCEPTED, decision.state, decision.notices)
-    if outcome.outdated:
-        state, back = found(state) if state.failure.problem is Problem.GONE else (state, [])
+    if outcome.outdated and request.kind is not RequestKind.START:
+        state, back = observe.found(state) if state.failure.problem is Problem.GONE else (state, [])
         notices = tuple(back)
     else:
-        decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
+        decision = observe.decide(state, observe.JobObserved(outcome.job), now, polling)
         state, notices = decision.state, decision.notices
+    if request.kind is RequestKind.START:
+        return Settlement(RequestState.ACCEPTED, state, notices)
     if request.kind is RequestKind.STOP:
-        notices = (agent_asked(request), *notices)
+        notices = (stopping.agent_asked(request), *notices)
     if outcome.outdated or outcome.job.ended:
-        state = accepted_at_the_end(state, now, polling, request.first_tried_at)
+        state = observe.accepted_at_the_end(state, now, polling, request.first_tried_at)
     if state.job is not None and state.job.status == ARCHIVED:
         in_vain = rejection(request, RejectionReason.ACCEPTED_WHILE_ARCHIVED)
         return Settlement(RequestState.ACCEPTED, state, (*notices, in_vain), Reaction.PROBLEM)
     return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
 
 
-def _cancelled(request: Request, state: ThreadState, outcome: Cancelled, now: float, polling: Polling) -> Settlement:
+def _cancelled(
+    request: Request, state: ThreadState, outcome: stopping.Cancelled, now: float, polling: Polling
+) -> Settlement:
     """The stop is over when the job is observed to have ended. Later requests wait for that, up to STOP_PATIENCE."""
     notices: tuple[NewNotice, ...] = ()
     if outcome.job is not None:
-        decision = decide(state, JobObserved(outcome.job), now, polling)
+        decision = observe.decide(state, observe.JobObserved(outcome.job), now, polling)
         state, notices = decision.state, decision.notices
     if state.job is None or state.job.ended:
         return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
-    if _waited(request, now) >= STOP_PATIENCE:
-        return Settlement(RequestState.ACCEPTED, state, (*notices, still_stopping(request)), Reaction.ACCEPTED)
-    return Settlement(RequestState.WAITING, state, notices, due_in=CANCEL_AGAIN, uncertain=True)
+    if _waited(request, now) >= stopping.STOP_PATIENCE:
+        return Settlement(RequestState.ACCEPTED, state, (*notices, stopping.still_stopping(request)), Reaction.ACCEPTED)
+    return Settlement(RequestState.WAITING, state, notices, due_in=stopping.CANCEL_AGAIN, uncertain=True)
 
 
 def _discarded(
-    request: Request, state: ThreadState, outcome: Discarded | NotDiscarded, now: float, polling: Polling
+    request: Request,
+    state: ThreadState,
+    outcome: stopping.Discarded | stopping.NotDiscarded,
+    now: float,
+    polling: Polling,
 ) -> Settlement:
-    if isinstance(outcome, NotDiscarded):
-        return Settlement(RequestState.ACCEPTED, state, (discard_answered(request, outcome.answer),))
+    if isinstance(outcome, stopping.NotDiscarded):
+        return Settlement(RequestState.ACCEPTED, state, (answered(request, outcome.answer),))
     notices: tuple[NewNotice, ...] = ()
     if not outcome.outdated:
-        decision = decide(state, JobObserved(outcome.job), now, polling)
+        decision = observe.decide(state, observe.JobObserved(outcome.job), now, polling)
         state, notices = decision.state, decision.notices
-    answer = discard_answer(outcome.job)
+    answer = stopping.discard_answer(outcome.job)
     done = answer is ActionAnswer.DISCARDED
-    told = (*notices, discard_answered(request, answer))
+    told = (*notices, answered(request, answer))
     reaction = Reaction.ACCEPTED if done else None
-    return Settlement(RequestState.ACCEPTED, nothing_kept(state) if done else state, told, reaction)
-
-
-def _certain_of_stop(request: Request, settlement: Settlement) -> Settlement:
-    """If the stop certainly had no effect, lets the job's end be announced as usual again."""
-    nothing_done = settlement.request_state in {RequestState.WAITING, RequestState.REJECTED}
-    if nothing_done and not (request.uncertain or settlement.uncertain):
-        return replace(settlement, state=not_stopped(settlement.state, request))
-    return settlement
+    return Settlement(RequestState.ACCEPTED, stopping.nothing_kept(state) if done else state, told, reaction)
 
 
 def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settlement:
     notices: tuple[NewNotice, ...] = ()
     message = RequestRejected(summary(request), outcome.reason, outcome.words, status=outcome.status)
     if request.kind is RequestKind.START:
-        state = with_problem(state, Problem.REJECTED, outcome.words)
+        state = observe.with_problem(state, Problem.REJECTED, outcome.words)
         notices = (NewNotice(RequestRejected.key(request), message),)
-    elif (reason := why_rejected(state, outcome.reason)) in _CERTAIN:
+    elif (reason := observe.why_rejected(state, outcome.reason)) in _CERTAIN:
         notices = (NewNotice(RequestRejected.key(request), replace(message, reason=reason)),)
     else:  # the next poll of the job shows whether it is archived or gone
         waiting = UnexplainedRejection(RequestRejected.key(request), message)
@@ -252,7 +233,7 @@ def rejection(request: Request, reason: RejectionReason) -> NewNotice:
 
 
 def _retried_later(
-    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float, jitter: float
+    request: Request, state: ThreadState, outcome: observe.JobApiUnavailable, now: float, jitter: float
 ) -> Settlement:
     state, notices = _waiting(request, state, outcome, now)
     due_in = max(BACKOFF.delay(request.attempts, jitter=jitter), outcome.retry_after or 0.0)
@@ -260,17 +241,17 @@ def _retried_later(
 
 
 def _waiting(
-    request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float
+    request: Request, state: ThreadState, outcome: observe.JobApiUnavailable, now: float
 ) -> tuple[ThreadState, list[NewNotice]]:
     """Announces a request that waits. If its job can be polled nevertheless, only the request is delayed. That is
     announced once for the request, because each successful poll would end an outage.
     """
     patience = PATIENCE - (outcome.retry_after or 0.0)
     if state.job is None or state.failure.outage_since is not None:
-        return note_outage(state, outcome, now, patience, waiting=summary(request))
+        return observe.note_outage(state, outcome, now, patience, waiting=summary(request))
     if outcome.status is None and _waited(request, now) < patience:
         return state, []
-    return state, [outage_notice(OutageStarted.delay_key(request), outcome, now, waiting=summary(request))]
+    return state, [observe.outage_notice(OutageStarted.delay_key(request), outcome, now, waiting=summary(request))]
 
 
 def _waited(request: Request, now: float) -> float:
@@ -288,10 +269,10 @@ def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: fl
         return _handed_back(request, state)
     job_ended = True
     if request.kind is RequestKind.START:
-        state = with_problem(state, Problem.UNCERTAIN)
+        state = observe.with_problem(state, Problem.UNCERTAIN)
     else:
         job_ended = state.job is not None and state.job.ended
-        state = open_round(state, now, polling)  # if it arrived after all, its effects are news
+        state = observe.open_round(state, now, polling)  # if it arrived after all, its effects are news
     told = RequestUncertain(summary(request), job_ended=job_ended, doubt=outcome.doubt, api_text=outcome.words)
     notice = NewNotice(RequestUncertain.key(request), told)
     reaction = _problem_reaction(request)

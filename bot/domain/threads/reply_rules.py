@@ -4,13 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
-from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import ThreadWord, is_only_emoji, is_only_thanks
 from bot.domain.jobs.job import Problem
-from bot.domain.people.home import waits_for_person
 from bot.domain.projects import ReplyMode
 from bot.domain.requests.request import Reply
-from bot.domain.threads.thread import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState, waits_for_person
 
 EDITS_ASK_FOR = 600.0
 """Seconds after which editing a message can no longer start a job; the writer is asked to write a new one."""

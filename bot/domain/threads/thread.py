@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from bot.domain.jobs.details import EndMark, Progress
-from bot.domain.jobs.job import Problem
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, EndMark, Problem, Progress
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
 from bot.jobapi.models import Job
@@ -274,3 +273,39 @@ class Thread:
     state: ThreadState = field(default_factory=ThreadState)
     revision: int = 0
     has_replies: bool = False
+
+
+_OVER = frozenset(
+    {
+        Problem.REJECTED,
+        Problem.UNCERTAIN,
+        Problem.GONE,
+        Problem.CANNOT_POST,
+        Problem.STOPPED,
+        Problem.WITHDRAWN,
+    }
+)
+"""Problems after which there is nothing to stop."""
+
+
+def waits_for_person(thread: Thread) -> bool:
+    """Returns whether the agent has asked something that nobody has answered."""
+    job = thread.state.job
+    return job is not None and bool(thread.state.work.question) and job.status in {ACTIVE, COMPLETED, FAILED}
+
+
+def can_only_be_stopped_here(thread: Thread) -> bool:
+    """Returns whether a job that has not ended has no card yet, which has the button otherwise."""
+    job = thread.state.job
+    ended = thread.state.failure.problem in _OVER or (job is not None and job.ended)
+    return thread.card_ts is None and not ended
+
+
+def can_be_retried(thread: Thread) -> bool:
+    """Returns whether a retry makes sense: the job failed, had no result, or may not have arrived."""
+    job, problem = thread.state.job, thread.state.failure.problem
+    if thread.state.replaced_by:
+        return False
+    if job is None:
+        return problem in {Problem.UNCERTAIN, Problem.REJECTED, Problem.CANNOT_POST, Problem.STOPPED}
+    return job.status == FAILED or (job.status in {COMPLETED, ARCHIVED} and not job.pr_link)

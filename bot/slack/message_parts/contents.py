@@ -7,8 +7,7 @@ known from recorded payloads. A forwarded message has `is_share`, a linked one `
 
 import re
 
-from bot.domain.context.message_text import beginning, mention, unescape_keeping_mentions
-from bot.domain.context.slack_files import (
+from bot.domain.messages import (
     MOST_CHARACTERS,
     MOST_FILES,
     MOST_FORWARDED,
@@ -17,6 +16,9 @@ from bot.domain.context.slack_files import (
     LinkPreview,
     SlackFile,
     ThreadMessage,
+    beginning,
+    mention,
+    unescape_keeping_mentions,
 )
 from bot.domain.requests.request import Attachments
 from bot.runtime.text import displayable, whole_words
@@ -150,7 +152,7 @@ _MAX_WRITER = 80
 
 
 def thread_message(message: SlackMessage) -> ThreadMessage | None:
-    """Returns a message with its author and mentions marked (bot.domain.context.message_text). None for a message
+    """Returns a message with its author and mentions marked (bot.domain.messages). None for a message
     that nobody wrote, and for an empty one.
     """
     if not message.ts or message.subtype not in _WRITTEN_BY_SOMEBODY:

@@ -14,7 +14,7 @@ from typing import Any
 
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.domain.people.members import Account
+from bot.domain.people import Account
 from bot.domain.requests.request import Arrival
 from bot.errors import AuthorUnknown, ChatError, ChatRejected
 from bot.ports.service import ServicePort

@@ -10,9 +10,8 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.gaps.gap import Missed
-from bot.domain.gaps.past_message import PastMessage
-from bot.domain.people.members import ChannelInfo
+from bot.domain.gaps import Missed, PastMessage
+from bot.domain.people import ChannelInfo
 from bot.domain.requests.request import Reply
 from bot.errors import ChatRejected
 from bot.ports.slack import ChannelReader, CurrentMessages, HistoryPage, MissedEvents, PastMessages

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
-from bot.domain.gaps.gap import Listening
-from bot.domain.last_times import LastTime
+from bot.domain.findings import LastTime
+from bot.domain.gaps import Listening
 from bot.runtime.http.server import HttpServer, mark_authenticated
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.rotating_secrets import RotatingSecret

@@ -11,12 +11,12 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from bot.domain.commands.options import NO_OPTIONS, Options
-from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
-from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
-from bot.domain.jobs.details import QuestionField
-from bot.domain.people.members import ChannelInfo, Preference
-from bot.domain.people.permissions import Facts, PermissionRules, Refused, may, refusal_anywhere
+from bot.domain.commands import NO_OPTIONS, Options
+from bot.domain.context import ContextLimits, ContextText, characters_of, context_text
+from bot.domain.jobs.job import QuestionField
+from bot.domain.messages import ThreadMessage, people_in, with_known_names
+from bot.domain.people import ChannelInfo, Preference
+from bot.domain.permissions import Facts, PermissionRules, Refused, may, refusal_anywhere
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError

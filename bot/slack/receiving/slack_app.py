@@ -15,7 +15,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.last_times import LastTime
+from bot.domain.findings import LastTime
 from bot.domain.requests.request import Arrival
 from bot.errors import AuthorUnknown, NotRecorded, StoreError
 from bot.ports.service import ServicePort

@@ -10,7 +10,7 @@ from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.gaps.gap import Listening
+from bot.domain.gaps import Listening
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.tasks import BackgroundTasks, Supervisor

@@ -3,8 +3,7 @@ what can be done about the job, in its row of buttons. Pure.
 """
 
 from bot.domain.jobs.job import ARCHIVED, Problem
-from bot.domain.people.home import can_be_retried
-from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState, can_be_retried
 from bot.jobapi.models import PullRequestState
 from bot.notices.card import CardState, asked, facts, is_undecided, job_state, state_of
 from bot.notices.job import changed_pages, discard_button

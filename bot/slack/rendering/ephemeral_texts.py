@@ -5,9 +5,7 @@ They are not notices and have no row; often they are sent because no row could b
 
 from collections.abc import Mapping
 
-from bot.domain.commands.commands import LoneWord
-from bot.domain.commands.options import OptionFault, OptionName, WrongOption
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import LoneWord, OptionFault, OptionName, ThreadWord, WrongOption
 from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext

@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, can_only_be_stopped_here
-from bot.domain.people.members import Preference
+from bot.domain.people import HomeContent, PartHealth, Preference
 from bot.domain.projects import name_among
-from bot.domain.requests.held import question_about
+from bot.domain.requests.held import question_about, to_ask_about
 from bot.domain.requests.request import Request, RequestKind
-from bot.domain.threads.direct_messages import to_ask_about
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Thread, can_be_retried, can_only_be_stopped_here
 from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, said_by, section
 from bot.slack.rendering.cards import state_line

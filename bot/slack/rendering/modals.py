@@ -10,9 +10,9 @@ from typing import Any, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.domain.context.thread_context import ContextNotes
-from bot.domain.jobs.details import LONGEST_LABEL, MOST_OPTIONS, QuestionField
-from bot.domain.people.members import Preference
+from bot.domain.context import ContextNotes
+from bot.domain.jobs.job import LONGEST_LABEL, MOST_OPTIONS, QuestionField
+from bot.domain.people import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import FieldKind

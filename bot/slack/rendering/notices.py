@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from bot.domain.jobs.details import JobReport, QuestionField
-from bot.domain.notification import NotificationSettings, person_mentioned
+from bot.domain.delivery import person_mentioned
+from bot.domain.jobs.job import JobReport, QuestionField
+from bot.domain.projects import ChannelSettings
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOrigin
 from bot.notices.answers import CONTINUED, EMPTY, AnswerRequested, PostNotDelivered, PromptRequested, StatusRequested
 from bot.notices.job import SHOW_ALL, JobEnd, PullRequestFound, QuestionAsked, asked, failed_checks
@@ -38,9 +39,9 @@ def messages(
     message_context: MessageContext,
     *,
     follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
-    notification: NotificationSettings | None = None,
+    settings: ChannelSettings | None = None,
 ) -> list[ChatMessage]:
-    """Returns the messages of a notice: one, except for long texts that somebody asked to see. Without `notification`,
+    """Returns the messages of a notice: one, except for long texts that somebody asked to see. Without `settings`,
     the default settings of channels apply.
     """
     among_others = thread.origin is ThreadOrigin.CONVERSATION
@@ -49,7 +50,7 @@ def messages(
     if isinstance(message, PostNotDelivered):
         message = message.post
     if isinstance(message, JobEnd | PullRequestFound):
-        mentioned = person_mentioned(thread, message, notification or NotificationSettings())
+        mentioned = person_mentioned(thread, message, settings or ChannelSettings())
         show = replace(show, mentioned=mentioned)
     made = [blocks.paragraph(status_text(thread, message_context, follow_ups))]
     if not isinstance(message, StatusRequested):

@@ -7,16 +7,18 @@ from typing import Any, assert_never
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.domain.context.message_text import with_names
-from bot.domain.deliver import AddReaction, ReactionCall, RemoveReaction
-from bot.domain.notification import (
+from bot.domain.delivery import (
+    AddReaction,
     Directly,
     InConversation,
-    NotificationSettings,
     PrivatePlace,
+    ReactionCall,
+    RemoveReaction,
     private_place,
     shown_in_channel,
 )
+from bot.domain.messages import with_names
+from bot.domain.projects import ChannelSettings
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.notices.answers import Introduction
@@ -43,7 +45,7 @@ EVENT_TYPE = "pagehand_notice"
 
 class SlackChat(Chat):
     """One per process. `identity` is ours in Slack, to recognize our own messages. `people` knows the
-    names of mentioned people: shown as names, since a real mention would notify them. `notification` returns how a
+    names of mentioned people: shown as names, since a real mention would notify them. `settings` returns how a
     channel, given its id, wants to be notified.
     """
 
@@ -55,7 +57,7 @@ class SlackChat(Chat):
         ephemeral_sender: EphemeralSender,
         *,
         people: DisplayNames | None = None,
-        notification: Callable[[str], NotificationSettings] = lambda _: NotificationSettings(),
+        settings: Callable[[str], ChannelSettings] = lambda _: ChannelSettings(),
         permalinks: Permalinks | None = None,
     ) -> None:
         self._client = client
@@ -63,7 +65,7 @@ class SlackChat(Chat):
         self._message_context = message_context
         self._ephemeral_sender = ephemeral_sender
         self._people = people
-        self._notification = notification
+        self._settings = settings
         self._permalinks = permalinks
 
     async def post_card(
@@ -90,7 +92,7 @@ class SlackChat(Chat):
         if in_thread and (thread.card_ts is None or thread.ts is None):
             raise ChatRejected("card_not_posted")  # without a thread, it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
-        broadcast = shown_in_channel(thread, notice.message, self._notification(thread.channel_id))
+        broadcast = shown_in_channel(thread, notice.message, self._settings(thread.channel_id))
         return await self._post(thread, message, notice.key, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
@@ -165,9 +167,9 @@ class SlackChat(Chat):
     ) -> list[ChatMessage]:
         names = await names_in(notice.message.texts, self._people)
         message = notice.message.with_texts(lambda text: with_names(text, names))
-        notice, notification = replace(notice, message=message), self._notification(thread.channel_id)
+        notice, settings = replace(notice, message=message), self._settings(thread.channel_id)
         named = await self._named(thread)
-        return messages(named, notice, self._message_context, follow_ups=follow_ups, notification=notification)
+        return messages(named, notice, self._message_context, follow_ups=follow_ups, settings=settings)
 
     async def _named(self, thread: Thread) -> Thread:
         return replace(thread, prompt=with_names(thread.prompt, await names_in([thread.prompt], self._people)))

@@ -16,8 +16,8 @@ from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
-from bot.domain.people.members import ChannelInfo
+from bot.domain.messages import ThreadMessage, people_in, with_known_names
+from bot.domain.people import ChannelInfo
 from bot.errors import ChatError, ChatRejected
 from bot.jobapi.models import Requester
 from bot.ports.job_api import Requesters

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.slack_files import FileContent, SlackFile
+from bot.domain.messages import FileContent, SlackFile
 from bot.errors import ChatError, ChatMissingScope, ChatRejected
 from bot.ports.slack import FileReader
 from bot.slack.message_parts.contents import read_file

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person, mentioned
+from bot.domain.messages import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person, mentioned
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain
 from bot.ports.slack import ChannelReader, DisplayNames, Groups
 from bot.runtime.text import displayable

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.people.members import Account, Member
+from bot.domain.people import Account, Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.ports.slack import Members
 from bot.runtime.text import displayable

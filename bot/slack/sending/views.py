@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.context.message_text import with_names
-from bot.domain.people.home import HomeContent
+from bot.domain.messages import with_names
+from bot.domain.people import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatUncertain
 from bot.ports.slack import DisplayNames, HomeViews

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import NO_ATTACHMENTS, Attachments, Person, Reply, Request
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import UnreadableRow

@@ -14,7 +14,7 @@ from support.servers.postgres import PostgresServer
 from support.worlds.doctor_world import note
 from support.worlds.store_world import Opener, Sql
 
-from bot.domain.last_times import LastTime
+from bot.domain.findings import LastTime
 from bot.store.database.engine import engine_for
 from bot.store.database.errors import StoreTimings
 from bot.store.store import Store, open_store

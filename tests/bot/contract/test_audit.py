@@ -19,7 +19,7 @@ from support.worlds.finished_jobs import fill_activity
 from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add, deliver_all
 
 from bot.cli.personal_data import PAGE_SIZE, Period, entries, line, period
-from bot.domain.people.members import Preference
+from bot.domain.people import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable

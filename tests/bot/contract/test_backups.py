@@ -23,8 +23,8 @@ from support.worlds.direct_lines import ADD, NEW_JOB, answer, write_line
 from support.worlds.fault_world import JobApiOutside
 
 from bot.cli.backup import back_up, back_up_database, mark_all_in_doubt, mark_restored_in_doubt
-from bot.domain.context.slack_files import FileContent, SlackFile
-from bot.domain.people.members import Member
+from bot.domain.messages import FileContent, SlackFile
+from bot.domain.people import Member
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
     NOT_SENT_YET,

@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.deliver import AddReaction, RemoveReaction
+from bot.domain.delivery import AddReaction, RemoveReaction
 from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
 from bot.errors import (

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.jobs.details import Answer, FailedCheck, JobReport
+from bot.domain.jobs.job import Answer, FailedCheck, JobReport
 from bot.jobapi.models import (
     ChangeKind,
     Changes,

@@ -26,8 +26,7 @@ from bot.app.checks.whole import LIMIT, Check, examine, run_all
 from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
-from bot.domain.findings import Finding, FindingStatus
-from bot.domain.last_times import LastTime
+from bot.domain.findings import Finding, FindingStatus, LastTime
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.store.schema.migration import known_versions
 from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand

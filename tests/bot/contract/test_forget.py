@@ -19,7 +19,7 @@ from support.worlds.store_world import (
 )
 
 from bot.cli.personal_data import forget_all
-from bot.domain.context.slack_files import ForwardedMessage
+from bot.domain.messages import ForwardedMessage
 from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Announcements, Participation, ThreadState, UnexplainedRejection
 from bot.notices.answers import PostNotDelivered

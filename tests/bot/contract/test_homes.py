@@ -9,8 +9,7 @@ import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import a_thread
 
-from bot.domain.people.home import HomeContent
-from bot.domain.people.members import Account, Member, Preference
+from bot.domain.people import Account, HomeContent, Member, Preference
 from bot.domain.requests.request import Request
 from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain

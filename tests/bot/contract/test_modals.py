@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.jobs.details import QuestionField
-from bot.domain.people.members import Preference
+from bot.domain.jobs.job import QuestionField
+from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, RequestContext, RequestKind
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
 from bot.domain.jobs.job import Problem
-from bot.domain.people.members import Account
-from bot.domain.requests.request import RejectionReason, RequestKind
+from bot.domain.messages import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
+from bot.domain.people import Account
+from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
 from bot.notices.answers import PostNotDelivered, PromptRequested
 from bot.notices.notice import Delivery, Notice, NoticeContent, UnknownNotice
-from bot.notices.questions import EarlierWords, ReplyEdited
+from bot.notices.questions import ReplyEdited
 from bot.notices.requests import (
     AccessDenied,
     OutageStarted,
@@ -148,7 +148,7 @@ def test_the_display_name_is_preferred(user: Any, name: str) -> None:
         lambda ana, text: AccessDenied(401, waiting=_follow_up(ana, text)),
         lambda ana, text: ReplyNotFullySent(ana, words_sent=True, file_count=1, file_names=(text,)),
         lambda ana, text: UnknownNotice("shrug", {"text": text}),
-        lambda ana, text: ReplyEdited(ana, "r1", text, EarlierWords.ACCEPTED),
+        lambda ana, text: ReplyEdited(ana, "r1", text, RequestState.ACCEPTED),
         PromptRequested,
         lambda ana, text: PostNotDelivered(ana, RequestUncertain(_follow_up(ana, text)), may_be_posted=True),
     ],

@@ -18,7 +18,7 @@ from support.hypothesis_settings import examples
 from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.last_times import LastTime
+from bot.domain.findings import LastTime
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable

@@ -11,8 +11,8 @@ from aiohttp import web
 from support.servers.file_server import FileServer, file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
-from bot.domain.people.members import ChannelInfo, Member
+from bot.domain.messages import FileContent, FileMode, SlackFile
+from bot.domain.people import ChannelInfo, Member
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.slack.message_parts.contents import files_of, read_file
 from bot.slack.message_parts.slack_message import MessageFile, SlackMessage

@@ -40,7 +40,7 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.people.permissions import PermissionRules
+from bot.domain.permissions import PermissionRules
 from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, RequestState, WayIn

@@ -19,7 +19,7 @@ from support.worlds.store_world import (
     save,
 )
 
-from bot.domain.gaps.gap import BEAT, WEEK, Gap, Listening
+from bot.domain.gaps import BEAT, WEEK, Gap, Listening
 from bot.domain.requests.request import Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadState
 from bot.store.gaps import ClaimedGap

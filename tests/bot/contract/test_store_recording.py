@@ -29,16 +29,9 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.context.fetched_parts import (
-    FetchedFile,
-    FetchedParts,
-    FetchedThread,
-    FileOutcome,
-    ThreadPart,
-    with_files,
-)
-from bot.domain.context.slack_files import FileMode, FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
+from bot.domain.context import FetchedFile, FetchedParts, FetchedThread, FileOutcome, ThreadPart, with_files
 from bot.domain.jobs.job import Problem
+from bot.domain.messages import FileMode, FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import (
     Attachments,
     MessageVersion,

@@ -32,7 +32,7 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.deliver import ReactionProgress
+from bot.domain.delivery import ReactionProgress
 from bot.domain.requests.request import Person, RejectionReason, Reply, RequestKind, RequestState
 from bot.errors import StoreError
 from bot.notices.notice import Delivery, NewNotice, Reaction, ReactionChanged, UnknownNotice

@@ -7,9 +7,8 @@ from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.job import Problem
-from bot.domain.people.home import can_only_be_stopped_here
 from bot.domain.requests.request import Action, Reply, RequestKind, RequestState, Surface, home_key
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Thread, can_only_be_stopped_here
 from bot.errors import ChatRejected, ChatUncertain, ChatUnreachable, JobApiError, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import Job, PromptCall
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted

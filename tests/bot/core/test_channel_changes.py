@@ -8,7 +8,7 @@ from support.worlds.core_world import ANA, CoreWorld
 
 from bot.app.edges import channel_aliases, newest_id
 from bot.cli.personal_data import _forget_batch
-from bot.domain.people.permissions import PermissionRules
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, with_aliases
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, MessageVersion, Person, Reply, RequestKind, WayIn

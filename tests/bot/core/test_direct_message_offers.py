@@ -6,11 +6,10 @@ import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.direct_lines import ADD, NEW_JOB, an_edit, answer, asked, write_line
 
-from bot.domain.commands.options import Options
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import SlackFile
-from bot.domain.notification import InConversation
-from bot.domain.people.permissions import Refusal
+from bot.domain.commands import Options, ThreadWord
+from bot.domain.delivery import InConversation
+from bot.domain.messages import SlackFile
+from bot.domain.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import Action, Attachments, Reply, RequestKind
 from bot.jobapi.models import JobDetails

@@ -13,9 +13,9 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from support.worlds.message_versions import BOT, LATE, ROOT, SOON, MessageVersions, message_versions
 from support.worlds.tutorial_world import TutorialWorld
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.people.members import Member
-from bot.domain.people.permissions import PermissionRules, Refusal
+from bot.domain.commands import ThreadWord
+from bot.domain.people import Member
+from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import HeldBecause, Person, Reply, RequestKind, Surface, WayIn

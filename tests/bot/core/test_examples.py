@@ -3,7 +3,7 @@
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.people.permissions import PermissionRules, Refusal
+from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.notices.questions import RequestRefused

@@ -10,14 +10,14 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.context.slack_files import FileContent, FileMode, SlackFile, ThreadMessage
+from bot.domain.messages import FileContent, FileMode, SlackFile, ThreadMessage
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState
 from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
 from bot.jobapi.models import Job, PromptFile
 from bot.notices.requests import ContextCut
-from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
-from bot.scheduler.request_preparer import RequestPreparer
+from bot.scheduler.gathering import FetchLimits
+from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 
 pytestmark = pytest.mark.promise("parts")
 

@@ -7,8 +7,8 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import SlackFile
+from bot.domain.commands import ThreadWord
+from bot.domain.messages import SlackFile
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (

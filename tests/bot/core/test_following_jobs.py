@@ -5,12 +5,12 @@ that is refused or given up changes nothing, and can be asked for again.
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import ThreadMessage
-from bot.domain.people.members import Member
-from bot.domain.people.permissions import PermissionRules, Refusal
+from bot.domain.commands import ThreadWord
+from bot.domain.messages import ThreadMessage
+from bot.domain.people import Member
+from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests.new_jobs import Written
+from bot.domain.requests.new_jobs import Written, job_of_reply
 from bot.domain.requests.request import Action, Person, RejectionReason, Reply, RequestKind, RequestState, WayIn
 from bot.domain.requests.settle import GIVE_UP_AFTER
 from bot.domain.threads.thread import Thread
@@ -20,7 +20,6 @@ from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import Reaction
 from bot.notices.questions import HeldAsked, ProjectAsked, ReplyEdited, ReplyHeld, RequestRefused
 from bot.notices.requests import RequestRejected, RequestUncertain
-from bot.service.start import job_of_reply
 
 ROOT = "1699999000.000100"
 

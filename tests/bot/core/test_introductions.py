@@ -8,7 +8,7 @@ from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.recording_service import RecordingService
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.people.members import ChannelInfo
+from bot.domain.people import ChannelInfo
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatNotInChannel, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.notices.answers import Introduction

@@ -8,10 +8,9 @@ import pytest
 from support.fakes.history import FakeHistory, FakeMissedEvents
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.gaps.gap import DAY, MOST_MISSED, MOST_PAGES, WEEK, Gap, Listening
-from bot.domain.gaps.past_message import PastMessage
-from bot.domain.people.members import Member
+from bot.domain.commands import ThreadWord
+from bot.domain.gaps import DAY, MOST_MISSED, MOST_PAGES, WEEK, Gap, Listening, PastMessage
+from bot.domain.people import Member
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (

@@ -11,41 +11,21 @@ from support.fakes.ports import FakeJobApi, FakePeople
 from support.fakes.slack_reading import FakeSlackReading
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.context.fetched_parts import FetchedFile, FetchedParts, FetchedThread, ThreadPart
-from bot.domain.context.slack_files import FileContent, ForwardedMessage, QuotedFile, SlackFile, ThreadMessage
-from bot.domain.jobs.poll_pace import Polling
-from bot.domain.people.members import Member
+from bot.domain.context import FetchedFile, FetchedParts, FetchedThread, ThreadPart
+from bot.domain.messages import FileContent, ForwardedMessage, QuotedFile, SlackFile, ThreadMessage
+from bot.domain.people import Member
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestKind, WayIn
 from bot.errors import ChatUncertain
 from bot.runtime.secrets.masking import Masked, SecretMasker
 from bot.runtime.text import LONG
-from bot.scheduler.preparing.context import ContextComposer
-from bot.scheduler.preparing.parts import FetchLimits, PreparerSettings
-from bot.scheduler.request_preparer import MOST_UNDER_WAY, RequestPreparer
-from bot.scheduler.worker import WorkerSettings
+from bot.scheduler.gathering import ContextGatherer, FetchLimits
+from bot.scheduler.request_preparer import MOST_UNDER_WAY
 from bot.slack.receiving.modal_opener import HandOverContext
 from bot.slack.rendering.modals import ContextScope, ModalPlace
 
 ROOT, JOB = "1700000000.000100", "job-1"
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
-HOLD = 0.3
-"""Seconds that a reply waits for others: enough for all to arrive, even on a busy machine."""
-
-
-def waiting_for_others(world: CoreWorld, seconds: float) -> None:
-    """Makes each reply wait this long for others that may be merged with it."""
-    settings = WorkerSettings(world.owner, world.clock, lease=30.0, call_timeout=8.0, on_commit=lambda _: None)
-    limits = FetchLimits(together=seconds)
-    world.request_preparer = RequestPreparer(
-        world.store,
-        settings,
-        PreparerSettings(world.rules, world.projects, Polling(), world.merge_seconds, limits),
-        reading=world.reading.ports,
-        rereader=world.rereader,
-        job_api=world.job_api,
-        people=world.people,
-    )
 
 
 @pytest.fixture
@@ -53,7 +33,6 @@ async def mentions(world: CoreWorld) -> CoreWorld:
     """A job in an existing thread; replies in quick succession are merged."""
     world.merge_seconds = 3.0
     world.assemble()
-    waiting_for_others(world, HOLD)
     world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
     await world.service.receive(Reply(ANA, "C1", ROOT, AT[0], "Fix it", mentions_us=True))
     await world.settle()
@@ -86,28 +65,35 @@ async def sent(world: CoreWorld) -> Sequence[str]:
     return world.job_api.messages[JOB]
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-async def test_merged_requests_read_the_thread_once(mentions: CoreWorld, order: Sequence[int]) -> None:
-    """Each part of it is included once, in its place, in any order of claims."""
+async def test_each_part_is_included_once(mentions: CoreWorld) -> None:
+    said(mentions, 1, 3, 5)
+    for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
+        await mention(mentions, words, AT[number])
+    await prepared_together(mentions)
+    (message,) = await sent(mentions)
+    assert message.startswith("First\n\nSecond\n\nThird\n\n")
+    assert [message.count(f"> Chapter {number}") for number in (1, 3, 5)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0)])
+async def test_each_part_is_included_once_in_any_order_of_claims(mentions: CoreWorld, order: Sequence[int]) -> None:
+    """Then they may be sent as several messages."""
     said(mentions, 1, 3, 5)
     for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
         await mention(mentions, words, AT[number])
     await prepared_together(mentions, order=order)
-    assert reads(mentions) == 1
-    (message,) = await sent(mentions)
-    assert message.startswith("First\n\nSecond\n\nThird\n\n")
+    message = "\n\n".join(await sent(mentions))
+    assert message.index("First") < message.index("Second") < message.index("Third")
     assert [message.count(f"> Chapter {number}") for number in (1, 3, 5)] == [1, 1, 1]
-    assert reads(mentions) == 1
 
 
-async def test_concurrent_requests_share_one_reading(mentions: CoreWorld) -> None:
-    """They are sent separately, each with its own part."""
+async def test_requests_of_several_people_have_a_part_each(mentions: CoreWorld) -> None:
+    """They are sent separately."""
     said(mentions, 1, 3)
     await mention(mentions, "First", AT[2])
     await mention(mentions, "Second", AT[4], BEN)
     await prepared_together(mentions)
     first, second = await sent(mentions)
-    assert reads(mentions) == 1
     assert ("Chapter 1" in first, "Chapter 3" in first) == (True, False)
     assert ("Chapter 1" in second, "Chapter 3" in second) == (False, True)
 
@@ -128,16 +114,14 @@ async def test_context_of_a_withdrawn_request_goes_with_the_next(mentions: CoreW
     assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
 
 
-async def test_a_request_behind_one_in_flight_reads_its_part_at_once(mentions: CoreWorld) -> None:
+async def test_a_request_behind_one_in_flight_reads_its_part(mentions: CoreWorld) -> None:
     """So that it is still sent with it."""
     said(mentions, 1)
     await mention(mentions, "First", AT[2])
     await prepared_together(mentions)
     said(mentions, 3)
     await mention(mentions, "Second", AT[4])
-    before = asyncio.get_running_loop().time()
     await mentions.step(mentions.request_preparer)
-    assert asyncio.get_running_loop().time() - before < HOLD
     (message,) = await sent(mentions)
     assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
     assert reads(mentions) == 2
@@ -160,7 +144,7 @@ async def test_a_failed_reading_is_retried_silently(mentions: CoreWorld) -> None
     assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
 
 
-async def test_a_thread_beyond_the_limit_is_read_for_each_request(mentions: CoreWorld) -> None:
+async def test_a_thread_beyond_the_limit_is_cut_for_each_request(mentions: CoreWorld) -> None:
     """A part left out for one may be included for another."""
     mentions.reading.threads[ROOT] += [
         ThreadMessage("Cleo", f"Word {n}", f"1700000001.{n:06}") for n in range(300, 500)
@@ -173,19 +157,6 @@ async def test_a_thread_beyond_the_limit_is_read_for_each_request(mentions: Core
     assert message.count("> Word ") == 50
     assert "> Word 499" in message
     assert message.count("> Chapter 3") == 1
-
-
-async def test_a_stop_makes_no_request_wait_for_others(mentions: CoreWorld) -> None:
-    """Work in progress ends at once, prepared."""
-    await mention(mentions, "First", AT[2])
-    mentions.request_preparer._limits = FetchLimits(together=60.0)
-    run = asyncio.create_task(mentions.request_preparer.run())
-    async with asyncio.timeout(20.0):
-        while "channel C1" not in mentions.reading.asked:  # noqa: ASYNC110 - nobody tells that it has come so far
-            await asyncio.sleep(0.001)
-        await mentions.request_preparer.stop(10.0)
-        await run
-    assert reads(mentions) == 1
 
 
 class SlowReading(FakeSlackReading):
@@ -330,7 +301,8 @@ async def test_a_long_request_context_is_masked_outside_the_event_loop(
 ) -> None:
     masker = WatchedMasker()
     request, parts = of("x" * length, where)
-    gathered = await ContextComposer(FakeJobApi(), None, masker).compose(request, "docs", PART, parts)
+    gatherer = ContextGatherer(FakeSlackReading().ports, FakeJobApi(), None, masker, FetchLimits())
+    gathered = await gatherer.compose(request, "docs", PART, parts)
     assert gathered.context is not None
     assert "x" * 10 in gathered.context.text
     assert masker.in_loop == [in_loop]

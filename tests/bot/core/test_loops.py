@@ -11,7 +11,7 @@ from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.people.permissions import Refusal
+from bot.domain.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, RequestKind, WayIn

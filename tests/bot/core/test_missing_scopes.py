@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.deliver import MAX_FAULTS
+from bot.domain.delivery import MAX_FAULTS
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Thread

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
-from bot.domain.deliver import MOST_IN_DOUBT
-from bot.domain.notification import NotificationSettings, person_mentioned
+from bot.domain.delivery import MOST_IN_DOUBT, person_mentioned
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
@@ -226,7 +225,7 @@ async def test_a_job_with_three_follow_ups_gets_eight_posts_and_four_mentions(
     told = [
         (
             posted.kind,
-            person_mentioned(thread, posted.message, NotificationSettings())
+            person_mentioned(thread, posted.message, ChannelSettings())
             if isinstance(posted.message, JobFinished)
             else "",
         )

@@ -18,14 +18,13 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.finished_jobs import fill_activity
 from support.worlds.store_world import watched
 
-from bot.domain.jobs.details import digest
+from bot.domain.jobs.job import digest
 from bot.domain.requests.request import RequestKind
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, StoreUnavailable
 from bot.jobapi.models import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import QuestionAsked
-from bot.scheduler.job_poller import MOST_READ
-from bot.scheduler.poll_memory import PollMemory
+from bot.scheduler.job_poller import MOST_READ, PollMemory
 from bot.scheduler.retention import DAY, RetentionSweeper
 from bot.store.store import open_store
 from bot.store.threads import ClaimedPoll, KnownPoll

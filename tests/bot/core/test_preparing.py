@@ -7,15 +7,21 @@ import pytest
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.commands.commands import FollowUp, Start, parse_reply, parse_slash
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.message_text import PRIVATE_CHANNEL, with_names
-from bot.domain.context.slack_files import FileContent, ForwardedMessage, LinkPreview, SlackFile, ThreadMessage
-from bot.domain.people.members import ChannelInfo, Member, Preference
-from bot.domain.people.permissions import PermissionRules, Refusal
+from bot.domain.commands import FollowUp, Start, ThreadWord, parse_reply, parse_slash
+from bot.domain.messages import (
+    PRIVATE_CHANNEL,
+    FileContent,
+    ForwardedMessage,
+    LinkPreview,
+    SlackFile,
+    ThreadMessage,
+    with_names,
+)
+from bot.domain.people import ChannelInfo, Member, Preference
+from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
 from bot.domain.requests.audit import AuditAction
-from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.new_jobs import NewJob, request_id
 from bot.domain.requests.request import (
     Action,
     Attachments,
@@ -39,7 +45,6 @@ from bot.errors import (
 from bot.notices.questions import ProjectAsked, ReplyEdited, RequestRefused
 from bot.notices.requests import ContextCut, RequestRejected, RequestUncertain
 from bot.runtime.secrets.masking import SecretMasker
-from bot.service.start import request_id
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 OUTSIDER = Member("UANA", "Ana", "T9", is_guest=False)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import ThreadMessage
-from bot.domain.notification import InConversation
-from bot.domain.people.permissions import Refusal
+from bot.domain.commands import ThreadWord
+from bot.domain.delivery import InConversation
+from bot.domain.messages import ThreadMessage
+from bot.domain.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn

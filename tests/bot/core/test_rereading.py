@@ -6,12 +6,11 @@ import math
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.context.fetched_parts import PATIENCE
-from bot.domain.requests.new_jobs import NewJob
+from bot.domain.context import PATIENCE
+from bot.domain.requests.new_jobs import NewJob, request_id, source_key
 from bot.domain.requests.request import Reply, RequestState, WayIn
 from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatUnreachable, JobApiUnreachable
 from bot.notices.notice import Reaction
-from bot.service.start import request_id, source_key
 
 pytestmark = pytest.mark.promise("re-read")
 

@@ -7,7 +7,7 @@ import pytest
 from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.people.permissions import Refusal
+from bot.domain.permissions import Refusal
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.notices.answers import ActionAnswered

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import SlackFile
+from bot.domain.commands import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
-from bot.domain.people.members import Member
-from bot.domain.people.permissions import Refusal
+from bot.domain.messages import SlackFile
+from bot.domain.people import Member
+from bot.domain.permissions import Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests.new_jobs import request_id, source_key_of
 from bot.domain.requests.request import (
     Action,
     Attachments,
@@ -29,7 +30,6 @@ from bot.notices.job import AgentAskedToStop, JobFinished, JobStillStopping, Job
 from bot.notices.notice import Reaction
 from bot.notices.questions import HeldAsked, ReplyHeld, RequestRefused
 from bot.notices.requests import RequestUncertain
-from bot.service.start import request_id, source_key_of
 
 pytestmark = pytest.mark.promise("stops")
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.domain.jobs.details import JobReport, QuestionField
+from bot.domain.jobs.job import JobReport, QuestionField
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import FieldKind
 from bot.notices.job import JobFinished, QuestionAsked

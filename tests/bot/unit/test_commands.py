@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.store_world import a_follow_up, a_thread
 
-from bot.domain.commands.commands import (
+from bot.domain.commands import (
     Aside,
     Blank,
     FollowUp,
@@ -17,19 +17,27 @@ from bot.domain.commands.commands import (
     LoneWord,
     NoWords,
     OnlyEmoji,
+    OptionFault,
+    OptionName,
+    Options,
     Start,
     Thanks,
+    ThreadWord,
+    UnclearWord,
+    Word,
+    WrongOption,
+    is_only_emoji,
+    is_only_thanks,
     mentions,
     parse_reply,
     parse_request,
     parse_slash,
     says_new,
+    split_options,
+    word_in,
 )
-from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
-from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
-from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
-from bot.domain.context.message_text import BLANKS, unescape, with_names
 from bot.domain.jobs.job import Problem
+from bot.domain.messages import BLANKS, unescape, with_names
 from bot.domain.projects import (
     MOST_PROJECTS,
     Ambiguous,
@@ -45,14 +53,8 @@ from bot.domain.projects import (
     normal_words,
     route,
 )
+from bot.domain.requests.held import IN_ONE_GO, job_in_hand, lines_with, may_be_job, to_ask_about
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.direct_messages import (
-    IN_ONE_GO,
-    job_in_hand,
-    lines_with,
-    may_be_job,
-    to_ask_about,
-)
 from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
 from bot.jobapi.models import Job
 from bot.notices.notice import Notice

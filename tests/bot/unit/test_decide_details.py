@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.jobs.details import NO_DETAILS, SHOWN_ANSWER, JobReport, Progress, QuestionField, digest
+from bot.domain.jobs.job import NO_DETAILS, SHOWN_ANSWER, JobReport, Progress, QuestionField, digest
 from bot.domain.jobs.observe import JobObserved, decide, open_round
 from bot.domain.jobs.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
 from bot.domain.threads.thread import ThreadState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.gaps.gap import (
+from bot.domain.gaps import (
     BEAT,
     DAY,
     LIVE_SECONDS,
@@ -10,11 +10,11 @@ from bot.domain.gaps.gap import (
     Gap,
     GapScope,
     Listening,
+    PastMessage,
     missed,
     resumed_at,
     threads_with_news,
 )
-from bot.domain.gaps.past_message import PastMessage
 from bot.domain.requests.request import Arrival
 
 pytestmark = pytest.mark.promise("nothing missed")

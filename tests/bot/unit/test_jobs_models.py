@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from bot.domain.jobs.details import JobReport, report_of
+from bot.domain.jobs.job import JobReport, report_of
 from bot.errors import JobApiUnreadable
 from bot.jobapi.models import (
     MAX_CHANGED_FILES,

@@ -8,18 +8,22 @@ from hypothesis import strategies as st
 from support.fakes.slack_payloads import command, edit, event
 from support.worlds.listening_world import listening
 
-from bot.domain.context.message_text import (
+from bot.domain.messages import (
     PRIVATE_CHANNEL,
     RULES,
+    FileContent,
+    ForwardedMessage,
+    LinkPreview,
+    SlackFile,
     keeping_names,
     mention,
     mentioned,
+    quoted,
     same_words,
     unescape,
     unescape_keeping_mentions,
     with_names,
 )
-from bot.domain.context.slack_files import FileContent, ForwardedMessage, LinkPreview, SlackFile, quoted
 from bot.jobserver.pages.diff import visible_line
 from bot.jobserver.pages.handlers import render_page
 from bot.runtime.text import displayable, printable_line, without_misleading
@@ -522,7 +526,7 @@ def test_every_rule_is_shown_by_an_example() -> None:
     unused = list(RULES)
     for sent, _ in SENT_AND_TOLD:
         for target in (part.partition(">")[0].partition("|")[0] for part in sent.split("<")[1:]):
-            found = next((rule for rule in RULES if rule.target.fullmatch(target)), None)
+            found = next((rule for rule in RULES if rule[0].fullmatch(target)), None)
             unused = [rule for rule in unused if rule is not found]
     assert unused == []
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.hypothesis_settings import examples
 from support.worlds.any_notices import KINDS, messages_of
 
-from bot.domain.deliver import (
+from bot.domain.delivery import (
     MAX_ATTEMPTS,
     MOST_IN_DOUBT,
     NOT_ALLOWED_DELAY,
@@ -19,21 +19,19 @@ from bot.domain.deliver import (
     DeliveryFault,
     DeliveryRejected,
     DeliveryUncertain,
+    Directly,
     GiveUp,
+    InConversation,
     NotAllowed,
     RetryLater,
     Unreachable,
     after_failure,
-)
-from bot.domain.notification import (
-    Directly,
-    InConversation,
-    NotificationSettings,
     announced_though_muted,
     person_mentioned,
     private_place,
     shown_in_channel,
 )
+from bot.domain.projects import ChannelSettings
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, Surface
 from bot.domain.threads.thread import Participation, Thread, ThreadOptions, ThreadState
 from bot.notices.answers import (
@@ -303,7 +301,7 @@ THREAD = Thread(
     0.0,
     state=ThreadState(people=Participation(participants=("U0BEN", "U0CAI"))),
 )
-LOUD = NotificationSettings(broadcast=True)
+LOUD = ChannelSettings(broadcast=True)
 QUIET = replace(THREAD, options=ThreadOptions(quiet=True))
 MUTED = replace(THREAD, state=replace(THREAD.state, people=replace(THREAD.state.people, muted_by="U0BEN")))
 
@@ -327,16 +325,16 @@ def test_private_notices_go_to_threads_that_slack_shows(thread: Thread, place: I
 
 def test_an_end_mentions_the_waiting_person() -> None:
     """One person: the others have written in the thread, so Slack notifies them."""
-    assert person_mentioned(THREAD, END, NotificationSettings()) == "U0ANA"
-    assert person_mentioned(THREAD, replace(END, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
-    assert person_mentioned(THREAD, JobFailed(link=LINK, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
-    assert person_mentioned(THREAD, JobStopped("U0BEN"), NotificationSettings()) == "U0ANA"
+    assert person_mentioned(THREAD, END, ChannelSettings()) == "U0ANA"
+    assert person_mentioned(THREAD, replace(END, person_id="U0BEN"), ChannelSettings()) == "U0BEN"
+    assert person_mentioned(THREAD, JobFailed(link=LINK, person_id="U0BEN"), ChannelSettings()) == "U0BEN"
+    assert person_mentioned(THREAD, JobStopped("U0BEN"), ChannelSettings()) == "U0ANA"
 
 
 def test_a_link_beside_an_end_mentions_nobody() -> None:
     """The end does. A job archived without an end has not mentioned anybody yet."""
-    assert person_mentioned(THREAD, PullRequestFound(LINK), NotificationSettings()) == ""
-    assert person_mentioned(THREAD, PullRequestFound(LINK, alone=True), NotificationSettings()) == "U0ANA"
+    assert person_mentioned(THREAD, PullRequestFound(LINK), ChannelSettings()) == ""
+    assert person_mentioned(THREAD, PullRequestFound(LINK, alone=True), ChannelSettings()) == "U0ANA"
 
 
 @pytest.mark.parametrize("thread", [QUIET, MUTED])
@@ -361,7 +359,7 @@ def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
 def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeContent, *, shown: bool) -> None:
     """Only if the channel is configured so."""
     assert shown_in_channel(THREAD, message, LOUD) is shown
-    assert not shown_in_channel(THREAD, message, NotificationSettings())
+    assert not shown_in_channel(THREAD, message, ChannelSettings())
     assert not shown_in_channel(replace(THREAD, channel_id="D1"), message, LOUD)
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from support.worlds.thread_states import thread_state
 
 from bot.domain.jobs.job import Problem
-from bot.domain.people.members import ChannelInfo, Member
-from bot.domain.people.permissions import (
+from bot.domain.people import ChannelInfo, Member
+from bot.domain.permissions import (
     LIMITED,
     RULES_OF,
     Allowed,

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from support.worlds.any_notices import KINDS, messages_of
 from support.worlds.thread_states import thread_state
 
-from bot.domain.jobs.details import Answer, JobReport, Progress
-from bot.domain.jobs.job import Problem
-from bot.domain.people.permissions import Refusal
+from bot.domain.jobs.job import Answer, JobReport, Problem, Progress
+from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
@@ -516,20 +515,16 @@ def test_every_action_has_an_answer(answer: ActionAnswer) -> None:
     assert said(ActionAnswered("U0ANA", answer)).endswith(".")
 
 
-def held(count: int, *names: str, words_sent: bool = False, forwarded: bool = False) -> ReplyNotFullySent:
-    return ReplyNotFullySent("U0ANA", words_sent, count, names, forwarded)
-
-
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (held(1, "plan.pdf", words_sent=True), "Your text goes to the agent, but not 1 file (plan.pdf):"),
-        (held(3, "a.png", "b & <c>.png"), "holds only 3 files (a.png, b &amp; &lt;c&gt;.png and 1 more),"),
-        (held(1, "a", forwarded=True), "holds only 1 file (a) and a forwarded message,"),
-        (held(0), "your reply has no words for the agent. Reply with what"),
+        (ReplyNotFullySent("U0ANA", words_sent=True, file_count=1), "Your text goes to the agent, but not what you"),
+        (ReplyNotFullySent("U0ANA", words_sent=False, file_count=3), "Nothing was sent: I can't pass on what you"),
+        (ReplyNotFullySent("U0ANA", words_sent=False, forwarded=True), "Nothing was sent: I can't pass on what you"),
+        (ReplyNotFullySent("U0ANA", words_sent=False), "your reply has no words for the agent. Reply with what"),
     ],
 )
-def test_parts_of_a_reply_besides_words_are_named(reply: ReplyNotFullySent, words: str) -> None:
+def test_what_is_not_sent_of_a_reply_is_told(reply: ReplyNotFullySent, words: str) -> None:
     (message,) = say(reply)
     assert message.text.startswith("<@U0ANA> ")
     assert words in message.text

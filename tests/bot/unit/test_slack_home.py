@@ -8,16 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.thread_states import thread_state
 
-from bot.domain.commands.commands import LoneWord
-from bot.domain.commands.options import OptionFault, OptionName, WrongOption
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.thread_context import ContextNotes
+from bot.domain.commands import LoneWord, OptionFault, OptionName, ThreadWord, WrongOption
+from bot.domain.context import ContextNotes
 from bot.domain.jobs.job import Problem
-from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
-from bot.domain.people.members import Preference
+from bot.domain.people import HomeContent, PartHealth, Preference
 from bot.domain.projects import MOST_PROJECTS
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Thread, can_be_retried, waits_for_person
 from bot.jobapi.models import Job
 from bot.notices.answers import CardNotPosted, word_meant
 from bot.notices.notice import Notice

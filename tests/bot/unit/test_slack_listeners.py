@@ -15,12 +15,11 @@ from support.fakes.slack_payloads import CHANGED_AT, click, command, deletion, e
 from support.fakes.slack_reading import FakeSlackReading
 from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
-from bot.domain.commands.options import NO_OPTIONS, Options
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import ForwardedMessage, SlackFile
-from bot.domain.deliver import AddReaction, ReactionProgress, RemoveReaction, after_call, next_call
-from bot.domain.people.members import ChannelInfo, Member
-from bot.domain.people.permissions import is_outsider
+from bot.domain.commands import NO_OPTIONS, Options, ThreadWord
+from bot.domain.delivery import AddReaction, ReactionProgress, RemoveReaction, after_call, next_call
+from bot.domain.messages import ForwardedMessage, SlackFile
+from bot.domain.people import ChannelInfo, Member
+from bot.domain.permissions import is_outsider
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, Arrival, Attachments, MessageVersion, Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import Thread, ThreadOrigin

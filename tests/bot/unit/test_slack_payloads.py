@@ -14,8 +14,8 @@ from support.fakes.slack_payloads import click, command, deletion, edit, event
 from support.hypothesis_settings import examples
 from support.worlds.listening_world import FORM, JSON, listening
 
-from bot.domain.commands.options import NO_OPTIONS, split_options
-from bot.domain.context.message_text import BLANKS
+from bot.domain.commands import NO_OPTIONS, split_options
+from bot.domain.messages import BLANKS
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply
 from bot.notices.said import ButtonId

@@ -15,7 +15,7 @@ from support.fakes.ports import FakeClock
 from support.fakes.slack_payloads import edit, event
 from support.worlds.listening_world import BOT, FORM, IDENTITY, JSON, ListeningWorld, listening
 
-from bot.domain.people.members import ChannelInfo
+from bot.domain.people import ChannelInfo
 from bot.domain.requests.request import Arrival, Person, Reply, RequestKind
 from bot.errors import (
     ChatError,

@@ -20,7 +20,7 @@ from bot.runtime.health import RECOVERY_SECONDS
 from bot.runtime.http.server import PendingBytes
 from bot.runtime.process_signals import ending_signals, freeze_startup_objects, lasting_imports, run_until_signal
 from bot.runtime.tasks import RESTART_BACKOFF, BackgroundTasks, Supervisor, log_fault
-from bot.scheduler.poll_memory import KnownLook, PollMemory
+from bot.scheduler.job_poller import KnownLook, PollMemory
 from bot.slack.receiving.modal_opener import DraftKeeper, DraftKey
 from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight
 

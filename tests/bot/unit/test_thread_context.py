@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.context import thread_context
-from bot.domain.context.message_text import mention
-from bot.domain.context.slack_files import (
+from bot.domain import context as thread_context
+from bot.domain.context import ContextLimits, ContextNotes, ContextText, compose
+from bot.domain.messages import (
     FileContent,
     FileMode,
     ForwardedMessage,
@@ -17,11 +17,11 @@ from bot.domain.context.slack_files import (
     QuotedFile,
     SlackFile,
     ThreadMessage,
+    mention,
     people_in,
     quoted,
     with_known_names,
 )
-from bot.domain.context.thread_context import ContextLimits, ContextNotes, ContextText, compose
 from bot.runtime.secrets.masking import Masked, SecretMasker
 
 GUIDE = SlackFile("F1", "guide.md", "text/markdown", permalink="https://acme.slack.com/files/guide")

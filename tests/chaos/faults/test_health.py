@@ -16,7 +16,7 @@ from support.worlds.app_world import AppWorld, a_world
 from bot.app.application import App, HealthTimings, Role
 from bot.app.checks.watch import WatchTimings
 from bot.app.edges import open_edges
-from bot.domain.last_times import LastTime
+from bot.domain.findings import LastTime
 from bot.runtime import health
 from bot.store.condition import database_condition
 from bot.store.store import Store, Transaction

@@ -9,7 +9,7 @@ import pytest
 from support.worlds.executor_world import executing
 from support.worlds.jobserver_world import JOB, JobServerWorld, git, make_sample, running
 
-from bot.domain.context.thread_context import ContextText, compose
+from bot.domain.context import ContextText, compose
 from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore

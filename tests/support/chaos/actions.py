@@ -11,9 +11,9 @@ from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
 
+from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.notices.said import ButtonId
-from bot.service.start import request_id
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
 from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_EXAMPLES
 from bot.workspace.model.entities import Message, SlackError

@@ -10,7 +10,7 @@ from support.chaos.user_scenario import UserScenario
 from support.oracles.promises import Broken, Promise
 
 from bot.domain.jobs.stopping import STOP_WORDS
-from bot.domain.people.home import JOBS_A_PAGE, HomeContent
+from bot.domain.people import JOBS_A_PAGE, HomeContent
 from bot.domain.requests.audit import AuditAction
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread

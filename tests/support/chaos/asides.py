@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from support.chaos.asked import End, Reply, acked, deliveries_of, joins_of
 from support.chaos.process_world import MENTION
 
-from bot.service.start import request_id
+from bot.domain.requests.new_jobs import request_id
 from bot.slack.rendering.blocks import SEND_ANSWERS
 from bot.workspace.model.entities import Message
 

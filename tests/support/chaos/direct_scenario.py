@@ -14,9 +14,9 @@ from support.chaos.process_world import ProcessWorld
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, broken
 
+from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.notices.said import ButtonId
-from bot.service.start import request_id
 from bot.workspace.delivery.deliveries import DeliveryRecord
 from bot.workspace.model.entities import Message, SlackError
 from bot.workspace.people import Actor

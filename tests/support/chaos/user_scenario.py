@@ -19,9 +19,9 @@ from support.chaos.process_world import (
 )
 from support.oracles.notice_keys import key_in_thread, key_of
 
+from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import WayIn
 from bot.notices.said import ButtonId
-from bot.service.start import request_id
 from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.workspace.model.entities import Message, Upload
 

@@ -1,6 +1,6 @@
 """Files and forwarded messages, by name alone."""
 
-from bot.domain.context.slack_files import ForwardedMessage, SlackFile
+from bot.domain.messages import ForwardedMessage, SlackFile
 from bot.domain.requests.request import Attachments
 
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bot.domain.gaps.gap import Missed
-from bot.domain.gaps.past_message import PastMessage
-from bot.domain.people.members import ChannelInfo
+from bot.domain.gaps import Missed, PastMessage
+from bot.domain.people import ChannelInfo
 from bot.errors import NotRecorded
 from bot.ports.slack import HistoryPage
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TypeVar
 
-from bot.domain.deliver import AddReaction, ReactionCall
-from bot.domain.notification import PrivatePlace, private_place
+from bot.domain.delivery import AddReaction, PrivatePlace, ReactionCall, private_place
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
 from bot.jobapi.models import Job, JobDetails, PromptCall, PromptFile, Requester, SeenJob

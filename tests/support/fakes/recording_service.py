@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.domain.context.message_text import with_names
-from bot.domain.people.members import Preference
+from bot.domain.messages import with_names
+from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, MessageVersion, Reply
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
-from bot.domain.people.members import Account, ChannelInfo, Member
+from bot.domain.messages import FileContent, SlackFile, ThreadMessage
+from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.requests.request import Reply
 from bot.errors import ChatError, ChatRejected
 from bot.ports.slack import SlackReading

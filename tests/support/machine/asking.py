@@ -5,7 +5,7 @@ from hypothesis.stateful import precondition, rule
 from support.machine.people import ALL_PROJECTS, PEOPLE, PeopleMachine, Place
 from support.oracles.people_model import Message
 
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import Person, WayIn
 
 MOST = 10

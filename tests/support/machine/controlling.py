@@ -6,7 +6,7 @@ from support.machine.asking import AT, PERSON
 from support.machine.people import ALL_PROJECTS, PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import Person, RequestKind
 from bot.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, ReplyEdited, ReplyHeld
 

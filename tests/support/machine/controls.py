@@ -14,14 +14,14 @@ from support.oracles.control_verdict import ControlVerdict
 from support.oracles.people_model import Message
 from support.worlds.core_world import ANA, BEN, EVA
 
-from bot.domain.people.permissions import PermissionRules
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects, ReplyMode
+from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import JobDetails, PartialWork
 from bot.notices.notice import Reaction
 from bot.notices.questions import JobOrReplyAsked, ReplyHeld
-from bot.service.start import request_id
 
 
 class Controls(Asking, Writing, ShortWords, Controlling, Membership):

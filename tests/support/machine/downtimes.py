@@ -14,9 +14,8 @@ from support.oracles.core_verdict import Written
 from support.worlds.core_world import ANA, BEN
 from support.worlds.fault_world import Process
 
-from bot.domain.gaps.gap import BEAT, DAY, LIVE_SECONDS, WEEK, Listening, Missed
-from bot.domain.gaps.past_message import PastMessage
-from bot.domain.people.members import ChannelInfo
+from bot.domain.gaps import BEAT, DAY, LIVE_SECONDS, WEEK, Listening, Missed, PastMessage
+from bot.domain.people import ChannelInfo
 from bot.domain.requests.request import Arrival, Person, Reply
 from bot.domain.threads.thread import Thread
 from bot.notices.questions import StopAsked

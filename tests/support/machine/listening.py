@@ -8,7 +8,7 @@ from support.fakes.slack_payloads import event_of
 from support.machine.machine import Machine
 from support.worlds.fault_world import Process
 
-from bot.domain.people.members import Account, Member
+from bot.domain.people import Account, Member
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Reply, RequestKind
 from bot.errors import AuthorUnknown

@@ -5,7 +5,7 @@ from hypothesis.stateful import rule
 from support.machine.people import PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
-from bot.domain.people.members import Member
+from bot.domain.people import Member
 from bot.domain.requests.request import Person
 
 

@@ -10,11 +10,10 @@ from support.oracles.people_model import Message, People, Press, Version
 from support.oracles.stop_verdict import took_effect
 from support.worlds.core_world import ANA, BEN, EVA
 
-from bot.domain.requests.new_jobs import NewJob, Written
+from bot.domain.requests.new_jobs import NewJob, Written, request_id
 from bot.domain.requests.request import Action, Arrival, Person, Reply, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
-from bot.service.start import request_id
 
 PEOPLE = (ANA, ANA, ANA, ANA, BEN, BEN, BEN, EVA)
 ALL_PROJECTS = ("guides", "manual", "api")

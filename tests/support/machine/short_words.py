@@ -8,8 +8,7 @@ from support.machine.asking import AT, PERSON
 from support.machine.controlling import MOST, WHICH
 from support.machine.people import PeopleMachine, Place
 
-from bot.domain.commands.commands import parse_reply
-from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.commands import ThreadWord, UnclearWord, Word, parse_reply
 from bot.domain.requests.request import Person, Reply
 
 NEARLY = (

@@ -8,7 +8,7 @@ from support.machine.people import PeopleMachine, Place
 from support.oracles.people_model import Message, Version
 from support.worlds.core_world import ANA
 
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import Person, Reply, WayIn
 
 MOST_THANKS = 3

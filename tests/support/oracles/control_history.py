@@ -12,10 +12,10 @@ from support.oracles.core_verdict import Model, Verdict
 from support.oracles.people_model import Message, People, Press, between
 from support.worlds.fault_world import Call, Outside
 
+from bot.domain.requests.held import IN_ONE_GO
+from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import Action, RequestKind, RequestState, WayIn
-from bot.domain.threads.direct_messages import IN_ONE_GO
 from bot.domain.threads.thread import Thread
-from bot.service.start import request_id
 
 Row = Mapping[str, Any]
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")

@@ -15,11 +15,11 @@ from support.oracles.stop_verdict import sent_in_spite_of_a_stop
 from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
 
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
+from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import Action, Reply, RequestKind, RequestState
 from bot.notices.notice import Reaction
-from bot.service.start import request_id
 
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")
 """The suffixes of keys of notices that explain nothing."""

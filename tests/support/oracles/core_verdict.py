@@ -14,15 +14,15 @@ from support.oracles.stop_verdict import sent_in_spite_of_a_stop
 from support.worlds.fault_world import Outside
 
 from bot.domain.jobs.job import Problem
-from bot.domain.people.permissions import is_outsider
+from bot.domain.permissions import is_outsider
 from bot.domain.projects import PostMode
+from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
 from bot.notices.answers import Introduction
 from bot.notices.job import JobActiveAgain, JobEnd, JobStarted, JobStopped, PullRequestFound
 from bot.notices.notice import Delivery, Notice, Reaction
-from bot.scheduler.preparing.rereading import SHARED_FOR
-from bot.service.start import request_id
+from bot.scheduler.rereading import SHARED_FOR
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 from bot.store.schema.rows import message_from

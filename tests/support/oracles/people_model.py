@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bot.domain.commands.options import Options
-from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.context.slack_files import ForwardedMessage
+from bot.domain.commands import Options, ThreadWord
+from bot.domain.messages import ForwardedMessage
 from bot.domain.requests.request import Action, Arrival, Attachments, Person, Reply, WayIn
 
 

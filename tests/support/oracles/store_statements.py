@@ -31,12 +31,12 @@ from support.worlds.store_world import (
     use_budget,
 )
 
-from bot.domain.context.fetched_parts import FetchedParts, FileOutcome
-from bot.domain.context.slack_files import FileProblem, SlackFile
-from bot.domain.deliver import ReactionProgress
-from bot.domain.gaps.gap import Gap, Listening
-from bot.domain.last_times import LastTime
-from bot.domain.people.members import Preference
+from bot.domain.context import FetchedParts, FileOutcome
+from bot.domain.delivery import ReactionProgress
+from bot.domain.findings import LastTime
+from bot.domain.gaps import Gap, Listening
+from bot.domain.messages import FileProblem, SlackFile
+from bot.domain.people import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.request import Person, RejectionReason, Reply, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin, ThreadState

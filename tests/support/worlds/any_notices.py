@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import bot.store.schema.rows  # noqa: F401 - so that all families are known
-from bot.domain.jobs.details import Answer, digest
+from bot.domain.jobs.job import Answer, digest
 from bot.notices.notice import KINDS as STORED
 from bot.notices.notice import CardChanged, Delivery, NoticeContent, ReactionChanged, ToPerson, UnknownNotice
 

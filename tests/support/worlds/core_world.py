@@ -8,9 +8,9 @@ from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, Fak
 from support.fakes.slack_limits import ANY_NUMBER
 from support.fakes.slack_reading import FakeSlackReading
 
-from bot.domain.deliver import MAX_ATTEMPTS
+from bot.domain.delivery import MAX_ATTEMPTS
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.people.permissions import PermissionRules
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
@@ -20,11 +20,9 @@ from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
-from bot.scheduler.preparing.parts import PreparerSettings
-from bot.scheduler.preparing.rereading import Rereader
-from bot.scheduler.request_preparer import RequestPreparer
+from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
-from bot.scheduler.whole_answers import WholeAnswers
+from bot.scheduler.rereading import Rereader
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.service import Service
 from bot.store.store import Store
@@ -99,7 +97,7 @@ class CoreWorld:
             self.store,
             self.chat,
             chat,
-            answers=WholeAnswers(self.job_api),
+            job_api=self.job_api,
             rules=self.rules,
             channels=self.reading,
             max_attempts=max_attempts,

@@ -11,8 +11,7 @@ from support.servers.slack_faults import FaultyWorkspace
 
 from bot.app.checks.whole import Check, examine
 from bot.cli.doctor import in_json
-from bot.domain.findings import Finding
-from bot.domain.last_times import LastTime
+from bot.domain.findings import Finding, LastTime
 from bot.store.store import open_store
 from bot.workspace.model.app_config import AppConfig
 

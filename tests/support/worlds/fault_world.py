@@ -16,10 +16,10 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.deliver import AddReaction, ReactionCall
+from bot.domain.delivery import AddReaction, ReactionCall
 from bot.domain.jobs.job import ARCHIVED
-from bot.domain.people.members import Member
-from bot.domain.people.permissions import PermissionRules
+from bot.domain.people import Member
+from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import (

@@ -10,7 +10,7 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.jobs.details import digest
+from bot.domain.jobs.job import digest
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, RequestKind, WayIn, home_key
 from bot.notices.said import ButtonId

@@ -6,8 +6,7 @@ from typing import Any, assert_never
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.commands.commands import Blank, Help, Start, parse_slash
-from bot.domain.commands.options import NO_OPTIONS, WrongOption
+from bot.domain.commands import NO_OPTIONS, Blank, Help, Start, WrongOption, parse_slash
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.slack.receiving.dependencies import Dependencies

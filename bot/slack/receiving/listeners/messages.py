@@ -12,23 +12,27 @@ from typing import Any, assert_never
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.domain.commands.commands import (
+from bot.domain.commands import (
+    NO_OPTIONS,
     Aside,
     Blank,
     FollowUp,
     Help,
     NoWords,
     OnlyEmoji,
+    Options,
     Start,
     Thanks,
+    ThreadWord,
+    UnclearWord,
+    Word,
+    WrongOption,
     parse_prompt,
     parse_reply,
     parse_request,
     says_new,
 )
-from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption
-from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
-from bot.domain.people.members import Account
+from bot.domain.people import Account
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import MessageVersion, WayIn
 from bot.domain.threads.reply_rules import may_ask

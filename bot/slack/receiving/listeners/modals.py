@@ -8,8 +8,8 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.context.slack_files import SlackFile
-from bot.domain.people.members import Preference
+from bot.domain.messages import SlackFile
+from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
 from bot.domain.threads.thread import ThreadOrigin

@@ -8,7 +8,7 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.commands.options import Options
+from bot.domain.commands import Options
 from bot.domain.requests.request import Person
 from bot.notices.said import ButtonId
 from bot.runtime.text import displayable

@@ -5,7 +5,7 @@ a preview that it adds.
 import logging
 from dataclasses import dataclass, replace
 
-from bot.domain.commands.commands import (
+from bot.domain.commands import (
     Aside,
     Blank,
     FollowUp,
@@ -15,13 +15,15 @@ from bot.domain.commands.commands import (
     OnlyEmoji,
     Start,
     Thanks,
+    ThreadWord,
+    UnclearWord,
+    Word,
+    WrongOption,
     mentions,
     parse_prompt,
     parse_reply,
     parse_request,
 )
-from bot.domain.commands.options import WrongOption
-from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Arrival, Attachments, Person, Reply
 from bot.slack.message_parts.contents import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage

@@ -3,7 +3,7 @@
 import pytest
 from support.worlds.ways_in_world import LINK, Job, OpenWorld, WaysInWorld, labels, text_of
 
-from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.commands import ThreadWord
 from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import HAND_OVER
 from bot.slack.rendering.home import (

@@ -1,10 +1,63 @@
-"""Decides which follow-ups are sent as one message: those that one person writes in quick succession. Pure."""
+"""Follow-ups on their way: which messages of the Slack thread each includes, and which are sent as one message. Pure.
 
-from collections.abc import Sequence
+In a thread where only mentions are for the agent, each mention includes what was said since the last one. A request on
+its way counts as sent for those after it; one that did not arrive does not count. What one person writes in quick
+succession is sent together.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bot.domain.requests.request import Request, RequestContext, RequestState
-from bot.domain.threads.reading import continues, read_until
+from bot.domain.context import ThreadPart
+from bot.domain.projects import ReplyMode
+from bot.domain.requests.request import Request, RequestContext, RequestKind, RequestState
+from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
+
+
+def part_of_thread(
+    thread: Thread, request: Request, mode: ReplyMode, on_their_way: Iterable[Request]
+) -> ThreadPart | None:
+    """Returns which messages of the Slack thread to include.
+
+    For a job in somebody's conversation, all before it, unless the person chose the context. For a follow-up, where
+    only mentions are for the agent, those since the last one. `on_their_way` are the thread's prepared, unfinished
+    requests.
+    """
+    thread_ts = thread.ts or thread.root_ts
+    if not thread_ts or not (request.written_at or request.kind is RequestKind.START):
+        return None
+    if request.kind is RequestKind.START:
+        chosen = thread.options.context_chosen  # possibly nothing
+        gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
+        before_ts = request.written_at or thread.state.read_until
+        return ThreadPart(thread_ts, before_ts=before_ts) if gathered else None
+    if mode is not ReplyMode.MENTIONS:
+        return None
+    read = _read_before(request, thread.state, on_their_way)
+    return ThreadPart(thread_ts, read, request.written_at) if read < request.written_at else None
+
+
+def _read_before(request: Request, state: ThreadState, on_their_way: Iterable[Request]) -> str:
+    """Returns the `ts` up to which the thread will have been sent when a request is sent."""
+    earlier = (other for other in on_their_way if other.id != request.id and other.written_at < request.written_at)
+    return max(state.read_until, *(read_until(other) for other in earlier), "")
+
+
+def read_until(request: Request) -> str:
+    """Returns the `ts` up to which a request includes the thread; empty: it does not include it."""
+    return request.context.read_until if request.context is not None else ""
+
+
+def continues(request: Request, until: str) -> bool:
+    """Returns whether a request's part of the thread starts where the last one ended. If not, it is read again."""
+    return request.context is None or not request.context.read_until or request.context.read_after == until
+
+
+def noted(state: ThreadState, request: Request) -> ThreadState:
+    """Returns the state after a request was accepted, with how far the thread was sent."""
+    until = read_until(request)
+    return replace(state, read_until=until) if until > state.read_until else state
+
 
 MOST_MERGED = 20
 MOST_CHARACTERS = 20_000

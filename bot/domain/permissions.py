@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.people.members import ChannelInfo, Member
+from bot.domain.people import ChannelInfo, Member
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.reply_rules import takes_part
 from bot.domain.threads.thread import Thread

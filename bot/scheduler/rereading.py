@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from bot.domain.context.fetched_parts import PATIENCE
+from bot.domain.context import PATIENCE
+from bot.domain.requests.new_jobs import is_of_message
 from bot.domain.requests.request import Person, Reply, Request
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
 from bot.ports.slack import CurrentMessages
 from bot.runtime.clock import Clock
-from bot.scheduler.preparing.slack_reading import answer_or_none
-from bot.service.start import is_of_message
+from bot.scheduler.worker import answer_or_none
 from bot.store.request_queue import ClaimedRequest
 
 logger = logging.getLogger(__name__)

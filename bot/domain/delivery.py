@@ -1,12 +1,85 @@
-"""Decides whether a failed delivery is retried or given up, and how the reaction on a reply is changed, one call of
-Slack at a time. Pure.
+"""Delivering a notice: whom it mentions, where it is shown, whether a failed attempt is repeated or given up, and how
+the reaction on a reply is changed, one call of Slack at a time. Pure.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from bot.notices.notice import Delivery, Notice, Reaction, ReactionChanged
+from bot.domain.projects import ChannelSettings, PostMode
+from bot.domain.requests.request import Surface
+from bot.domain.threads.thread import Thread
+from bot.notices.job import JobEnd, JobFinished, JobStopped, PullRequestFound
+from bot.notices.notice import Delivery, Notice, NoticeContent, Reaction, ReactionChanged, ToPerson
 from bot.runtime.backoff import Backoff
+
+PostModes = Callable[[str], PostMode]
+"""Returns which news of a job is posted in a channel, by its id."""
+
+
+@dataclass(frozen=True)
+class InConversation:
+    """In the channel or, with `thread_ts`, in that thread."""
+
+    thread_ts: str = ""
+
+
+@dataclass(frozen=True)
+class Directly:
+    """In the direct message with Pagehand."""
+
+
+PrivatePlace = InConversation | Directly
+"""Where an ephemeral message appears."""
+
+
+def private_place(thread: Thread, message: NoticeContent) -> PrivatePlace:
+    """Returns where one person is told something about a job: in its thread, if Slack shows it there, or the
+    channel.
+    """
+    asked_on = message.asked_on if isinstance(message, ToPerson) else Surface.CONVERSATION
+    if asked_on is Surface.HOME:
+        return Directly()
+    if asked_on is Surface.TOP_LEVEL:
+        return InConversation()
+    root = thread.ts or thread.root_ts
+    has_replies = thread.has_replies or (thread.card_ts is not None and thread.card_ts != root)
+    return InConversation(root if has_replies else "")  # in a thread without any, Slack shows them to nobody
+
+
+def everything(_channel_id: str) -> PostMode:
+    """Posts all news in every channel."""
+    return PostMode.ALL
+
+
+def person_mentioned(thread: Thread, message: JobEnd | PullRequestFound, settings: ChannelSettings) -> str:
+    """Returns whom a message mentions: the person waiting for this end. Others in the thread follow it anyway.
+
+    Empty: nobody. A link before or after an end mentions nobody, because the end does.
+    """
+    if not settings.mention or thread.options.quiet or thread.state.people.muted_by:
+        return ""
+    if isinstance(message, PullRequestFound):
+        return thread.requester_id if message.alone else ""
+    return thread.requester_id if isinstance(message, JobStopped) else message.person_id or thread.requester_id
+
+
+def shown_in_channel(thread: Thread, message: NoticeContent, settings: ChannelSettings) -> bool:
+    """Returns whether a message in the thread is also shown in its channel: the first end with a pull request."""
+    if (
+        not settings.broadcast
+        or thread.options.quiet
+        or thread.state.people.muted_by
+        or thread.channel_id.startswith("D")
+    ):
+        return False
+    return isinstance(message, JobFinished) and bool(message.link) and (message.new or not message.again)
+
+
+def announced_though_muted(message: NoticeContent) -> bool:
+    """Returns whether a muted thread gets this news: failures, pull requests, and the outcome of a stop."""
+    return bool(message.link) if isinstance(message, JobFinished) else message.told_though_muted
+
 
 MAX_ATTEMPTS = 1_500
 """About a day of attempts at the slowest pace; then a notice is given up, and the reason is kept."""
@@ -98,13 +171,17 @@ def after_failure(
         max_attempts: The attempts after which it is given up.
         jitter: A random number from 0 to 1.
     """
-    most = MAX_FAULTS if isinstance(failure, DeliveryFault) else max_attempts
-    attempts_left = notice.attempts < most
+    attempts_left = notice.attempts < (MAX_FAULTS if isinstance(failure, DeliveryFault) else max_attempts)
+    delay = BACKOFF.delay(notice.attempts, jitter=jitter)
+    # One that cannot be looked for has been repeated often enough.
+    doubted = notice.delivery is Delivery.EPHEMERAL and notice.uncertain and notice.attempts >= MOST_IN_DOUBT
     match failure:
-        case Unreachable() | NotAllowed() if attempts_left:
-            return RetryLater(_delay(notice, failure, jitter), failure.reason)
-        case DeliveryUncertain() | DeliveryFault() if attempts_left and not _in_doubt_too_long(notice):
-            return RetryLater(BACKOFF.delay(notice.attempts, jitter=jitter), failure.reason, uncertain=True)
+        case Unreachable() if attempts_left:
+            return RetryLater(max(delay, failure.retry_after or 0.0), failure.reason)
+        case NotAllowed() if attempts_left:
+            return RetryLater(max(delay, NOT_ALLOWED_DELAY), failure.reason)
+        case DeliveryUncertain() | DeliveryFault() if attempts_left and not doubted:
+            return RetryLater(delay, failure.reason, uncertain=True)
         case DeliveryRejected(blocks_refused=True) if not notice.without_blocks:
             return RetryLater(0.0, failure.reason, without_blocks=True)
         case DeliveryRejected():
@@ -113,16 +190,6 @@ def after_failure(
             return GiveUp(failure.reason, notice.uncertain or isinstance(failure, DeliveryUncertain))
         case _:
             assert_never(failure)
-
-
-def _delay(notice: Notice, failure: Unreachable | NotAllowed, jitter: float) -> float:
-    shortest = NOT_ALLOWED_DELAY if isinstance(failure, NotAllowed) else failure.retry_after or 0.0
-    return max(BACKOFF.delay(notice.attempts, jitter=jitter), shortest)
-
-
-def _in_doubt_too_long(notice: Notice) -> bool:
-    """Returns whether an ephemeral message, which cannot be looked for, has been repeated often enough."""
-    return notice.delivery is Delivery.EPHEMERAL and notice.uncertain and notice.attempts >= MOST_IN_DOUBT
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,11 @@
-"""Members of the workspace with their preferences, and channels."""
+"""People: members of the workspace, their preferences and the content of their Home; and channels."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
+
+from bot.domain.requests.request import Request
+from bot.domain.threads.thread import Thread
 
 
 class Account(Enum):
@@ -60,3 +64,42 @@ class ChannelInfo:
     is_shared_outside: bool
     is_private: bool
     is_direct: bool = False
+
+
+JOBS_A_PAGE = 10
+
+
+@dataclass(frozen=True)
+class PartHealth:
+    """A part of Pagehand that does not work, with how long and why."""
+
+    name: str
+    failing_seconds: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HomeContent:
+    """A page of somebody's Home.
+
+    Attributes:
+        person_id: The person.
+        page: The page of their jobs, from 0.
+        jobs: The jobs of the page, newest first.
+        has_older: Whether there is a next page.
+        waiting: Jobs whose agent waits for this person's answer.
+        held: The requests that wait for this person, with the threads of their jobs.
+        preference: Their defaults.
+        failing: For administrators, the parts of Pagehand that do not work; None for everybody else.
+        updated_at: When the content was read, in seconds since the epoch.
+    """
+
+    person_id: str
+    page: int = 0
+    jobs: Sequence[Thread] = ()
+    has_older: bool = False
+    waiting: Sequence[Thread] = ()
+    held: Sequence[tuple[Request, Thread]] = ()
+    preference: Preference = field(default_factory=Preference)
+    failing: Sequence[PartHealth] | None = None
+    updated_at: float = 0.0

@@ -3,12 +3,34 @@
 Times are seconds since the epoch on the store's clock, from which Slack's may differ a little.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from typing import Any
 
-from bot.domain.gaps.past_message import PastMessage
 from bot.domain.requests.request import Arrival
+
+
+@dataclass(frozen=True)
+class PastMessage:
+    """A message as it is now; `raw` is Slack's whole description of it, which only its readers look into.
+
+    `edited_at` is when its author last edited it, `latest_reply` the `ts` of the newest reply to it (each empty: none);
+    `stops` are the people whose reaction asks for a stop.
+    """
+
+    ts: str
+    author_id: str = ""
+    text: str = ""
+    edited_at: str = ""
+    latest_reply: str = ""
+    stops: tuple[str, ...] = ()
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def mentions(self, person_id: str) -> bool:
+        """Returns whether it mentions somebody."""
+        return f"<@{person_id}" in self.text
+
 
 BEAT = 5.0
 """Seconds between two notes of a process that it still listens."""

@@ -1,7 +1,9 @@
-"""Writes the context for the agent: the thread in which a person wrote, forwarded messages, and files.
+"""The context that the agent gets besides a person's own words: the thread in which they wrote, forwarded messages, and
+files.
 
 All of it was written by others. Lines that do not occur in it separate it from the request, every line of a message is
-quoted, and each file has its own start and end marks. Omissions are stated.
+quoted, and each file has its own start and end marks. Omissions are stated. It is fetched in parts, and a fetched part
+is kept until all are there.
 """
 
 import itertools
@@ -11,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from bot.domain.context.slack_files import (
+from bot.domain.messages import (
+    FileProblem,
     ForwardedMessage,
     LinkPreview,
     QuotedFile,
@@ -20,6 +23,8 @@ from bot.domain.context.slack_files import (
     forwarded_with_names,
     with_known_names,
 )
+from bot.domain.requests.request import Request, RequestContext
+from bot.jobapi.models import PromptFile
 
 _TILDES = re.compile(r"~++")
 _SHORTEST_FENCE = 3
@@ -62,13 +67,10 @@ def thread_section(messages: Sequence[str], *, earlier: bool, room: Room) -> tup
             break
         told.append(text if text == message else f"{text}\n{_REST_LEFT_OUT}")
     left_out = earlier or len(told) < len(messages)
-    heading = [_heading(len(messages) + earlier)] if told else []
+    first = "A message from Slack:" if len(messages) + earlier == 1 else "The thread, oldest message first:"
+    heading = [first] if told else []
     omitted = ["(Earlier messages are left out.)"] if left_out else []
     return "\n\n".join((*heading, *omitted, *reversed(told))), left_out
-
-
-def _heading(count: int) -> str:
-    return "A message from Slack:" if count == 1 else "The thread, oldest message first:"
 
 
 def forwarded_section(forwarded: Sequence[str], room: Room) -> str:
@@ -100,11 +102,6 @@ def written_message(message: ThreadMessage) -> str:
     for preview in message.previews:
         lines += _preview(preview)
     return "\n".join((f"{message.author or _SOMEBODY}{_time(message.ts)}:", *_quote(lines)))
-
-
-def written_share(share: ForwardedMessage) -> str:
-    """Returns a quoted forwarded message."""
-    return "\n".join(_share(share))
 
 
 def _share(share: ForwardedMessage) -> list[str]:
@@ -227,12 +224,12 @@ def context_text(
         mask: Masks secrets.
         names: Names for marked mentions, by id.
     """
-    room, written = Room(limits.characters), _Written.of(messages, quoted_files, forwarded, names or {})
-    masked = mask(written.texts)
-    written = written.with_texts(masked.texts)
-    shares = forwarded_section(written.forwarded, room)
-    files, cut = files_section(written.files, room)
-    last = written.messages[-limits.messages :]
+    room, masked = Room(limits.characters), mask(_texts(messages, quoted_files, forwarded, names or {}))
+    texts = iter(masked.texts)
+    told = [next(texts) for _ in messages]
+    shares = forwarded_section([next(texts) for _ in forwarded], room)
+    files, cut = files_section([WrittenFile(quote, next(texts), next(texts)) for quote in quoted_files], room)
+    last = told[-limits.messages :]
     thread, left_out = thread_section(last, earlier=len(last) < len(messages), room=room)
     notes = replace(
         notes_of(quoted_files), cut_files=cut, messages_left_out=left_out, words_left_out=room.words_left_out
@@ -244,48 +241,21 @@ def characters_of(
     messages: Sequence[ThreadMessage], quoted_files: Sequence[QuotedFile], forwarded: Sequence[ForwardedMessage]
 ) -> int:
     """Returns the number of characters of the whole context, before it is cut."""
-    return sum(len(text) for text in _Written.of(messages, quoted_files, forwarded, {}).texts)
+    return sum(map(len, _texts(messages, quoted_files, forwarded, {})))
 
 
-@dataclass(frozen=True)
-class _Written:
-    """The texts of the whole context."""
-
-    messages: Sequence[str]
-    forwarded: Sequence[str]
-    files: Sequence[WrittenFile]
-
-    @classmethod
-    def of(
-        cls,
-        messages: Sequence[ThreadMessage],
-        files: Sequence[QuotedFile],
-        forwarded: Sequence[ForwardedMessage],
-        names: Mapping[str, str],
-    ) -> "_Written":
-        return cls(
-            [written_message(with_known_names(message, names)) for message in messages],
-            [written_share(forwarded_with_names(share, names)) for share in forwarded],
-            [WrittenFile(quote, file_reference(quote.file), quote.text or "") for quote in files],
-        )
-
-    @property
-    def texts(self) -> list[str]:
-        """All texts, in the order in which they are sent."""
-        return [
-            *self.messages,
-            *self.forwarded,
-            *itertools.chain.from_iterable((file.reference, file.text) for file in self.files),
-        ]
-
-    def with_texts(self, texts: Sequence[str]) -> "_Written":
-        """Returns a copy with other texts, in the order of `texts`."""
-        rest = iter(texts)
-        return _Written(
-            [next(rest) for _ in self.messages],
-            [next(rest) for _ in self.forwarded],
-            [WrittenFile(file.quote, next(rest), next(rest)) for file in self.files],
-        )
+def _texts(
+    messages: Sequence[ThreadMessage],
+    files: Sequence[QuotedFile],
+    forwarded: Sequence[ForwardedMessage],
+    names: Mapping[str, str],
+) -> list[str]:
+    """Returns the texts of the whole context, in the order in which they are sent; of a file, its name and its text."""
+    return [
+        *(written_message(with_known_names(message, names)) for message in messages),
+        *("\n".join(_share(forwarded_with_names(share, names))) for share in forwarded),
+        *(text for quote in files for text in (file_reference(quote.file), quote.text or "")),
+    ]
 
 
 def notes_of(quoted_files: Sequence[QuotedFile]) -> ContextNotes:
@@ -318,3 +288,100 @@ def _mark_for(text: str) -> str:
     """Returns a phrase with a number that does not occur in the text, even as the start of a longer number."""
     found = {number[:length] for number in _NUMBERED.findall(text) for length in range(1, len(number) + 1)}
     return f"CONTEXT {next(number for number in itertools.count(1) if str(number) not in found)}"
+
+
+PATIENCE = 180.0
+"""Seconds after Slack's first failure until a request is sent without the missing parts."""
+
+
+@dataclass(frozen=True)
+class ThreadPart:
+    """The messages of a Slack thread to include: those after one `ts` and before another; empty: no bound."""
+
+    thread_ts: str
+    after_ts: str = ""
+    before_ts: str = ""
+
+
+@dataclass(frozen=True)
+class FetchedThread:
+    """Messages of a Slack thread, oldest first; None: Slack does not return them."""
+
+    part: ThreadPart
+    messages: tuple[ThreadMessage, ...] | None
+
+
+@dataclass(frozen=True)
+class FetchedFile:
+    """A file as the message described it, and as it was fetched."""
+
+    file: SlackFile
+    found: QuotedFile
+
+
+@dataclass(frozen=True)
+class FetchedParts:
+    """The parts fetched so far. `failing_since` is when fetching one first failed (on the store's clock); None:
+    never.
+    """
+
+    thread: FetchedThread | None = None
+    files: tuple[FetchedFile, ...] = ()
+    failing_since: float | None = None
+
+    def of(self, part: ThreadPart | None, files: Sequence[SlackFile]) -> "FetchedParts":
+        """Returns the parts that still belong to a request, whose message may have been edited meanwhile."""
+        thread = self.thread if self.thread is not None and self.thread.part == part else None
+        return replace(self, thread=thread, files=tuple(each for each in self.files if each.file in files))
+
+    def found(self, file: SlackFile) -> QuotedFile | None:
+        """Returns a fetched file; None if it is not there yet."""
+        return next((each.found for each in self.files if each.file == file), None)
+
+    def missing(self, files: Sequence[SlackFile]) -> tuple[SlackFile, ...]:
+        """Returns the files that are not there yet, each once."""
+        return tuple(file for file in dict.fromkeys(files) if self.found(file) is None)
+
+    def lasted(self, now: float) -> bool:
+        """Returns whether Slack has been failing for longer than PATIENCE."""
+        return self.failing_since is not None and now - self.failing_since >= PATIENCE
+
+
+@dataclass(frozen=True)
+class FileOutcome:
+    """The outcome of uploading a file: the job API of `project` has it, or there is a `problem`."""
+
+    uploaded: PromptFile | None = None
+    problem: FileProblem | None = None
+    project: str = ""
+
+
+@dataclass(frozen=True)
+class SettledFile:
+    """A file, and the outcome of uploading it."""
+
+    file: SlackFile
+    outcome: FileOutcome
+
+    @property
+    def quote(self) -> QuotedFile:
+        """The file as it is described in the request."""
+        return QuotedFile(self.file, sent_along=self.outcome.uploaded is not None, problem=self.outcome.problem)
+
+
+def with_files(context: RequestContext | None, settled: Sequence[SettledFile], project: str) -> RequestContext | None:
+    """Returns a request's context for a project once the outcome of each of its files is known; None if another
+    project's job API has one of them.
+    """
+    if any(each.outcome.project not in {"", project} for each in settled):
+        return None
+    context = context or RequestContext()
+    told, _ = files_section([WrittenFile(each.quote, file_reference(each.file), "") for each in settled], Room(0))
+    uploaded = tuple(each.outcome.uploaded for each in settled if each.outcome.uploaded is not None)
+    text = "\n\n".join(filter(None, (context.text, told)))
+    return replace(context, text=text, files=(*context.files, *uploaded), files_of=project if uploaded else "")
+
+
+def files_reach(request: Request, project: str) -> bool:
+    """Returns whether the job API of a project has the files of a request, if there are any."""
+    return request.context is None or request.context.files_of in {"", project}

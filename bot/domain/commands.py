@@ -1,0 +1,443 @@
+"""Parses what people type: the slash command, its options, words for Pagehand itself, and replies in a thread. Pure."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.domain.messages import BLANKS, unescape_keeping_mentions, with_names
+from bot.runtime.text import without_misleading
+
+_LINE_BREAKS = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029")
+_SIGNS = (
+    {ord(sign): " " for sign in filter(str.isspace, map(chr, range(0x3001))) if sign not in _LINE_BREAKS}
+    | {full: chr(full - 0xFEE0) for full in range(0xFF01, 0xFF5F)}
+    | {0x3001: ",", 0x3002: ".", 0xFF61: ".", 0xFF64: ","}
+)
+"""Other spaces, full-width letters and signs, and the comma and full stop of Chinese and Japanese."""
+
+
+def latin(text: str) -> str:
+    """Returns the text with these signs replaced, one by one, so that each place in it is the same as in `text`."""
+    return text.translate(_SIGNS)
+
+
+MAX_PROJECT_NAME = 200
+"""Characters of a project's name that are kept."""
+_OPTION = re.compile(
+    r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|project(?:[:=]|\s++|\Z))|(?P<word>quiet)(?=\s|\Z)|(?i:project)[:=]"
+)
+"""Dashes in front are accepted, as in a terminal. `Quiet` without dashes may be the beginning of a sentence."""
+_CLOSING = {
+    '"': '"\u201d',
+    "'": "'\u2019",
+    "`": "`",
+    "\u201c": '\u201d\u201c"',
+    "\u201d": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u2018": "\u2019",
+    "\u00ab": "\u00bb",
+    "\u300c": "\u300d",
+}
+"""The closing mark of each opening quotation mark, since software replaces the straight ones while people type."""
+
+
+class OptionName(StrEnum):
+    """An option before a prompt."""
+
+    PROJECT = "project"
+    QUIET = "quiet"
+
+
+class OptionFault(StrEnum):
+    """What is wrong with an option."""
+
+    TWICE = "twice"
+    EMPTY = "empty"
+    UNCLOSED = "unclosed"
+    """Its value starts with a quotation mark but does not end with one."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options: the project as typed (empty: none), and whether the end mentions nobody."""
+
+    project: str = ""
+    quiet: bool = False
+
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True)
+class WrongOption:
+    """A malformed option, so that nothing is started."""
+
+    name: OptionName
+    fault: OptionFault
+
+
+def split_options(words: str) -> tuple[Options, str] | WrongOption:
+    """Returns the options in front of a prompt, and the prompt."""
+    said: dict[OptionName, str] = {}
+    words = words.strip(BLANKS)
+    rest = latin(words)
+    while (match := _OPTION.match(rest)) is not None:
+        name = OptionName.QUIET if match["flag"] or match["word"] else OptionName.PROJECT
+        if name in said:
+            return WrongOption(name, OptionFault.TWICE)
+        value = (name, rest[match.end() :]) if name is OptionName.QUIET else _value(rest[match.end() :])
+        if isinstance(value, OptionFault):
+            return WrongOption(name, value)
+        said[name], rest = value[0], value[1].lstrip(BLANKS)
+    project = with_names(said.get(OptionName.PROJECT, ""), {})[:MAX_PROJECT_NAME]
+    return Options(project, quiet=OptionName.QUIET in said), words[len(words) - len(rest) :]
+
+
+def _value(text: str) -> tuple[str, str] | OptionFault:
+    """Returns an option's value and what follows it."""
+    closing = _CLOSING.get(text[:1])
+    if closing is None:
+        value = text[: next((at for at, character in enumerate(text) if character in BLANKS), len(text))]
+        return (value, text[len(value) :]) if value else OptionFault.EMPTY
+    end = next((at for at, character in enumerate(text) if at and character in closing), 0)
+    if not end:
+        return OptionFault.UNCLOSED
+    return (text[1:end].strip(BLANKS), text[end + 1 :]) if text[1:end].strip(BLANKS) else OptionFault.EMPTY
+
+
+class ThreadWord(StrEnum):
+    """A word for Pagehand itself, as the whole message in a job's thread, with `!` before it."""
+
+    STATUS = "status"
+    MUTE = "mute"
+    UNMUTE = "unmute"
+    STOP = "stop"
+    RETRY = "retry"
+    DISCARD = "discard"
+    """Discards the work that the agent had done before it failed."""
+    NEW = "new"
+    """Starts another job with the prompt that follows."""
+    HELP = "help"
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word for Pagehand; with NEW, also the prompt of another job."""
+
+    word: ThreadWord
+    prompt: str = ""
+
+
+@dataclass(frozen=True)
+class UnclearWord:
+    """A message that was probably meant as a word for Pagehand: its writer is asked, and the agent does not get it."""
+
+    meant: ThreadWord
+
+
+_MARK = re.compile(r"[`*_~]{0,3}!{1,2}(?!!)[^\S\n]{0,3}")
+"""With which a word for Pagehand begins, also as it comes along when it is copied from a message. Three begin a note in
+Markdown.
+"""
+_NEW = re.compile(r"(new)([:,]?)(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
+_PUNCTUATION = ".,;:!\u2026`*_~\"'()"
+_QUESTION = "?"
+_UNMISTAKABLE = {str(word): word for word in ThreadWord if word is not ThreadWord.NEW} | dict.fromkeys(
+    ("cancel", "halt", "abort"), ThreadWord.STOP
+)
+_PROBABLY = _UNMISTAKABLE | {
+    "new": ThreadWord.NEW,
+    "again": ThreadWord.RETRY,
+    "redo": ThreadWord.RETRY,
+    "rerun": ThreadWord.RETRY,
+    "restart": ThreadWord.RETRY,
+    "start": ThreadWord.RETRY,
+    "progress": ThreadWord.STATUS,
+    "commands": ThreadWord.HELP,
+    "quit": ThreadWord.STOP,
+}
+_FILLERS = frozenset(
+    {"asap", "immediately", "it", "job", "me", "my", "now", "please", "pls", "plz", "right", "thanks", "that", "the"}
+    | {"this", "agent", "work", "working"}
+)
+"""Words that do not change the meaning of the one beside them."""
+_LONGEST, _MOST_WORDS = 60, 3
+"""The maximum characters, and words besides fillers, of a message that can be a word for Pagehand."""
+_REPEATED = re.compile(r"(.)\1+")
+
+
+def word_in(words: str, *, addressed: bool) -> Word | UnclearWord | None:
+    """Returns the word for Pagehand that a message is, or was probably meant to be; None if it is for the agent.
+
+    Args:
+        words: The message, as people see it.
+        addressed: Whether it mentions Pagehand, so that a word counts without `!`.
+    """
+    mark = _MARK.match(latin(words))
+    if mark is None and not addressed:
+        return None
+    said = words[mark.end() :] if mark else words
+    marked = mark is not None
+    return _another_job(said, marked=marked) or (_marked_word(said) if marked else _bare_word(said))
+
+
+def _another_job(said: str, *, marked: bool) -> Word | None:
+    found = _NEW.fullmatch(latin(said))
+    if found is None or (found[2] and not marked):
+        return None
+    prompt = said[found.start(3) :].strip(BLANKS) if found[3] else ""
+    if prompt and not (marked or found[1].islower()):
+        return None  # a sentence can start with `New …`
+    return Word(ThreadWord.NEW, prompt) if prompt else Word(ThreadWord.HELP)
+
+
+def _marked_word(said: str) -> Word | UnclearWord | None:
+    spoken = _spoken(said)
+    if not spoken or len(spoken) > _MOST_WORDS:
+        return None
+    if len(spoken) == 1 and (word := _UNMISTAKABLE.get(_REPEATED.sub(r"\1", spoken[0]))):
+        return Word(word)
+    first = spoken[0].strip(_QUESTION + _PUNCTUATION)
+    return next((UnclearWord(meant) for word, meant in _PROBABLY.items() if _is_near(first, word)), None)
+
+
+def _is_near(said: str, word: str) -> bool:
+    """Returns whether it is the word, or one letter was added, left out or mistyped, or two neighbours are swapped."""
+    while said and said[0] == word[:1]:
+        said, word = said[1:], word[1:]
+    return word in {said[1:], f"{said[1:2]}{said[:1]}{said[2:]}"} or word[1:] in {said, said[1:]}
+
+
+def _bare_word(said: str) -> Word | None:
+    """Without `!`, only the exact words count, and a stop together with filler words."""
+    spoken = _spoken(said)
+    if len(spoken) != 1 or spoken[0] not in set(ThreadWord) or spoken[0] == ThreadWord.NEW:
+        return None
+    alone = latin(said).strip(BLANKS + _PUNCTUATION).lower() == spoken[0]
+    return Word(ThreadWord(spoken[0])) if alone or spoken[0] == ThreadWord.STOP else None
+
+
+def _spoken(said: str) -> list[str]:
+    """Returns the words of a short message, in lower case and without fillers; none of a long message."""
+    if len(said) > _LONGEST:
+        return []
+    spoken = (word.strip(_PUNCTUATION).lower() for word in latin(said).split())
+    return [word for word in spoken if word and word not in _FILLERS]
+
+
+# Source: docs.slack.dev, "Formatting message text": emoji come as `:tada:`, with a skin tone as `:wave::skin-tone-2:`;
+# those that somebody's keyboard typed can come as the characters themselves (unicode.org, emoji-data.txt).
+_EMOJI = re.compile(
+    r":[\w+\-]++:"
+    r"|[0-9#*]\ufe0f?\u20e3"
+    "|[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff]"
+    "|[\u3030\u303d\u3297\u3299\U0001f000-\U0001faff\u200d\ufe0e\ufe0f\U000e0020-\U000e007f]"
+    r"|\s"
+)
+_LONGEST_THANKS = 120
+"""Characters; a longer message says more than thanks."""
+_AROUND_WORDS = "!\"'()*,-.:;_`~\u2013\u2014\u2026"
+_THANKS = """
+    thanks thankyou thx thnx tnx ty tysm tyvm cheers kudos appreciated danke dankeschön dank merci gracias obrigado
+    obrigada valeu grazie bedankt dankjewel tack takk kiitos dziękuję dzięki děkuji díky ďakujem köszönöm mulțumesc
+    hvala спасибо дякую благодаря ευχαριστώ teşekkürler teşekkür धन्यवाद شكرا תודה ありがとう ありがとうございます
+    ありがとうございました 谢谢 謝謝 多谢 多謝 感谢 感謝 감사합니다 고마워요 고맙습니다 ขอบคุณ
+"""
+_BESIDE = """
+    <3 a again all amazing awesome beautiful big bot brilliant bunch cool everybody everyone everything excellent
+    fantastic folks for great good guys help job lgtm looks lot lots lovely many mate million much neat nice pagehand
+    perfect quick so super sweet team that that's the this ton u very well done wonderful work wow yay you your
+    besten dir euch herzlichen ihnen klasse perfekt prima schön sehr tausend toll viel vielen
+    beaucoup bien grand mille parfait un muchas mil perfecto muito perfeito tante perfetto je wel mange tusen så mycket
+    большое ederim
+"""
+"""What people write beside thanks. No word here is an answer or asks for something."""
+
+
+def is_only_emoji(words: str) -> bool:
+    """Returns whether a text is made of emoji alone."""
+    return bool(words.strip()) and not _EMOJI.sub("", words)
+
+
+def is_only_thanks(text: str) -> bool:
+    """Returns whether a text says thanks and nothing else."""
+    if len(text) > _LONGEST_THANKS:
+        return False
+    plain = latin(_EMOJI.sub(" ", text)).casefold().replace("\u2019", "'").replace("thank you", "thanks")
+    words = {word.strip(_AROUND_WORDS) for word in plain.split()} - {""}
+    thanks = words.intersection(_THANKS.split())
+    return bool(thanks) and words - thanks <= set(_BESIDE.split())
+
+
+ASIDE_PREFIX = "//"
+"""A reply that begins with this is between people: it is not sent to the job."""
+
+_DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
+"""What autocorrection turns two hyphens into."""
+_HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
+_TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
+"""The beginning of a message to a person, a user group, or everybody. Invisible characters may precede it."""
+_QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb", "\u300c\u300d"})
+
+
+class LoneWord(StrEnum):
+    """A word that, alone, is probably meant for Pagehand rather than for the agent."""
+
+    STATUS = "status"
+    LIST = "list"
+    CANCEL = "cancel"
+    STOP = "stop"
+
+
+_LONE_WORDS = frozenset(LoneWord)
+
+
+@dataclass(frozen=True)
+class Help:
+    """The person asks for help; `meant` is the word that they tried as a command."""
+
+    meant: LoneWord | None = None
+
+
+@dataclass(frozen=True)
+class Blank:
+    """The person asks for a job, but gives no task."""
+
+    options: Options = NO_OPTIONS
+
+
+@dataclass(frozen=True)
+class Start:
+    """The person wants a job."""
+
+    prompt: str
+    options: Options = NO_OPTIONS
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A message between people."""
+
+
+@dataclass(frozen=True)
+class Thanks:
+    """Thanks, and nothing else."""
+
+
+@dataclass(frozen=True)
+class OnlyEmoji:
+    """Only emoji: between people, unless the agent has asked something."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class NoWords:
+    """A message without text: a lone mention, a file without a comment."""
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """The person steers the job."""
+
+    prompt: str
+
+
+def parse_slash(text: str) -> Help | Blank | Start | WrongOption:
+    """Parses the text after the slash command, in Slack's escaped form."""
+    return parse_prompt(unescape_keeping_mentions(text))
+
+
+def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
+    """Parses options and prompt. A word that would show the help can be used as a prompt in quotation marks."""
+    split = split_options(words)
+    if isinstance(split, WrongOption):
+        return split
+    options, prompt = split
+    word = _as_word(prompt)
+    if not prompt:
+        return Blank(options)
+    if word in _HELP_WORDS:
+        return Help()
+    if word in _LONE_WORDS:
+        return Help(LoneWord(word))
+    return Start(_insisted_on(prompt) or prompt, options)
+
+
+def parse_request(
+    text: str, *, bot_user_id: str, has_attachments: bool = False
+) -> Aside | Thanks | Word | UnclearWord | Help | Blank | Start | WrongOption:
+    """Parses a message that asks for a job, in Slack's escaped form: a mention outside of a thread, or a direct
+    message. `has_attachments`: see `parse_reply`.
+    """
+    words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
+    if _is_aside(words) or (is_only_emoji(words) and not has_attachments):
+        return Aside()
+    if is_only_thanks(words) and not has_attachments:
+        return Thanks()
+    word = word_in(words, addressed=True)
+    if isinstance(word, UnclearWord):
+        return word
+    if word is None or (word.word is ThreadWord.NEW and words[:1].isalpha()):
+        return parse_prompt(words)
+    if word.word is ThreadWord.HELP:
+        return Help()
+    return parse_prompt(word.prompt) if word.word is ThreadWord.NEW else word
+
+
+def says_new(text: str, bot_user_id: str) -> bool:
+    """Returns whether a message, in Slack's escaped form, asks for a job with `!new`."""
+    words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
+    word = word_in(words, addressed=True)
+    return isinstance(word, Word) and word.word is ThreadWord.NEW and not words[:1].isalpha()
+
+
+def parse_reply(
+    text: str, *, bot_user_id: str, among_people: bool = True, has_attachments: bool = False
+) -> Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp:
+    """Parses a message in a thread, in Slack's escaped form. Mentions of the bot are removed from the text.
+
+    Args:
+        text: The message.
+        bot_user_id: The bot's user id.
+        among_people: Whether other people read the thread, so that the message can be for one of them.
+        has_attachments: Whether the message contains more than text, so that emoji alone are not all of it.
+    """
+    text = without_misleading(text)
+    addressed = mentions(text, bot_user_id)
+    words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
+    if not words:
+        return NoWords()
+    if _is_aside(words):
+        return Aside()
+    if is_only_emoji(words) and not has_attachments:
+        return OnlyEmoji(words)
+    if among_people and not addressed and _TO_SOMEBODY.match(text):
+        return Aside()
+    return word_in(words, addressed=addressed) or FollowUp(words)
+
+
+def mentions(text: str, user_id: str) -> bool:
+    """Returns whether a text in Slack's escaped form mentions somebody."""
+    return re.search(rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>", text) is not None
+
+
+def _insisted_on(prompt: str) -> str:
+    """Returns a quoted word that would show the help without quotation marks; otherwise empty."""
+    inner = prompt[1:-1] if latin(prompt[:1] + prompt[-1:]) in _QUOTES else ""
+    return inner if _as_word(inner) in _HELP_WORDS | _LONE_WORDS else ""
+
+
+def _as_word(text: str) -> str:
+    return latin(text).translate(_DASHES).lower()
+
+
+def _is_aside(words: str) -> bool:
+    return latin(words[: len(ASIDE_PREFIX)]) == ASIDE_PREFIX
+
+
+def _without_mention(text: str, user_id: str) -> str:
+    """Returns the text without mentions of somebody, and the white space, comma or colon after them."""
+    mention = rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>"
+    opening = re.compile(rf"^(?:{mention}(?:[,:](?=\s|$)|[\uff0c\uff1a\u3001])?[^\S\n]*+)++", re.MULTILINE)
+    return re.sub(rf"(?:(?<![ \t])[ \t]++)?{mention}", "", opening.sub("", text))

@@ -1,1 +1,0 @@
-"""Parses what people type: the slash command, its options, and words for Pagehand itself."""

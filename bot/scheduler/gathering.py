@@ -1,0 +1,224 @@
+"""Gathers the context of a request: the thread that it was written in, forwarded messages, and files.
+
+It is fetched from Slack part by part: each has its own time limit, and a failure does not stop the others.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from bot.domain.context import (
+    LIMITS,
+    ContextNotes,
+    FetchedFile,
+    FetchedParts,
+    FetchedThread,
+    ThreadPart,
+    characters_of,
+    context_text,
+)
+from bot.domain.messages import (
+    FileMode,
+    FileProblem,
+    QuotedFile,
+    SlackFile,
+    people_in,
+    quoted,
+)
+from bot.domain.requests.request import Request, RequestContext
+from bot.errors import ChatError, ChatUncertain
+from bot.notices.requests import ContextCut
+from bot.ports.job_api import JobApi
+from bot.ports.slack import DisplayNames, SlackReading
+from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.text import in_thread_if_long
+from bot.scheduler.worker import answer_or_none
+
+MAX_SENT_BYTES = 10 * 1024 * 1024
+"""Bytes of one file that is uploaded to the job API."""
+MAX_QUOTED_BYTES = 64 * 1024
+"""The largest file, in bytes, whose text is part of the context."""
+_AT_A_TIME, _AT_A_TIME_OF_ALL = 4, 32
+"""Parts in progress, of one request and in total: they take connections and memory."""
+_UNREAD = "(The thread's messages could not be read.)"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The context of a request, and what was left out. `to_upload` are files that the job API has to get first.
+    `thread_unread`: the thread should be part of the context but could not be read.
+    """
+
+    context: RequestContext | None = None
+    to_upload: tuple[SlackFile, ...] = ()
+    notes: ContextNotes = field(default_factory=ContextNotes)
+    masked: tuple[str, ...] = ()
+    thread_unread: bool = False
+
+    def told_to(self, person_id: str) -> ContextCut | None:
+        """Returns what the person is told about left-out context; None if nothing was."""
+        if not (self.notes or self.masked or self.thread_unread):
+            return None
+        left_out = self.notes.messages_left_out or self.notes.words_left_out
+        return ContextCut(
+            person_id,
+            self.notes.link_only,
+            self.notes.cut_files,
+            left_out,
+            self.masked,
+            self.notes.name_only,
+            self.thread_unread,
+        )
+
+
+_Result = FetchedThread | FetchedFile | ChatError
+
+
+@dataclass(frozen=True)
+class FetchLimits:
+    """Limits in seconds: for each part, and for starting further parts."""
+
+    part: float = 8.0
+    begin: float = 3.0
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """The result of one round of fetching. `failure` is why a part could not be fetched; without one, what is missing
+    from the `whole` had no turn yet.
+    """
+
+    parts: FetchedParts
+    whole: bool
+    failure: ChatError | None = None
+
+
+class ContextGatherer:
+    """Fetches the parts of requests' contexts from Slack, and composes the contexts of them."""
+
+    def __init__(
+        self,
+        reading: SlackReading,
+        job_api: JobApi,
+        people: DisplayNames | None,
+        masker: SecretMasker,
+        limits: FetchLimits,
+    ) -> None:
+        self._reading = reading
+        self._job_api = job_api
+        self._people = people
+        self._masker = masker
+        self._limits = limits
+        self._turns = asyncio.Semaphore(_AT_A_TIME_OF_ALL)
+
+    async def fetch(
+        self, channel_id: str, part: ThreadPart | None, files: Sequence[SlackFile], kept: FetchedParts
+    ) -> Fetch:
+        """Fetches the missing parts: a part of the thread, and the files; `kept` parts are not fetched again. Never
+        raises.
+        """
+        parts, failure = kept.of(part, files), None
+        wanted: list[ThreadPart | SlackFile] = [part] if part is not None and parts.thread is None else []
+        wanted += parts.missing(files)
+        count = len(wanted)
+        for result in await self._fetch_each(channel_id, iter(wanted)):
+            match result:
+                case FetchedThread():
+                    parts = replace(parts, thread=result)
+                case FetchedFile():
+                    parts = replace(parts, files=(*parts.files, result))
+                case ChatError():
+                    failure = result
+                    continue
+            count -= 1
+        return Fetch(parts, count == 0, failure)
+
+    async def _fetch_each(self, channel_id: str, wanted: Iterator[ThreadPart | SlackFile]) -> list[_Result]:
+        results: list[_Result] = []
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._limits.begin
+
+        async def fetch_some() -> None:
+            while True:
+                async with self._turns:
+                    each = next(wanted, None) if loop.time() < end else None
+                    if each is None:
+                        return
+                    results.append(await self._fetch_one(channel_id, each))
+
+        await asyncio.gather(*(fetch_some() for _ in range(_AT_A_TIME)))
+        return results
+
+    async def _fetch_one(self, channel_id: str, wanted: ThreadPart | SlackFile) -> _Result:
+        try:
+            async with asyncio.timeout(self._limits.part):
+                if isinstance(wanted, ThreadPart):
+                    return await self._thread(channel_id, wanted)
+                return FetchedFile(wanted, await self._file(wanted))
+        except ChatError as error:
+            return error
+        except TimeoutError:
+            return ChatUncertain("no answer in time")
+
+    async def _thread(self, channel_id: str, part: ThreadPart) -> FetchedThread:
+        bounds = {"after_ts": part.after_ts, "before_ts": part.before_ts}
+        read = self._reading.conversations.thread(channel_id, part.thread_ts, **bounds, limit=LIMITS.messages + 1)
+        messages = await answer_or_none(read)
+        return FetchedThread(part, None if messages is None else tuple(messages))
+
+    async def _file(self, file: SlackFile) -> QuotedFile:
+        """Returns the file, with its text if it is readable text."""
+        if not file.id:
+            return QuotedFile(file, problem=FileProblem.REFUSED)
+        known = await answer_or_none(self._reading.files.look_up(file))
+        if known is None:
+            return QuotedFile(file, problem=FileProblem.REFUSED)
+        if known.mode is FileMode.EXTERNAL:
+            return QuotedFile(known, problem=FileProblem.ELSEWHERE)
+        if not known.may_be_text:
+            return QuotedFile(known)
+        content = await answer_or_none(self._reading.files.read(known, max_bytes=MAX_QUOTED_BYTES))
+        return QuotedFile(known, problem=FileProblem.REFUSED) if content is None else quoted(known, content)
+
+    async def compose(self, request: Request, project: str, part: ThreadPart | None, parts: FetchedParts) -> Gathered:
+        """Returns the context of a request for a project, with a part of the thread. Parts that could not be fetched
+        are mentioned.
+        """
+        given = ""  # what the person chose before anything was gathered
+        if request.context is not None:
+            given = request.context.text if request.context.given is None else request.context.given
+        takes_files = self._job_api.takes_files(project)
+        quotes = [_treated(file, parts.found(file), takes_files=takes_files) for file in request.attachments.files]
+        to_upload, masked = self._without_secrets([quote.file for quote in quotes if quote.sent_along])
+        messages = parts.thread.messages if parts.thread is not None else None
+        unread = part is not None and messages is None
+        told, forwarded = [quote for quote in quotes if not quote.sent_along], request.attachments.forwarded
+        people = people_in((), forwarded)
+        names = await self._people.names(people) if people and self._people is not None else {}
+        made = await in_thread_if_long(
+            characters_of(messages or (), told, forwarded),
+            lambda: context_text(messages or (), told, forwarded, mask=self._masker.mask_together, names=names),
+        )
+        text = "\n\n".join(filter(None, (given, _UNREAD if unread else "", made.text)))
+        context = RequestContext(text, given=given)
+        masked = tuple(dict.fromkeys((*made.masked, *masked)))
+        return Gathered(context, to_upload, made.notes, masked, thread_unread=unread)
+
+    def _without_secrets(self, files: Sequence[SlackFile]) -> tuple[tuple[SlackFile, ...], tuple[str, ...]]:
+        """Returns files with masked names and links, and the kinds of secrets that these contained."""
+        masked = self._masker.mask_together([text for file in files for text in (file.name, file.permalink)])
+        texts = iter(masked.texts)
+        return tuple(replace(file, name=next(texts), permalink=next(texts)) for file in files), masked.kinds
+
+
+def _treated(file: SlackFile, found: QuotedFile | None, *, takes_files: bool) -> QuotedFile:
+    """Returns a file as its text, as a file to upload, or as its link with the reason."""
+    if found is None:
+        return QuotedFile(file, problem=FileProblem.UNANSWERED)
+    if found.text is not None or found.problem is not None:
+        return found
+    if not takes_files:
+        return replace(found, problem=FileProblem.NOT_TAKEN)
+    if found.file.size > MAX_SENT_BYTES:
+        return replace(found, problem=FileProblem.TOO_LARGE)
+    return replace(found, sent_along=True)

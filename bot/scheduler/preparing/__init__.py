@@ -1,1 +1,0 @@
-"""Preparing a request before it is sent: permission, project and context, and the outcome."""
