@@ -150,13 +150,8 @@ def missed(messages: Iterable[PastMessage], gap: Gap, now: float, *, bot_user_id
         written, edited = (since <= float(at or 0.0) <= until for at in (message.ts, message.edited_at))
         to_us = gap.scope is GapScope.THREAD or gap.channel_id.startswith("D") or message.mentions(bot_user_id)
         if (written or edited) and to_us and message.author_id != bot_user_id:
-            yield Missed(message, written, edited, arrival_of(message, gap, now))
-
-
-def arrival_of(message: PastMessage, gap: Gap, now: float) -> Arrival:
-    """Returns whether a message counts as if it had just been written or edited."""
-    age = now - float(message.edited_at or message.ts)
-    return Arrival.LATE if gap.asks or age > LIVE_SECONDS else Arrival.LIVE
+            late = gap.asks or now - float(message.edited_at or message.ts) > LIVE_SECONDS
+            yield Missed(message, written, edited, Arrival.LATE if late else Arrival.LIVE)
 
 
 def threads_with_news(messages: Iterable[PastMessage], gap: Gap, now: float) -> list[str]:

@@ -60,7 +60,11 @@ class HomePublisher(SlackWorker[ClaimedHome]):
         try:
             await self.bounded(self._views.publish_home(content))
         except ChatRejected as error:
-            self._log_refusal(error)
+            if not self._refusal_logged:  # no failure of the worker: the app may have no Home tab
+                self._refusal_logged = True
+                logger.warning(
+                    "Slack does not take a Home (%s): it is shown when something changes there", error.reason
+                )
             return None
         except ChatRateLimited as error:  # waiting for its turn is no failure
             return error.retry_after
@@ -71,12 +75,6 @@ class HomePublisher(SlackWorker[ClaimedHome]):
             )
         self.record_answer()
         return None
-
-    def _log_refusal(self, error: ChatRejected) -> None:
-        """A rejected Home is no failure of the worker: the app may have no Home tab."""
-        if not self._refusal_logged:
-            self._refusal_logged = True
-            logger.warning("Slack does not take a Home (%s): it is shown when something changes there", error.reason)
 
     async def _failing(self, person_id: str) -> Sequence[PartHealth] | None:
         """Returns what is failing if the person is an administrator, according to Slack."""

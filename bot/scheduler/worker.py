@@ -320,6 +320,24 @@ class SlackWorker(Worker[Item]):
             raise errors.ChatUncertain("no answer in time") from None
 
 
+MAX_TRIES = 14
+"""How often Slack is asked about a request in vain; with BACKOFF, that takes about ten minutes."""
+BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
+
+
+def retry_delay(attempts: int, failure: errors.ChatError, *, jitter: float) -> float:
+    """Returns the seconds until the next attempt, given their number. `jitter` is a random number from 0 to 1."""
+    return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
+
+
+async def answer_or_none(asked: Awaitable[Answer]) -> Answer | None:
+    """Returns Slack's answer; None if Slack permanently refuses to give one. Raises ChatError."""
+    try:
+        return await asked
+    except (errors.ChatRejected, errors.ChatNotInChannel):
+        return None
+
+
 def unavailable(error: errors.JobApiUnreachable | errors.JobApiNotAllowed) -> JobApiUnavailable:
     """Returns what a failed call of the job API means for a thread."""
     match error:
@@ -378,21 +396,3 @@ class JobApiWorker(Worker[Item]):
 
 def _name(project: str) -> str:
     return f"job API of {project}"
-
-
-MAX_TRIES = 14
-"""How often Slack is asked about a request in vain; with BACKOFF, that takes about ten minutes."""
-BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
-
-
-def retry_delay(attempts: int, failure: errors.ChatError, *, jitter: float) -> float:
-    """Returns the seconds until the next attempt, given their number. `jitter` is a random number from 0 to 1."""
-    return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
-
-
-async def answer_or_none(asked: Awaitable[Answer]) -> Answer | None:
-    """Returns Slack's answer; None if Slack permanently refuses to give one. Raises ChatError."""
-    try:
-        return await asked
-    except (errors.ChatRejected, errors.ChatNotInChannel):
-        return None

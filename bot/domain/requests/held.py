@@ -125,11 +125,8 @@ def was_stopped_after(asked_at: str, stops: Iterable[Request], *, recorded_at: f
     `recorded_at`. A switch stops the job that it replaces without withdrawing anything.
     """
     return any(
-        _took_effect(stop) and stop.asked_at > asked_at and stop.recorded_at > recorded_at
+        stop.asked_at > asked_at and stop.recorded_at > recorded_at
         for stop in stops
+        if stop.state not in _WITHOUT_EFFECT and stop.problem != RejectionReason.NOT_PERMITTED
         if stop.way_in is not WayIn.SWITCH
     )
-
-
-def _took_effect(stop: Request) -> bool:
-    return stop.state not in _WITHOUT_EFFECT and stop.problem != RejectionReason.NOT_PERMITTED
