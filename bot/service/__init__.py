@@ -17,7 +17,6 @@ from bot.domain.threads.thread import Thread
 from bot.errors import NotRecorded, StoreError, UnreadableRow
 from bot.runtime.logging import LogContext, log_context
 from bot.service import channels
-from bot.service.channels import is_first_answer, is_newest, is_outdated, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
 from bot.service.follow_up import record_written
 from bot.service.following_jobs import alive

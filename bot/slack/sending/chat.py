@@ -7,16 +7,7 @@ from typing import Any, assert_never
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.domain.delivery import (
-    AddReaction,
-    Directly,
-    InConversation,
-    PrivatePlace,
-    ReactionCall,
-    RemoveReaction,
-    private_place,
-    shown_in_channel,
-)
+from bot.domain import delivery
 from bot.domain.messages import with_names
 from bot.domain.projects import ChannelSettings
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
@@ -92,7 +83,7 @@ class SlackChat(Chat):
         if in_thread and (thread.card_ts is None or thread.ts is None):
             raise ChatRejected("card_not_posted")  # without a thread, it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
-        broadcast = shown_in_channel(thread, notice.message, self._settings(thread.channel_id))
+        broadcast = delivery.shown_in_channel(thread, notice.message, self._settings(thread.channel_id))
         return await self._post(thread, message, notice.key, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
@@ -111,13 +102,13 @@ class SlackChat(Chat):
             raise
         return None
 
-    async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
+    async def react(self, thread: Thread, message_ts: str, call: delivery.ReactionCall) -> None:
         """See Chat. A message that was deleted needs no reaction."""
         at = {"channel": thread.channel_id, "timestamp": message_ts, "name": call.reaction.value}
         match call:
-            case AddReaction():
+            case delivery.AddReaction():
                 await _call_unless(self._client.reactions_add(**at), "already_reacted", "message_not_found")
-            case RemoveReaction():
+            case delivery.RemoveReaction():
                 await _call_unless(self._client.reactions_remove(**at), "no_reaction", "message_not_found")
             case _:
                 assert_never(call)
@@ -127,18 +118,18 @@ class SlackChat(Chat):
         person_id = notice.message.about
         if not person_id:
             raise ChatRejected("nobody_to_tell")
-        place = private_place(thread, notice.message)
+        place = delivery.private_place(thread, notice.message)
         for message in await self._messages(thread, notice, follow_ups):
             await self._tell(thread, person_id, place, message)
 
-    async def _tell(self, thread: Thread, person_id: str, place: PrivatePlace, message: ChatMessage) -> None:
+    async def _tell(self, thread: Thread, person_id: str, place: delivery.PrivatePlace, message: ChatMessage) -> None:
         sender = self._ephemeral_sender
         match place:
-            case Directly():
+            case delivery.Directly():
                 await sender.send_directly(person_id, leading_to(await self._link(thread), message))
-            case InConversation(thread_ts) if thread_ts:
+            case delivery.InConversation(thread_ts) if thread_ts:
                 await sender.send(person_id, thread.channel_id, message, thread_ts=thread_ts)
-            case InConversation():
+            case delivery.InConversation():
                 await sender.send(person_id, thread.channel_id, leading_to(await self._link(thread), message))
             case _:
                 assert_never(place)
