@@ -480,15 +480,11 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def no_umask() -> Iterator[None]:
+def path(tmp_path: Path) -> Iterator[Path]:
+    """A place for a database, whose permissions no umask restricts."""
     before = os.umask(0)
-    yield
+    yield tmp_path / "pagehand.sqlite3"
     os.umask(before)
-
-
-@pytest.fixture
-def path(tmp_path: Path, no_umask: None) -> Path:
-    return tmp_path / "pagehand.sqlite3"
 
 
 def owner_and_mode(file: Path) -> tuple[int, int]:
