@@ -47,7 +47,7 @@ def answered(status: int, body: object, **headers: str) -> httpx.Response:
 async def client(base_url: str, answer: Answer | None = None) -> AsyncIterator[HttpJobApi]:
     """The client, over real sockets unless an answer is given."""
     transport = httpx.MockTransport(answer) if answer else None
-    settings = JobApiSettings(base_url=base_url, api_key=SecretStr(KEY))
+    settings = JobApiSettings(base_url=base_url, api_key=SecretStr(SERVER_KEY))
     api = HttpJobApi({name: (name, settings) for name in ("docs", "a/b")}, transport=transport)
     try:
         yield api
@@ -86,7 +86,7 @@ async def test_an_upload_sends_the_bytes_digest_and_type() -> None:
     ]  # fmt: skip
     assert [request.headers["Content-Type"] for request in seen[:2]] == ["application/octet-stream", "text/plain"]
     assert [request.content for request in seen[:2]] == [CONTENT, CONTENT]
-    assert seen[0].headers["Authorization"] == f"Bearer {KEY}"
+    assert seen[0].headers["Authorization"] == f"Bearer {SERVER_KEY}"
     files = json.loads(seen[2].content)["files"]
     assert [len(file["name"]) for file in files] == [200, 4]
     assert files[1] == {"id": "1", "name": "file", "mimetype": "text/plain"}
@@ -120,7 +120,7 @@ async def test_each_upload_answer_maps_to_a_remedy(
             await api.upload("docs", CONTENT, name="a", mimetype="image/png")
     assert type(caught.value) is expected
     assert caught.value.words == (body.get("error", "") if isinstance(body, dict) else "")
-    assert KEY not in repr(caught.value)
+    assert SERVER_KEY not in repr(caught.value)
 
 
 @pytest.mark.parametrize("fault", [httpx.ReadError("cut"), httpx.ReadTimeout("slow"), httpx.ConnectError("refused")])
@@ -175,7 +175,7 @@ async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
 
 @asynccontextmanager
 async def logged_client(url: str) -> AsyncIterator[HttpJobApi]:
-    api = HttpJobApi({"docs": ("docs", JobApiSettings(base_url=url, api_key=SecretStr(KEY)))})
+    api = HttpJobApi({"docs": docs_at(url, key=SERVER_KEY)})
     yield api
     await api.aclose()
 

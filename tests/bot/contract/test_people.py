@@ -19,7 +19,6 @@ from bot.notices.questions import ReplyEdited
 from bot.notices.requests import (
     AccessDenied,
     OutageStarted,
-    ReplyNotFullySent,
     RequestRejected,
     RequestSummary,
     RequestUncertain,
@@ -146,7 +145,6 @@ def test_the_display_name_is_preferred(user: Any, name: str) -> None:
         lambda ana, text: RequestUncertain(_follow_up(ana, text)),
         lambda ana, text: OutageStarted(Problem.BUSY, waiting=_follow_up(ana, text)),
         lambda ana, text: AccessDenied(401, waiting=_follow_up(ana, text)),
-        lambda ana, text: ReplyNotFullySent(ana, words_sent=True, file_count=1, file_names=(text,)),
         lambda ana, text: UnknownNotice("shrug", {"text": text}),
         lambda ana, text: ReplyEdited(ana, "r1", text, RequestState.ACCEPTED),
         PromptRequested,

@@ -571,7 +571,7 @@ async def test_a_job_server_that_cannot_start_explains_why(shell: Shell) -> None
         )
     assert (code, in_demo) == (1, 1)
     assert said.startswith("The job server stopped: the repository nowhere cannot be used: ")
-    assert f"Pagehand stopped: it cannot listen on 127.0.0.1, port {port}: Address already in use. Try" in demo_said
+    assert f"Pagehand stopped: it cannot listen on 127.0.0.1, port {port}: Address already in use. Omit" in demo_said
 
 
 async def test_options_the_demo_cannot_use_are_explained(shell: Shell) -> None:

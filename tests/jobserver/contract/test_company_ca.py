@@ -77,8 +77,7 @@ PROGRAM = f"""
 import asyncio, sys
 from pathlib import Path
 from support.servers.relayed_model import relay_world
-from bot.jobserver.egress.proxy import ConnectProxy
-from bot.jobserver.egress.refusals import EgressRefusals
+from bot.jobserver.egress.proxy import ConnectProxy, EgressRefusals
 from bot.jobserver.settings.sandbox import allowed_host
 
 async def nowhere(name, port):

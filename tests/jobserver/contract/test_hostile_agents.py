@@ -324,9 +324,7 @@ async def inside() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
-async def test_an_agent_reaches_only_listed_hosts(
-    tmp_path: Path, inside: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_agent_reaches_only_listed_hosts(tmp_path: Path, inside: int) -> None:
     """Neither the server itself, listed or not, nor an address in any spelling, nor a private
     address of a public name.
     """
@@ -355,7 +353,6 @@ async def test_an_agent_reaches_only_listed_hosts(
     refused = f"It tried to reach localhost:{own}, an address that is not a host name, metadata.google.internal:80"
     assert job["details"]["summary"].endswith(f"{refused}, {public}: not allowed here.")
     assert "refused: an address that is not a host name (7)" in log
-    assert f"EGRESS lets programs and agents reach {listed}" in caplog.text, "it is logged at the start"
 
 
 async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:

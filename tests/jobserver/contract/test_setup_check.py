@@ -62,15 +62,6 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
     assert "egress" not in await found(tmp_path, repository=str(bare), egress="open")
 
 
-async def test_listed_hosts_on_this_machine_are_named(tmp_path: Path, bare: Path) -> None:
-    """Databases and the like trust clients on the same machine; the server warns at its start, too."""
-    runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
-    findings = await found(tmp_path, **runs, egress="private:localhost:5432, private:localhost:6379")
-    assert findings["egress"].is_ok is None
-    assert "localhost:5432, localhost:6379 on this machine itself" in findings["egress"].message
-    assert "egress" not in await found(tmp_path, **runs, egress="private:no-such-host.invalid:443")
-
-
 async def test_an_unusable_proxy_is_an_error(tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "socks5://planted:1080")
