@@ -6,6 +6,7 @@ keeps the space of what was deleted, and uses it again for new rows.
 
 import asyncio
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -143,6 +144,8 @@ async def compact(url: str) -> Compacted:
 
 def _compact(file: Path) -> Compacted:
     before = file.stat().st_size
+    if shutil.disk_usage(file.parent).free < before:  # which SQLite calls a fault of the disk
+        raise StoreUnavailable(f"it may take {before / 1e6:.1f} MB beside the database. Make room on its disk.")
     try:
         with hold_file(str(file)), closing(sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None)) as database:
             database.execute("VACUUM")

@@ -443,7 +443,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
         before = file.read_bytes()
         failed = pagehand("compact", file)
         assert failed.exit_code == 1
-        assert "The database's disk is full. Nothing was lost; make room on it." in failed.output
+        assert "MB beside the database. Make room on its disk." in failed.output
         assert file.read_bytes() == before
 
 
