@@ -19,7 +19,7 @@ from support.servers.postgres import PostgresServer
 pytestmark = [pytest.mark.chaos, pytest.mark.promise("done or explained", "posted once", "nothing missed", "one owner")]
 """A round ends when nothing moves any more, so a busy machine only takes longer."""
 AT_POINTS = 4
-"""The minimum number of kills at a named point in each round."""
+"""The minimum number of kills at a named point in each round; of a short one, a third of all."""
 SECONDS = 150.0
 """Seconds after which a machine that is too slow for all the kills gives up."""
 SLACK_PACE = 6.0
@@ -30,7 +30,7 @@ times there are none.
 """
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(30, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kills", [6, pytest.param(30, marks=pytest.mark.full)])
 async def test_nothing_is_lost_or_repeated_over_kills(
     process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int, kills: int
 ) -> None:
@@ -39,7 +39,8 @@ async def test_nothing_is_lost_or_repeated_over_kills(
     """
     async with AsyncExitStack() as stack:
         sqlite = await new_sqlite(scratch, "one")
-        plan = partial(Round, at_points=AT_POINTS, seconds=SECONDS)
+        at_points = min(AT_POINTS, kills // 3)
+        plan = partial(Round, at_points=at_points, seconds=SECONDS)
         if maybe_postgres is None:
             rounds = [plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=kills)]
         else:
@@ -61,12 +62,12 @@ async def test_nothing_is_lost_or_repeated_over_kills(
         results = [task.result() for task in tasks]
     for result in results:
         _check(result, seed)
+        assert result.world.process_pool.at_points >= at_points, f"with seed {seed}"
     assert sum(len(result.world.process_pool.kills) for result in results) >= kills
 
 
 def _check(result: RoundResult, seed: int) -> None:
     assert not result.verdict.faults, "\n".join([f"with seed {seed}:", *result.verdict.faults])
-    assert result.world.process_pool.at_points >= AT_POINTS, f"with seed {seed}"
     assert sum(ask.acked for scenario in result.scenarios for ask in scenario.asks) == len(result.scenarios)
     assert longest(result.resume.anywhere) < LEASE
     assert result.resume.taken_over

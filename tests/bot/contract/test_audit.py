@@ -171,6 +171,7 @@ async def test_old_audit_entries_are_deleted_in_small_steps(store: Store, sql: S
     assert await rows(sql, "audit") == 2
 
 
+@pytest.mark.full
 async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, clock: FakeClock) -> None:
     """Versions of messages after eight days, counted requests after two hours, drafts after a day, abandoned
     Homes and held replies, and audit entries with their jobs.
@@ -284,6 +285,7 @@ async def run(database: str, *arguments: str) -> tuple[int | None, list[dict[str
     return process.returncode, [json.loads(each) for each in out.decode().splitlines()], said.decode()
 
 
+@pytest.mark.full
 async def test_entries_are_exported_as_json_lines_oldest_first(database: str, store: Store, clock: FakeClock) -> None:
     """Each entry has its time in UTC, and null for unknown values; the store stays in use meanwhile."""
     await record(store, ENTRY)
@@ -305,6 +307,7 @@ async def test_entries_are_exported_as_json_lines_oldest_first(database: str, st
     assert (second["action"], second["reason"], second["job"]) == ("refused", "guest ✋ \u2028", None)
 
 
+@pytest.mark.full
 async def test_many_are_exported_in_pages_each_once(database: str) -> None:
     """They are in the order of their times."""
     engine = engine_for(database)

@@ -178,6 +178,7 @@ async def run_on(world: CoreWorld) -> None:
         await world.settle()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("every", [16, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("keys", [False, pytest.param(True, marks=pytest.mark.full)], ids=["no keys", "keys honoured"])
 async def test_a_restored_backup_of_any_moment_repeats_nothing(scratch: Path, *, keys: bool, every: int) -> None:
@@ -286,6 +287,7 @@ async def work_until(writing: asyncio.Task[None], world: CoreWorld) -> None:
     await world.settle()
 
 
+@pytest.mark.full
 async def test_a_running_instance_is_not_disturbed(database: str) -> None:
     """It is refused while anybody has the database open, and works once nobody has."""
     store = await open_store(database)
@@ -297,6 +299,7 @@ async def test_a_running_instance_is_not_disturbed(database: str) -> None:
     assert said == "Nothing was open when this backup was made: nothing is in doubt."
 
 
+@pytest.mark.full
 async def test_actions_of_people_are_not_repeated_after_a_restore(store: Store, clock: FakeClock) -> None:
     """A stop is asked about in the thread; a person who pressed a button is asked to check."""
     outside = Outside(clock)
@@ -329,6 +332,7 @@ async def test_a_refusal_is_detected_before_anything_is_posted(store: Store, clo
     assert not outside.chat.messages
 
 
+@pytest.mark.full
 async def test_notices_resume_after_a_new_request(store: Store, clock: FakeClock) -> None:
     """Earlier posts are looked for only until something new is sent."""
     outside = Outside(clock)
@@ -361,6 +365,7 @@ async def restored(path: Path, chat: FakeChat, job_api: FakeJobApi) -> CoreWorld
     return world.assemble()
 
 
+@pytest.mark.full
 async def test_a_restore_sends_nothing_twice(scratch: Path) -> None:
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")

@@ -65,6 +65,7 @@ async def test_replies_are_sent_in_order(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_what_was_heard_before_is_not_sent_again(world: AppWorld) -> None:
     await world.start()
     (job,) = await world.begin(PROMPT)
@@ -78,6 +79,7 @@ async def test_what_was_heard_before_is_not_sent_again(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_words_count_as_they_were_edited(world: AppWorld, ana: Actor) -> None:
     await world.start()
     (job,) = await world.begin(PROMPT)
@@ -88,6 +90,7 @@ async def test_words_count_as_they_were_edited(world: AppWorld, ana: Actor) -> N
     await world.until_marked(message, Reaction.ACCEPTED)
 
 
+@pytest.mark.full
 async def test_a_mention_and_a_direct_message_start_jobs(world: AppWorld, ana: Actor, ben: Actor) -> None:
     await world.start()
     await world.begin(PROMPT)
@@ -103,6 +106,7 @@ async def test_a_mention_and_a_direct_message_start_jobs(world: AppWorld, ana: A
     assert len(world.fake_job_api.created) == len(expected)
 
 
+@pytest.mark.full
 async def test_a_mention_in_somebodys_thread_starts_a_job(world: AppWorld, ana: Actor, ben: Actor) -> None:
     await world.start()
     root = await ana.say("docs", "The reference is old")
@@ -157,6 +161,7 @@ async def _forget_replies(world: AppWorld) -> None:
     await RetentionSweeper(world.instances[0].edges.store, days=90.0).sweep()
 
 
+@pytest.mark.full
 async def test_a_reaction_asks_whether_to_stop_once(world: AppWorld, ana: Actor, ben: Actor) -> None:
     await world.start()
     await world.begin(PROMPT)
@@ -171,6 +176,7 @@ async def test_a_reaction_asks_whether_to_stop_once(world: AppWorld, ana: Actor,
     assert (await world.state(PROMPT)).state.job.status == "active"  # type: ignore[union-attr]  # it has begun
 
 
+@pytest.mark.full
 async def test_reactions_from_before_this_version_ask_nothing(world: AppWorld, ben: Actor) -> None:
     await world.start()
     await world.begin(PROMPT)

@@ -71,6 +71,7 @@ def test_a_demo_without_an_agent_says_how_to_get_one() -> None:
     assert "pagehand demo --agent claude" in agent_offer()
 
 
+@pytest.mark.full
 async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGEHAND_JOBSERVER_ALLOW_ROOT", "true")
     await asyncio.to_thread(needs_bubblewrap)
@@ -91,6 +92,7 @@ NATURAL_PROMPTS = (
 )  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("prompts", [NATURAL_PROMPTS[:1], pytest.param(NATURAL_PROMPTS, marks=pytest.mark.full)])
 async def test_natural_first_prompts_in_the_demo_lead_on_by_a_button(prompts: tuple[str, ...], tmp_path: Path) -> None:
     """Pressed twice, one is carried out once, and its person is told. Ten take long: a channel gets a post a second."""
@@ -115,6 +117,7 @@ async def test_natural_first_prompts_in_the_demo_lead_on_by_a_button(prompts: tu
         await demo.workspace.changes.wait_for(lambda: any("No need" in m.text for m in ana.ephemerals(CHANNEL)), 300)
 
 
+@pytest.mark.full
 async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
     async with running_demo(tmp_path, Ports(0, 0)) as demo:
         ana, changes = demo.workspace.people["ana"], demo.workspace.changes

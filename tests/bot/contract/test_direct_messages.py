@@ -54,6 +54,7 @@ async def test_concurrent_deliveries_of_a_line_record_it_once(processes: Sequenc
     assert await sql("SELECT count(*) FROM threads") == [(1,)]
 
 
+@pytest.mark.full
 async def test_concurrent_deliveries_of_two_lines_ask_one_question(processes: Sequence[CoreWorld]) -> None:
     one, two = processes
     await asyncio.gather(
@@ -100,6 +101,7 @@ async def test_a_concurrent_edit_and_answer_leave_one_request(processes: Sequenc
 # -- forgetting -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("of", [{"person_id": "UANA"}, {"channel_id": "D1"}], ids=str)
 async def test_forgetting_a_person_deletes_their_lines(
     processes: Sequence[CoreWorld], database: str, sql: Sql, of: dict[str, str]

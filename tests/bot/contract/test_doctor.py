@@ -172,6 +172,7 @@ async def test_a_404_proves_neither_the_address_nor_the_key(
     assert finding.fix or status is FindingStatus.OK
 
 
+@pytest.mark.full
 async def test_our_job_server_at_a_wrong_address_is_no_job_api(setup: Setup, tmp_path: Path) -> None:
     repository = await asyncio.to_thread(make_bare, tmp_path / "docs.git", {"README.md": "Hello\n"})
     async with running(repository, tmp_path / "data", project_id=PROJECT) as server:

@@ -536,6 +536,7 @@ async def test_a_decompression_bomb_takes_bounded_memory(server: Server) -> None
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "reply",
     [
@@ -578,6 +579,7 @@ async def test_malformed_chunks_are_at_least_uncertain(server: Server) -> None:
 # -- the table of faults: no answer -----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "reply",
     [
@@ -681,6 +683,7 @@ async def test_a_stalled_handshake_times_out(server: Server, call: Call) -> None
         assert type(await server.fault_of(call, api)) is JobApiUnreachable
 
 
+@pytest.mark.full
 async def test_the_connect_timeout_is_shorter_than_the_total(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         api = server.open(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=5, timeout=4.0)
@@ -714,6 +717,7 @@ async def test_slow_polls_do_not_delay_requests_of_people(server: Server) -> Non
     assert await poll == SEEN
 
 
+@pytest.mark.full
 async def test_a_broken_or_slow_answer_releases_its_connection(server: Server) -> None:
     apis = [server.open(max_connections=1, timeout=1.5) for _ in CALLS]
     for reply in (raw(), endless, raw(OK + b"Content-Length: 500\r\n\r\n", again=b" "), abort, answering(500, HTML)):

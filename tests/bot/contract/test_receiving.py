@@ -144,6 +144,7 @@ async def test_connections_come_back_after_being_cut(world: SlackWorld, connecte
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
+@pytest.mark.full
 async def test_a_ticket_that_expired_during_reconnect_is_replaced(world: SlackWorld, connected: SocketReceiver) -> None:
     """slack-sdk's own reconnecting would try the dead address forever."""
     world.workspace.faults.refuse_handshake(1)
@@ -248,6 +249,7 @@ async def test_a_bad_app_token_fails_loudly_at_start(world: SlackWorld, token: s
     assert "secret" not in repr(caught.value)
 
 
+@pytest.mark.full
 async def test_stopping_finishes_current_work_and_accepts_no_more(world: SlackWorld) -> None:
     receiver = world.receiver()
     await receiver.start()

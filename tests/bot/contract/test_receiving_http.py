@@ -536,6 +536,7 @@ async def all_closed(connections: list[tuple[asyncio.StreamReader, asyncio.Strea
     await asyncio.gather(*(writer.wait_closed() for _, writer in connections), return_exceptions=True)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("many_files")
 @pytest.mark.parametrize("serving", [slack, health, jobs])
 async def test_a_thousand_half_sent_requests_do_not_block_others(

@@ -22,6 +22,7 @@ async def all_of(store: Store, channel_id: str) -> Sequence[str]:
     return await store.transact(lambda tx: tx.channel_ids.all_of(channel_id))
 
 
+@pytest.mark.full
 async def test_a_channel_whose_id_never_changed_has_one(store: Store) -> None:
     assert await all_of(store, "A") == ("A",)
 

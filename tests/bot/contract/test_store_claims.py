@@ -414,6 +414,7 @@ async def test_a_single_request_among_thousands_is_prepared_next(store: Store, d
     assert people(await claim_received(store, turn=turn)) == {"UMANY": 8}
 
 
+@pytest.mark.full
 @pytest.mark.promise("floods")
 @pytest.mark.parametrize("turn", FEW)
 async def test_a_single_request_among_thousands_is_sent_next(store: Store, database: str, turn: float) -> None:
@@ -431,6 +432,7 @@ async def test_a_single_request_among_thousands_is_sent_next(store: Store, datab
     }
 
 
+@pytest.mark.full
 @pytest.mark.promise("floods")
 async def test_a_thread_with_thousands_of_requests_keeps_its_order(store: Store, database: str) -> None:
     """Also those of several people."""

@@ -74,6 +74,7 @@ async def test_a_lock_of_another_program_is_waited_for(store: Store, scratch: Pa
         await asyncio.gather(*waiting)
 
 
+@pytest.mark.full
 @on_sqlite
 async def test_a_lasting_lock_is_explained(another_store: Opener, scratch: Path) -> None:
     store = await another_store(retry_for=0.2)
@@ -142,6 +143,7 @@ async def test_work_is_repeated_as_a_whole_after_a_cut_connection(store: Store, 
     assert await get_thread(store) == a_thread()
 
 
+@pytest.mark.full
 @on_postgres
 async def test_stalled_transactions_lose_their_locks(store: Store, another_store: Opener) -> None:
     """Between preparing a statement and running it, the server does not count a connection as idle."""

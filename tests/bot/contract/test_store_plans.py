@@ -141,6 +141,7 @@ async def test_the_next_requester_in_turn_is_found_by_index(
     assert "ix_requests_due_at" not in plan
 
 
+@pytest.mark.full
 async def test_the_newest_jobs_of_a_channel_are_found_in_order(engine: AsyncEngine) -> None:
     """In a direct message with many of them: only the wanted ones are read."""
     statement = threads._NEWEST_OF.params({"channel": "D1", "most": 10})

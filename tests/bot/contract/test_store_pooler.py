@@ -132,6 +132,7 @@ async def test_transactions_move_between_server_connections(pooled: str, stores:
     assert seen == servers
 
 
+@pytest.mark.full
 async def test_the_pooler_may_be_killed_and_return(pooler: PgBouncer, stores: Sequence[Store]) -> None:
     names = [f"{number}" for number in range(20)]
     sent: Counter[str] = Counter()

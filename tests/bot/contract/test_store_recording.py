@@ -254,6 +254,7 @@ async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: Sto
     assert sent.request.context.files == (GIVEN.uploaded,)
 
 
+@pytest.mark.full
 async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: Store) -> None:
     """Except for a request that was handed back: they are uploaded when it is sent again."""
     await waiting(store)

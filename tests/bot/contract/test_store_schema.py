@@ -333,6 +333,7 @@ async def made(directory: Path) -> Path:
     return file
 
 
+@pytest.mark.full
 def test_a_file_serves_one_process_at_a_time(tmp_path: Path) -> None:
     file = str(tmp_path / "pagehand.db")
     with subprocess.Popen([sys.executable, "-c", HOLDS, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -361,6 +362,7 @@ async def test_compacting_gives_space_back_and_keeps_the_rows(tmp_path: Path) ->
     assert await schema_state(f"sqlite:///{file}") is SchemaState.CURRENT
 
 
+@pytest.mark.full
 async def test_compacting_refuses_while_the_file_is_in_use(tmp_path: Path) -> None:
     file = await made(tmp_path)
     with closing(sqlite3.connect(file)) as other:

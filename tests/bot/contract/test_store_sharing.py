@@ -380,6 +380,7 @@ async def test_a_thread_has_one_request_in_flight(stores: Sequence[Store]) -> No
     assert sent == [f"{n}" for n in range(8)]
 
 
+@pytest.mark.full
 @pytest.mark.promise("one owner")
 async def test_notices_stay_in_order_while_more_are_recorded(stores: Sequence[Store]) -> None:
     threads = ["t1", "t2", "t3"]
@@ -412,6 +413,7 @@ async def test_notices_stay_in_order_while_more_are_recorded(stores: Sequence[St
     assert said == {name: [f"{n}" for n in range(10)] for name in threads}
 
 
+@pytest.mark.full
 @pytest.mark.promise("one owner")
 async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Store], sql: Sql) -> None:
     names = [f"t{n}" for n in range(5)]

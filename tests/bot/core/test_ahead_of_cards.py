@@ -189,6 +189,7 @@ async def test_news_before_the_card_is_posted_after_it(world: CoreWorld) -> None
     assert world.chat.messages[-1].kind == "job_finished"
 
 
+@pytest.mark.full
 async def test_a_reply_waits_for_the_card(world: CoreWorld) -> None:
     """It is refused if there will be none: it would wake a job that was stopped."""
     slack = NoCards(world, lambda: ChatUnreachable("down"))

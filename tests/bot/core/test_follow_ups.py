@@ -284,6 +284,7 @@ async def test_an_outage_that_only_messages_meet_is_reported_once(
     assert (await state(world, ts)).failure.problem is None
 
 
+@pytest.mark.full
 async def test_a_follow_up_never_answered_is_reported_and_handed_back(world: CoreWorld) -> None:
     """A server that honours keys is asked for long, but not forever: the next request is waiting."""
     world.idempotent = True

@@ -511,6 +511,7 @@ async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreW
     assert world.chat.answers() == ["project_switched"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [RequestKind.CHOOSE_PROJECT, RequestKind.RETRY])
 async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: CoreWorld, kind: RequestKind) -> None:
     """What was withdrawn comes back, later replies are for the job that lives, and it can be asked for again."""
@@ -706,6 +707,7 @@ async def in_doubt(world: CoreWorld, *texts: str) -> tuple[str, list[str]]:
     return ts, [post.request.request_id for post in world.chat.posted_as(RequestUncertain)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["switch", "retry"])
 @pytest.mark.parametrize("idempotent", [False, True])
 async def test_what_is_sent_again_goes_to_the_job_that_is_alive(
@@ -726,6 +728,7 @@ async def test_what_is_sent_again_goes_to_the_job_that_is_alive(
     assert world.chat.all_reactions[at(0)] == [Reaction.ACCEPTED]
 
 
+@pytest.mark.full
 async def test_merged_replies_are_each_sent_again_to_the_live_job(world: CoreWorld) -> None:
     """Except one that was deleted since, and in their newest words."""
     in_two_projects(world, merge_seconds=3.0)
@@ -750,6 +753,7 @@ async def test_what_is_sent_again_to_another_job_follows_its_edits(world: CoreWo
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the glossary"])
 
 
+@pytest.mark.full
 async def test_what_came_back_as_too_old_goes_to_the_live_job(world: CoreWorld) -> None:
     in_two_projects(world)
     ts = await world.started("Mend the manual")

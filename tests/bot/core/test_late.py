@@ -256,6 +256,7 @@ async def begin(world: CoreWorld, way: str, ts: str) -> None:
     await world.pass_time(30)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["a mention", "a mention in a thread", "new", "a direct message"])
 @pytest.mark.parametrize("yes", [True, False])
 async def test_a_late_request_starts_nothing_before_its_writer_says_so(
@@ -275,6 +276,7 @@ async def test_a_late_request_starts_nothing_before_its_writer_says_so(
     assert len(world.job_api.created) == 1 + yes
 
 
+@pytest.mark.full
 async def test_a_late_request_can_be_edited_and_deleted(world: CoreWorld) -> None:
     """Neither posts anything, and an edit is asked about."""
     await world.service.start(a_mention("Write a page", at(1)))

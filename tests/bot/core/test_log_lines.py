@@ -127,6 +127,7 @@ async def test_a_redelivered_message_is_logged_as_recorded_once(world: CoreWorld
     assert [line["message"] for line in lines].count("request recorded: follow_up") == 1
 
 
+@pytest.mark.full
 async def test_texts_of_people_are_not_logged_above_debug(world: CoreWorld) -> None:
     with log_lines(logging.INFO) as lines:
         await a_jobs_life(world)

@@ -75,6 +75,7 @@ async def test_each_part_is_included_once(mentions: CoreWorld) -> None:
     assert [message.count(f"> Chapter {number}") for number in (1, 3, 5)] == [1, 1, 1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0)])
 async def test_each_part_is_included_once_in_any_order_of_claims(mentions: CoreWorld, order: Sequence[int]) -> None:
     """Then they may be sent as several messages."""
@@ -227,6 +228,7 @@ async def until_created(world: CoreWorld, count: int) -> None:
                 pass
 
 
+@pytest.mark.full
 async def test_a_known_person_does_not_wait_behind_slow_lookups(world: CoreWorld) -> None:
     """Many more unknown people than one claim takes, all earlier; once Slack answers, each gets their job."""
     reading = slow(world)
@@ -242,6 +244,7 @@ async def test_a_known_person_does_not_wait_behind_slow_lookups(world: CoreWorld
     assert sorted(world.job_api.created) == sorted(["known", *(f"new {number}" for number in range(40))])
 
 
+@pytest.mark.full
 async def test_concurrent_slack_lookups_are_bounded(world: CoreWorld) -> None:
     """The others are claimed as these get their answers."""
     reading = slow(world)

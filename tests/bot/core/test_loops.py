@@ -463,6 +463,7 @@ async def test_an_outage_lasts_while_others_are_told_to_wait(world: CoreWorld) -
     assert world.request_sender.job_api_status("docs").failing_seconds == 500.0
 
 
+@pytest.mark.full
 async def test_an_outage_of_5xx_is_logged_at_its_beginning_and_end(
     world: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -521,6 +522,7 @@ async def test_a_poll_begun_before_a_follow_up_was_accepted_is_dropped(world: Co
     assert world.chat.said(ts) == ["job_started"]
 
 
+@pytest.mark.full
 async def test_an_outage_and_its_end_are_posted_once_each(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(40)]
@@ -616,6 +618,7 @@ async def test_polls_waiting_to_be_saved_take_no_slot(world: CoreWorld) -> None:
     assert await world.job_poller.claim(10) == []
 
 
+@pytest.mark.full
 async def test_other_tasks_run_between_the_starts_of_two_polls(world: CoreWorld) -> None:
     """An acknowledgement waits for one poll, not for all due ones."""
     await _at_rest(world, 30)
@@ -774,6 +777,7 @@ async def replies(world: CoreWorld, channels: list[str], roots: list[str], *, co
         await world.pass_time(every)
 
 
+@pytest.mark.full
 @pytest.mark.promise("slack limits")
 async def test_ninety_replies_in_a_minute_are_marked_within_the_limits(world: CoreWorld, strict: StrictSlack) -> None:
     channels = ["C1", "C2", "C3"]
@@ -800,6 +804,7 @@ async def test_a_lower_limit_than_documented_is_obeyed(world: CoreWorld, strict:
     assert len(half.refused) <= 40
 
 
+@pytest.mark.full
 @pytest.mark.promise("slack limits")
 async def test_a_refused_mark_keeps_its_place(world: CoreWorld, strict: StrictSlack) -> None:
     """It was refused once, and waits no longer than those that came after it."""

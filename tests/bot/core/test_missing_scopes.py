@@ -124,6 +124,7 @@ async def test_slow_marks_leave_slots_for_posts(world: CoreWorld) -> None:
     assert kinds.count(Delivery.REACTION) == 8, "the places are free again"
 
 
+@pytest.mark.full
 async def test_a_429_without_retry_after_backs_off(world: CoreWorld) -> None:
     await world.started()
     before = tries(world, "post")

@@ -232,6 +232,7 @@ async def another_world(template: Path, memory: PollMemory) -> AsyncIterator[Cor
         await world.store.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))])
 async def test_remembered_polls_do_not_change_behaviour(sqlite_template: Path, seed: int) -> None:
     """For random histories: jobs that change or not, follow-ups, faults of the job API, passing time."""

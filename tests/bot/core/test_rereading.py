@@ -119,6 +119,7 @@ async def test_each_of_merged_replies_is_as_it_was_edited(world: CoreWorld) -> N
     assert len(looked_up(world)) == 1
 
 
+@pytest.mark.full
 async def test_the_replies_of_a_thread_share_a_look_up(world: CoreWorld) -> None:
     ts = await waiting(world, *(f"number {number}" for number in range(10)))
     for number in range(10):

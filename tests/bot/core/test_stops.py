@@ -219,6 +219,7 @@ async def test_two_stops_count_as_one(world: CoreWorld, ts: str) -> None:
     assert private_answers(world) == []
 
 
+@pytest.mark.full
 async def test_a_stop_without_a_visible_end_blocks_nothing_for_good(world: CoreWorld, ts: str) -> None:
     """It is posted, and so is the end when it comes."""
     slow = Slow(world)
@@ -437,6 +438,7 @@ async def test_a_refused_stop_withdraws_nothing(world: CoreWorld, ts: str) -> No
     assert (world.job_api.messages[JOB], asked(world)) == (["Before"], [])
 
 
+@pytest.mark.full
 async def test_a_stop_of_a_job_that_does_nothing_says_what_it_did(world: CoreWorld, ts: str) -> None:
     """Only if something was waiting; there is no call to the job API."""
     world.job_api.show(JOB, "completed")
@@ -465,6 +467,7 @@ async def test_a_press_before_a_stop_sends_nothing_after_it(world: CoreWorld, ts
     assert world.job_api.messages[JOB] == ["Before"]
 
 
+@pytest.mark.full
 async def test_send_anyway_goes_to_the_job_that_is_alive(world: CoreWorld, ts: str) -> None:
     """Once, and only by its writer; discarded or deleted, it is not sent."""
     for number, text in enumerate(["Send me", "Discard me", "Delete me"]):
@@ -485,6 +488,7 @@ async def test_send_anyway_goes_to_the_job_that_is_alive(world: CoreWorld, ts: s
     assert world.chat.private_as(RequestRefused)[0].refusal is Refusal.NOT_THE_WRITER
 
 
+@pytest.mark.full
 async def test_an_edit_of_a_withdrawn_reply_is_asked_about(world: CoreWorld, ts: str) -> None:
     """And sent as edited."""
     await world.reply(ts, "Before", at(1), BEN)

@@ -64,6 +64,7 @@ ARCHIVED_WAYS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("answer", ARCHIVED_WAYS.values(), ids=ARCHIVED_WAYS)
 @pytest.mark.parametrize("restarted", [False, True], ids=["at once", "by another process"])
 async def test_a_follow_up_to_an_archived_job_says_that_it_is_archived(
@@ -181,6 +182,7 @@ async def test_a_wrong_address_is_not_blamed_on_the_request(world: CoreWorld) ->
     assert "Change it" not in refused
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lasts", [False, True], ids=["once", "for good"])
 async def test_a_404_to_a_message_and_the_card_always_agree(world: CoreWorld, *, lasts: bool) -> None:
     ts = await world.started()

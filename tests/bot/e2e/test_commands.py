@@ -99,6 +99,7 @@ async def test_every_command_has_help(shell: Shell) -> None:
     assert "\b" not in "".join(output for _, output in answers)
 
 
+@pytest.mark.full
 async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
     url = "sqlite:///made-by-migrate.sqlite3"
     assert [(await shell.run("migrate", DATABASE_URL=url))[0] for _ in range(2)] == [0, 0]
@@ -108,6 +109,7 @@ async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
     assert "sqlite:/// or postgresql://" in said
 
 
+@pytest.mark.full
 async def test_settings_come_from_env_files_unless_the_environment_has_them(shell: Shell) -> None:
     made = {name: shell.directory / f"{name}.sqlite3" for name in ("default", "given", "environment")}
     (shell.directory / ".env").write_text(f"DATABASE_URL=sqlite:///{made['default']}\n")
@@ -123,6 +125,7 @@ async def test_settings_come_from_env_files_unless_the_environment_has_them(shel
     assert await shell.run("jobserver") == (2, "jobserver.env: line 1 is not NAME=value.\n")
 
 
+@pytest.mark.full
 async def test_each_command_explains_its_failures(shell: Shell) -> None:
     (shell.directory / "taken.sqlite3").touch()
     of_no_database = {"DATABASE_URL": "oracle://someone:planted-key-of-the-job-server@host/name"}
@@ -398,6 +401,7 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
         yield Town(shell, workspace, jobs, gate)
 
 
+@pytest.mark.full
 async def test_a_job_continues_across_restarts(shell: Shell) -> None:
     async with town(shell) as here:
         ana, bot = here.workspace.people["ana"], await here.bot()
@@ -427,6 +431,7 @@ async def test_a_job_continues_across_restarts(shell: Shell) -> None:
         assert _each_once(here.workspace.channels.thread("docs", ts))
 
 
+@pytest.mark.full
 async def test_slack_calls_over_signed_http(shell: Shell) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}/slack/events"
@@ -449,6 +454,7 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
+@pytest.mark.full
 async def test_start_up_failures_are_explained(shell: Shell) -> None:
     with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - where the bot would listen
         port = str(taken.getsockname()[1])
@@ -469,6 +475,7 @@ async def test_start_up_failures_are_explained(shell: Shell) -> None:
         assert "Unknown error" not in said
 
 
+@pytest.mark.full
 async def test_the_doctor_reports_the_state_and_exits_accordingly(shell: Shell) -> None:
     async with town(shell) as here:
         good = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
@@ -537,6 +544,7 @@ async def test_the_bot_waits_for_slack_at_start_and_is_alive_from_the_first_mome
     assert bot.output.count("Slack cannot be reached") == 1
 
 
+@pytest.mark.full
 async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell) -> None:
     async with town(shell) as here:
         delayed = here.workspace.faults.delay(60.0, method="auth.test", count=None)
@@ -547,6 +555,7 @@ async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell) -> N
         assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0, 0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 async def test_the_job_server_stops_on_request(shell: Shell, number: signal.Signals) -> None:
     make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
@@ -561,6 +570,7 @@ async def test_the_job_server_stops_on_request(shell: Shell, number: signal.Sign
         assert await server.end(number, within=STOP_WITHIN) == 0
 
 
+@pytest.mark.full
 async def test_a_job_server_that_cannot_start_explains_why(shell: Shell) -> None:
     prefix = "PAGEHAND_JOBSERVER_"
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -574,6 +584,7 @@ async def test_a_job_server_that_cannot_start_explains_why(shell: Shell) -> None
     assert f"Pagehand stopped: it cannot listen on 127.0.0.1, port {port}: Address already in use. Omit" in demo_said
 
 
+@pytest.mark.full
 async def test_options_the_demo_cannot_use_are_explained(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -600,6 +611,7 @@ async def test_the_demo_runs_the_whole_loop(shell: Shell) -> None:
     assert "Added the page `docs/faq.md`." in said
 
 
+@pytest.mark.full
 async def test_a_demo_refuses_to_keep_its_data_and_leaves_what_an_earlier_version_kept(shell: Shell) -> None:
     kept = shell.directory / "kept"
     kept.mkdir()
@@ -611,6 +623,7 @@ async def test_a_demo_refuses_to_keep_its_data_and_leaves_what_an_earlier_versio
     assert [(file.name, file.read_bytes()) for file in kept.iterdir()] == [("workspace.sqlite", b"of 1.0.0")]
 
 
+@pytest.mark.full
 async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
     code, said = await shell.run("demo", "--once", "Make everything better")
     assert code == 1
@@ -618,6 +631,7 @@ async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
     assert "You could try: Fix the typos slowly" in said
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "number",
     [signal.SIGINT, *(pytest.param(other, marks=pytest.mark.full) for other in (signal.SIGTERM, signal.SIGHUP))],

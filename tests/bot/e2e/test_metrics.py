@@ -40,6 +40,7 @@ def values(page: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
+@pytest.mark.full
 async def test_events_are_counted_and_queues_are_measured(world: AppWorld) -> None:
     port = free_port()
     await world.start(PAGEHAND_HEALTH_PORT=str(port))

@@ -110,6 +110,7 @@ async def a_world(
         await fake_job_api.stop()
 
 
+@pytest.mark.full
 def test_bot_is_not_installed_on_the_platform(checkout: Checkout) -> None:
     tried = subprocess.run(
         [checkout.environment / "bin" / "python", "-c", "import bot"], cwd="/", capture_output=True, check=False

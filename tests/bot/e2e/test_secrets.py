@@ -174,6 +174,7 @@ async def test_a_bot_under_failures_leaks_no_secret(scene: Scene, start: Start, 
     assert leaks(scene.secrets(), places) == []
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_a_bot_on_postgresql_leaks_no_secret(
     scene: Scene, start: Start, tmp_path: Path, postgres: PostgresServer
@@ -211,6 +212,7 @@ UNUSABLE = [
 ]
 
 
+@pytest.mark.full
 async def test_an_unusable_database_is_named_without_its_password(scene: Scene, start: Start) -> None:
     runs = [await start("run", **scene.environment, DATABASE_URL=url) for url in UNUSABLE]
     for run in runs:
@@ -220,6 +222,7 @@ async def test_an_unusable_database_is_named_without_its_password(scene: Scene, 
         assert b"database" in run.printed.lower()
 
 
+@pytest.mark.full
 async def test_wrong_tokens_are_named_without_their_values(scene: Scene, start: Start) -> None:
     wrong = {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}
     for changes in wrong:
@@ -228,6 +231,7 @@ async def test_wrong_tokens_are_named_without_their_values(scene: Scene, start: 
         assert leaks(PLANTED, {"the output": await all_that_is_printed(run)}) == []
 
 
+@pytest.mark.full
 async def test_a_job_server_hides_its_key_even_from_its_editor(start: Start, tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "r.git", {"docs/a.md": "colour"})
     run = await start(

@@ -125,6 +125,7 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
     assert "lose its colour" not in _page(alone, "main", "docs/getting-started.md")
 
 
+@pytest.mark.full
 @pytest.mark.browser
 async def test_the_first_page_says_what_this_is_and_what_to_try(alone: Demo, context: BrowserContext) -> None:
     """On a phone, too, and to a page that is opened later. A tip that was hidden stays so until the next."""
@@ -188,6 +189,7 @@ async def _open_pull_request(page: Page, context: BrowserContext) -> Page:
     return tab
 
 
+@pytest.mark.full
 @pytest.mark.browser
 async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, context: BrowserContext) -> None:
     typed = "Tell <!channel> & <!here> that this & <b>that</b> stay as they are, &lt; too"
@@ -202,6 +204,7 @@ async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, cont
     await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
+@pytest.mark.full
 async def test_a_private_channel_must_invite_the_bot(shared: Demo) -> None:
     ana, jobs = shared.workspace.people["ana"], _jobs(shared)
     await ana.command("leads", "/docs", "Quiet words in private")

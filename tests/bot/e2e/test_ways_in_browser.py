@@ -78,6 +78,7 @@ async def open_thread(page: Page, ts: str) -> None:
     await row(page, ts).get_by_test_id("open-thread").click()
 
 
+@pytest.mark.full
 async def test_error_draft_stop_and_retry_in_the_browser(
     world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
 ) -> None:
@@ -106,6 +107,7 @@ async def test_error_draft_stop_and_retry_in_the_browser(
     assert len(world.job_api.created) == 2
 
 
+@pytest.mark.full
 async def test_a_message_is_handed_over_with_its_secret_masked(
     world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
 ) -> None:
@@ -129,6 +131,7 @@ async def test_a_message_is_handed_over_with_its_secret_masked(
     assert "My key" not in prompt
 
 
+@pytest.mark.full
 async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """The thread is included; words edited after sending are offered as a follow-up."""
     question = await world.ben.say("docs", "Where is the glossary?")

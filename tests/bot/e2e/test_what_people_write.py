@@ -54,6 +54,7 @@ async def test_pasted_tables_reach_the_agent(world: AppWorld) -> None:
     )
 
 
+@pytest.mark.full
 async def test_the_writer_of_something_unreadable_is_told(world: AppWorld) -> None:
     """Even if the reply holds nothing else."""
     await world.start()
@@ -67,6 +68,7 @@ async def test_the_writer_of_something_unreadable_is_told(world: AppWorld) -> No
     )
 
 
+@pytest.mark.full
 async def test_talk_and_options_in_signs_of_other_keyboards(world: AppWorld) -> None:
     """What is between people stays there, and the task goes as it was written."""
     await world.start()

@@ -101,6 +101,7 @@ def test_the_extras_match_the_package(extra: Extra) -> None:
     assert extras["demo"] == ["pagehand[jobserver]"]
 
 
+@pytest.mark.full
 def test_the_bot_needs_no_extra_and_starts_without_what_it_does_not_use(tmp_path: Path) -> None:
     """Metrics, migrations and PostgreSQL's driver take half as long as everything else that is imported."""
     url = f"sqlite:///{tmp_path}/pagehand.sqlite3"

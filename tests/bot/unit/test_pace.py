@@ -164,6 +164,7 @@ SOME_CALLS = st.lists(st.floats(0.001, 90.0), max_size=50).map(
 """When they cease to count."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("limit", [TIER_2, TIER_3, Limit(4, 6.0)])
 @given(asked=st.lists(st.tuples(st.floats(0.0, 3.0), st.integers(1, 9)), min_size=50, max_size=150))
 def test_no_window_holds_more_calls_and_each_is_made_as_soon_as_one_has_room(

@@ -287,6 +287,7 @@ def test_a_search_ends_on_any_long_text(place: str) -> None:
             ends_soon(name, pattern)
 
 
+@pytest.mark.full
 def test_a_quadratic_pattern_is_detected() -> None:
     with pytest.raises(pytest.fail.Exception, match="for too long"):
         ends_soon("made:careless", re.compile(r"\s+$"))

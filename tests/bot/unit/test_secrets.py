@@ -316,6 +316,7 @@ def test_several_kinds_are_reported_once_each() -> None:
     assert masked.text == "[masked: GitHub token] [masked: AWS key] [masked: GitHub token]"
 
 
+@pytest.mark.full
 def test_this_repositorys_documents_are_unchanged() -> None:
     """They are about keys and tokens, but contain none."""
     for file in (ROOT / "README.md", *(ROOT / "bot").rglob("*.md"), *(ROOT / "bot").rglob("*.py")):
@@ -341,6 +342,7 @@ def test_a_secret_is_masked_with_any_text_around_it(before: str, fake: tuple[Sec
     assert mask_secrets(masked.text).text == masked.text
 
 
+@pytest.mark.full
 @pytest.mark.first(piece=4)
 @pytest.mark.parametrize(
     "piece",

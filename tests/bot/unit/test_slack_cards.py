@@ -198,6 +198,7 @@ any_threads = st.builds(
 counts = st.builds(FollowUpCounts, st.integers(0, 10**9), st.integers(0, 10**9))
 
 
+@pytest.mark.full
 @given(any_thread=any_threads, follow_ups=counts, several_projects=st.booleans())
 def test_any_card_is_harmless_and_within_slacks_limits(
     any_thread: Thread, follow_ups: FollowUpCounts, *, several_projects: bool

@@ -242,6 +242,7 @@ def is_aside(sent: str, read: str) -> bool:
     return not read or read.startswith("//") or to_somebody
 
 
+@pytest.mark.full
 @pytest.mark.promise("any payload")
 @AS_USUAL
 @given(messages)

@@ -70,6 +70,7 @@ def test_no_words_are_written_elsewhere() -> None:
     assert outside == []
 
 
+@pytest.mark.full
 def test_texts_of_others_are_escaped_in_one_module() -> None:
     """A placeholder takes only `Markup`: outside `text.py` it is only combined, in the functions here."""
     made = {

@@ -82,6 +82,7 @@ async def whole_story(world: AppWorld, name: str) -> None:
     await world.until_said(name, *FINISHED, "active", "completed", seconds=SOON)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("step", [pytest.param(HOUR, marks=pytest.mark.full), -HOUR])
 async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set_clock: SetClock, step: float) -> None:
     await world.start()
@@ -94,6 +95,7 @@ async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set
     await world.check()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("step", [HOUR, pytest.param(-HOUR, marks=pytest.mark.full)])
 async def test_the_machines_clock_is_set_while_the_bot_is_down(
     world: AppWorld, set_clock: SetClock, step: float
@@ -187,6 +189,7 @@ async def two_wait(world: AppWorld) -> bool:
     return bool(rows[0][0] == 2)
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_the_databases_clock_is_set(postgres: PostgresServer) -> None:
     """Two instances; on PostgreSQL its clock counts. It is set forward by an hour, and back again."""

@@ -88,6 +88,7 @@ async def done_or_explained(world: AppWorld, prompt: str, answer: str) -> None:
         await world.until_said(prompt, "started")
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
     async with own_postgres.database() as url, a_world(url) as world:
@@ -113,6 +114,7 @@ async def _noted(world: AppWorld, times: dict[str, int]) -> bool:
     return dict(await world.sql("SELECT action, count(*) FROM audit GROUP BY action")) == times
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_connections_to_postgresql_are_cut_repeatedly(postgres: PostgresServer) -> None:
     cut = (
@@ -141,6 +143,7 @@ async def test_connections_to_postgresql_are_cut_repeatedly(postgres: PostgresSe
         await world.check()
 
 
+@pytest.mark.full
 async def test_a_damaged_row_affects_one_job(database_url: str) -> None:
     """It is reported in its thread, and to everyone who replies there; the others continue."""
     async with a_world(database_url) as world:
@@ -158,6 +161,7 @@ async def test_a_damaged_row_affects_one_job(database_url: str) -> None:
         await world.stop()
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_postgresql_rolls_back_transactions(postgres: PostgresServer) -> None:
     """Serialization failures and deadlocks, in every twentieth writing statement."""
@@ -179,6 +183,7 @@ async def test_postgresql_rolls_back_transactions(postgres: PostgresServer) -> N
             await world.stop()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seconds", [4.0, pytest.param(10.0, marks=pytest.mark.full)])
 async def test_sqlite_is_locked_by_another_process(scratch: Path, seconds: float) -> None:
     """For less, and for as long as Pagehand retries a transaction: then some are given up."""
@@ -265,6 +270,7 @@ async def test_a_full_disk_shows_while_idle(small_disk: Path) -> None:
         await shows_a_full_disk(world, small_disk / "filler")
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_a_full_disk_of_postgresql_shows_while_idle(own_postgres: PostgresServer, tablespace: Path) -> None:
     """The tables are on the full disk; the server's log is on another one, since it would
@@ -330,6 +336,7 @@ def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.full
 @pytest.mark.either_database
 @pytest.mark.parametrize(
     ("version", "words"),

@@ -24,6 +24,7 @@ from bot.store.store import Store, Transaction
 pytestmark = pytest.mark.chaos
 
 
+@pytest.mark.full
 async def test_an_outage_shows_in_health_and_log_from_first_failure_to_recovery(
     world: AppWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -76,6 +77,7 @@ class Trips:
         await self._store.close()
 
 
+@pytest.mark.full
 async def test_a_crashed_task_shows_in_the_health_until_it_has_run_for_a_while(
     world: AppWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -132,6 +134,7 @@ def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [each for each in of_health if each.levelno > logging.INFO and "will keep trying" not in each.getMessage()]
 
 
+@pytest.mark.full
 async def test_a_set_up_broken_later_shows_in_the_health_until_it_is_fixed(world: AppWorld) -> None:
     port, often = free_port(), WatchTimings(first=0.05, slack=0.05, retry=0.05)
     await world.start(timings=HealthTimings(watch=often), PAGEHAND_HEALTH_PORT=str(port))
@@ -159,6 +162,7 @@ async def test_the_time_of_the_last_slack_event_is_saved_with_the_next_write(wor
     await world.check()
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_over_socket_mode_workers_receive_and_web_serves_the_health(
     postgres: PostgresServer, caplog: pytest.LogCaptureFixture

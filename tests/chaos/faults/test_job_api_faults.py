@@ -89,6 +89,7 @@ async def world(database_url: str) -> AsyncIterator[AppWorld]:
         yield made
 
 
+@pytest.mark.full
 async def test_requests_that_did_not_arrive_are_retried_automatically(database_url: str) -> None:
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
@@ -111,6 +112,7 @@ async def test_requests_that_did_not_arrive_are_retried_automatically(database_u
         await world.check()
 
 
+@pytest.mark.full
 async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -> None:
     await world.start()
     for name, fault in REJECTED.items():
@@ -139,6 +141,7 @@ async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -
     await world.check()
 
 
+@pytest.mark.full
 async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
     """They are neither repeated nor forgotten: the thread has a button that sends the request once more."""
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
@@ -165,6 +168,7 @@ async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
         await world.check()
 
 
+@pytest.mark.full
 async def test_with_idempotency_keys_everything_is_retried_and_done_once(world: AppWorld) -> None:
     world.fake_job_api.honours_keys = True
     await world.start(JOB_API_IDEMPOTENT="true")
@@ -238,6 +242,7 @@ async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
         await world.check()
 
 
+@pytest.mark.full
 async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     """Unusual values are shown or left out; they stop nothing, and nothing is posted twice."""
     await world.start()
@@ -318,6 +323,7 @@ async def test_a_missing_job_is_gone_after_a_while_and_may_come_back(database_ur
         await world.check()
 
 
+@pytest.mark.full
 async def test_a_429_of_a_poll_holds_back_only_polls_of_its_project(world: AppWorld, scratch: Path) -> None:
     world.fake_job_api.projects.add("another")
     file = scratch / "projects.toml"

@@ -15,6 +15,7 @@ READ = ("users.info", "conversations.info", "conversations.replies")
 """The Slack look-ups for a job in an existing thread."""
 
 
+@pytest.mark.full
 async def test_slack_fails_in_every_way_while_a_threads_job_is_prepared(world: AppWorld) -> None:
     """Nothing is sent before each look-up has succeeded, then once, with the whole context."""
     await world.start()
@@ -31,6 +32,7 @@ async def test_slack_fails_in_every_way_while_a_threads_job_is_prepared(world: A
     assert (await world.sql("SELECT count(*) FROM audit WHERE action = 'asked'"))[0][0] == 1
 
 
+@pytest.mark.full
 async def test_the_job_api_is_away_while_a_file_is_uploaded(world: AppWorld) -> None:
     """Refused, without an answer, and with a lost answer: the job starts once, with its file."""
     world.edge_timings = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
@@ -46,6 +48,7 @@ async def test_the_job_api_is_away_while_a_file_is_uploaded(world: AppWorld) -> 
     await world.settled()
 
 
+@pytest.mark.full
 async def test_the_job_api_is_away_while_a_job_is_stopped(world: AppWorld) -> None:
     """Refused, without an answer, and with a lost answer: the job is stopped, and that is posted once."""
     await world.start(JOB_API_CANCEL="true")

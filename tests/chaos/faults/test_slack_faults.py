@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.promise("posted once", "recovery"), pytest.mark.chaos,
 FINISHED = ("started", "completed")
 
 
+@pytest.mark.full
 async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> None:
     await world.start()
     docs = await world.begin("Here", "Here too")
@@ -58,6 +59,7 @@ def lost_answers(world: AppWorld, method: str, seconds: float = 5.0) -> list[Cal
     ]
 
 
+@pytest.mark.full
 async def test_each_message_is_posted_once_though_its_answer_was_lost(database_url: str) -> None:
     prompts = [f"Task {number}" for number in range(6)]
     async with a_world(
@@ -83,6 +85,7 @@ async def test_each_message_is_posted_once_though_its_answer_was_lost(database_u
         await world.check()
 
 
+@pytest.mark.full
 async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None:
     world.edge_timings = EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
     await world.start()
@@ -97,6 +100,7 @@ async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None
     await world.check()
 
 
+@pytest.mark.full
 async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
     """Cut, disconnected in every way, and with refused tickets at the reconnect."""
     await world.start()
@@ -132,6 +136,7 @@ async def test_silent_connections_are_replaced(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world: AppWorld) -> None:
     await world.start()
     faults, jobs = world.workspace.faults, []
@@ -173,6 +178,7 @@ async def test_an_event_redelivered_later_changes_nothing(world: AppWorld) -> No
     await world.check()
 
 
+@pytest.mark.full
 async def test_a_closed_channel_affects_only_itself(world: AppWorld) -> None:
     """Archived, removed, or refusing: each thread's fault is kept and reported, and the others continue."""
     await world.start()

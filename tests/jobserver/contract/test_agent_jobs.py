@@ -72,6 +72,7 @@ def turn""",
 )
 
 
+@pytest.mark.full
 async def test_work_is_kept_of_a_turn_that_the_agent_calls_done_although_its_model_broke_off(tmp_path: Path) -> None:
     await asyncio.to_thread(needs_bubblewrap)
     repository = make_bare(tmp_path / "r.git", PAGES)
@@ -106,6 +107,7 @@ def turn(agent, text):
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sandbox", ["none", "bubblewrap"])
 async def test_a_follow_up_continues_the_jobs_session(tmp_path: Path, sandbox: str) -> None:
     if sandbox == "bubblewrap":

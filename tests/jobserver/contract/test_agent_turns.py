@@ -136,6 +136,7 @@ async def test_access_outside_the_copy_is_refused(tmp_path: Path) -> None:
     assert "[refused] execute: npm test" in world.log
 
 
+@pytest.mark.full
 async def test_the_check_of_a_hanging_model_times_out(tmp_path: Path) -> None:
     """The operator waits half a minute and is told the possible reason."""
     agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")
@@ -356,6 +357,7 @@ async def test_urls_secrets_and_malformed_questions_are_declined_unseen(tmp_path
     assert world.progress.questions == []
 
 
+@pytest.mark.full
 async def test_time_spent_on_a_question_does_not_count(tmp_path: Path) -> None:
     """Otherwise a second answer would be too late."""
     world = agent_world(tmp_path, ASKS, time_limit=2.0)
@@ -380,6 +382,7 @@ async def test_a_question_is_answered_before_the_agent_is_cancelled(tmp_path: Pa
     assert _last(world, 2) == [{"action": "cancel"}, "session/cancel"]
 
 
+@pytest.mark.full
 async def test_the_time_limit_resumes_after_the_answer(tmp_path: Path) -> None:
     """An agent that hangs then is stopped."""
     world = agent_world(tmp_path, ASKS.replace("    agent.say(", "    time.sleep(60)\n    agent.say("), time_limit=2.0)

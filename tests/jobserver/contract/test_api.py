@@ -178,6 +178,7 @@ async def test_the_rate_limit_counts_creates_and_messages_across_restarts(tmp_pa
         assert (await world.client.get(f"{JOB}/{job['id']}")).status_code == 200
 
 
+@pytest.mark.full
 async def test_an_idempotency_key_returns_the_first_answer_and_repeats_nothing(tmp_path: Path) -> None:
     repository = make_sample(tmp_path)
     key = {"Idempotency-Key": "k-1"}

@@ -81,6 +81,7 @@ async def text_of(world: JobServerWorld, address: str) -> str:
     return html.unescape(re.sub(r"\s+", " ", answer.text))
 
 
+@pytest.mark.full
 async def test_one_change_with_every_feature(world: JobServerWorld, tmp_path: Path) -> None:
     link = await open_pull_request(world, tmp_path / "copy", hostile_files())
     files, added, removed = shortstat(world, link)
@@ -117,6 +118,7 @@ def shortstat(world: JobServerWorld, link: str) -> tuple[int, int, int]:
     return tuple(int(found[1]) if found else 0 for found in (files, added, removed))  # type: ignore[return-value]
 
 
+@pytest.mark.full
 async def test_the_page_describes_changes_without_lines(world: JobServerWorld, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     link = await open_pull_request(world, copy, {"gone.md": None, "empty.md": b"", ".gitattributes": b"* -diff\n"})
@@ -145,6 +147,7 @@ async def test_the_page_describes_changes_without_lines(world: JobServerWorld, t
     assert "root:" not in text
 
 
+@pytest.mark.full
 async def test_pages_are_rendered_before_and_after(world: JobServerWorld, tmp_path: Path) -> None:
     link = await open_pull_request(world, tmp_path / "copy", {"docs/start.md": AFTER, "img/dot.png": PICTURE})
     answer = await world.client.get(f"{link}/rendered", timeout=30)
@@ -159,6 +162,7 @@ async def test_pages_are_rendered_before_and_after(world: JobServerWorld, tmp_pa
     assert (await world.client.get(address.replace("after", "before"))).status_code == 404
 
 
+@pytest.mark.full
 async def test_only_images_are_served(world: JobServerWorld, tmp_path: Path) -> None:
     files: dict[str, bytes | None] = {
         "not-a.png": SCRIPT.encode(),
@@ -182,6 +186,7 @@ async def test_only_images_are_served(world: JobServerWorld, tmp_path: Path) -> 
     assert (await world.client.get("/pulls/9/after/fine.png")).status_code == 404
 
 
+@pytest.mark.full
 @pytest.mark.browser
 @pytest.mark.enable_socket
 async def test_a_person_reads_and_merges_in_a_browser(world: JobServerWorld, tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> CompanyCa:
     return company_ca(tmp_path_factory.mktemp("ca"))
 
 
+@pytest.mark.full
 async def test_the_relay_and_listed_hosts_use_the_company_ca(ca: CompanyCa, tmp_path: Path) -> None:
     """Only this authority vouches for the certificates of the model's address and the proxy."""
 

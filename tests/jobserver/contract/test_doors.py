@@ -87,6 +87,7 @@ async def run(tmp_path: Path, doors: tuple[Door, ...], program: str) -> subproce
     )
 
 
+@pytest.mark.full
 async def test_a_port_inside_leads_to_the_socket_outside(tmp_path: Path, doors: tuple[Door, ...]) -> None:
     """Both ways, as long as either side sends; the program's exit and output are unchanged."""
     program = f"""
@@ -119,6 +120,7 @@ async def test_nothing_else_is_reachable_from_the_sandbox(tmp_path: Path, doors:
     assert done.stdout.splitlines() == told, done.stderr
 
 
+@pytest.mark.full
 async def test_a_hundred_concurrent_connections_are_served(tmp_path: Path, doors: tuple[Door, ...]) -> None:
     """Further ones wait their turn."""
     program = f"""
@@ -216,6 +218,7 @@ def model(upstream: Upstream, **more: Any) -> dict[str, Any]:
     return {"egress": (), "model_api": "anthropic", "model_key": key, "model_url": upstream.url, **more}
 
 
+@pytest.mark.full
 async def test_a_command_uses_its_model_without_ever_holding_the_key(tmp_path: Path, upstream: Upstream) -> None:
     """Not in a file, its environment, an argument or anything else that it can read."""
     program = ASK + SEARCH + 'attempt("asked", lambda: ask("/v1/messages"))\nreport()'
@@ -226,6 +229,7 @@ async def test_a_command_uses_its_model_without_ever_holding_the_key(tmp_path: P
     assert [request.headers["x-api-key"] for request, _ in upstream.asked] == [KEY]
 
 
+@pytest.mark.full
 async def test_the_relays_refusals_reach_the_program_and_people(tmp_path: Path, upstream: Upstream) -> None:
     program = (
         ASK + 'attempt("asked", lambda: ask("/v1/messages", mcp_servers=[{"url": "https://x.example"}]))\nreport()'
@@ -270,6 +274,7 @@ report()
     assert not upstream.asked
 
 
+@pytest.mark.full
 async def test_slow_requests_and_endless_answers_end_with_the_run(tmp_path: Path, upstream: Upstream) -> None:
     """A cancel ends the run, the model's answers are given up, and the server continues."""
     begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
@@ -317,6 +322,7 @@ for thread in threads:
         assert (await world.client.get("/health")).status_code == 200
 
 
+@pytest.mark.full
 async def test_checks_cannot_reach_the_model(tmp_path: Path, upstream: Upstream) -> None:
     """A command of the repository runs code from the change."""
     check = (PYTHON, "-c", "import socket; socket.create_connection(('127.0.0.1', 8701), 5)")

@@ -47,6 +47,7 @@ print("working")
 NASTY = "--help; $(touch oops) `touch oops` && touch oops | 'x' \"y\" \\ * ~ %s {0}\nsecond line"
 
 
+@pytest.mark.full
 async def test_the_prompt_is_passed_unchanged_on_standard_input(tmp_path: Path) -> None:
     async with with_program(tmp_path, WRITE_INPUT) as world:
         job = await world.done(NASTY)
@@ -65,6 +66,7 @@ pathlib.Path("path.md").write_text(str(path))
 """
 
 
+@pytest.mark.full
 async def test_the_prompt_is_passed_in_a_file_that_is_deleted_afterwards(tmp_path: Path) -> None:
     async with with_program(tmp_path, READ_FILE, "--message-file={prompt_file}") as world:
         job = await world.done("/docs !id")
@@ -75,6 +77,7 @@ async def test_the_prompt_is_passed_in_a_file_that_is_deleted_afterwards(tmp_pat
         assert not path.parent.exists()
 
 
+@pytest.mark.full
 async def test_the_end_of_a_programs_output_is_its_answer(tmp_path: Path) -> None:
     program = """
 import sys
@@ -91,6 +94,7 @@ print("noise", file=sys.stderr)
         assert "noise" in world.log(job["id"])
 
 
+@pytest.mark.full
 async def test_a_program_gets_only_the_allowed_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGEHAND_JOBSERVER_API_KEY", KEY)
     monkeypatch.setenv("COPY_OF_KEY", f"x{KEY}")
@@ -120,6 +124,7 @@ sys.stdout.write("{KEY[5:]} second\\nlast {KEY}"), sys.stdout.flush()
         assert KEY not in log + job["details"]["summary"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", ["import sys; open('x.md','w').write('x'); sys.exit(3)", "raise SystemExit('no')"])
 async def test_a_failing_program_fails_the_job_and_leaves_no_branch(tmp_path: Path, program: str) -> None:
     async with with_program(tmp_path, program) as world:
@@ -186,6 +191,7 @@ async def test_the_programs_log_is_bounded(tmp_path: Path) -> None:
         assert "2000000 more bytes of output were not kept" in log
 
 
+@pytest.mark.full
 async def test_an_agents_own_commits_become_one_commit_of_ours(tmp_path: Path) -> None:
     program = """
 import subprocess
@@ -223,6 +229,7 @@ while not go.exists():
 """
 
 
+@pytest.mark.full
 async def test_a_stop_is_quick_and_the_interrupted_instruction_restarts(tmp_path: Path) -> None:
     go, started = tmp_path / "go", tmp_path / "started"
     async with with_program(tmp_path, WAITS, str(go)) as world:
@@ -269,6 +276,7 @@ def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:
     return bare
 
 
+@pytest.mark.full
 async def test_a_hostile_repository_runs_nothing_and_reaches_nothing_outside(tmp_path: Path) -> None:
     outside, marker = tmp_path / "outside", tmp_path / "marker"
     outside.mkdir()
@@ -292,6 +300,7 @@ async def test_a_hostile_repository_runs_nothing_and_reaches_nothing_outside(tmp
     assert not marker.exists()
 
 
+@pytest.mark.full
 async def test_a_symlink_in_the_repository_leads_a_program_nowhere(tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("safe")

@@ -64,6 +64,7 @@ async def test_a_follow_up_has_the_conversation_session_and_folder(tmp_path: Pat
         assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
 async def test_after_its_pull_request_ended_a_job_starts_a_new_branch(tmp_path: Path, state: PullRequestState) -> None:
     async with executing(tmp_path) as world:
@@ -179,6 +180,7 @@ async def test_a_push_that_loses_a_race_is_rebased_without_the_agent(tmp_path: P
         assert len(world.editor.tasks) == 2
 
 
+@pytest.mark.full
 async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_again(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> None:
         await append_prompt(task, progress)

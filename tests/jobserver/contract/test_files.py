@@ -62,6 +62,7 @@ def kept(world: JobServerWorld) -> set[str]:
     return {path.name for path in (world.settings.data_directory / "uploads").iterdir()}
 
 
+@pytest.mark.full
 async def test_an_uploaded_file_is_available_to_the_editor_but_not_in_the_change(world: JobServerWorld) -> None:
     """The editor is told its path, type and size."""
     file = await world.uploaded("Diagram v2.png", PICTURE)
@@ -78,6 +79,7 @@ async def test_an_uploaded_file_is_available_to_the_editor_but_not_in_the_change
     assert [path.name for path in folder.iterdir()] == ["home"], "data of a run is deleted with it"
 
 
+@pytest.mark.full
 async def test_a_follow_up_sees_earlier_files_and_is_told_its_own(world: JobServerWorld) -> None:
     """Two files of one name are kept apart, and the first one keeps its name."""
     job = await world.done("one", [await world.uploaded("a.txt", b"first", mimetype="text/plain")])
@@ -97,6 +99,7 @@ NAMES = [
 TELLING = {"../../../etc/passwd", ".env", "$(id);`id`&.png"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "there"),
     [pytest.param(*pair, marks=() if pair[0] in TELLING else pytest.mark.full) for pair in NAMES],
@@ -115,6 +118,7 @@ async def test_identical_uploads_are_stored_once(world: JobServerWorld) -> None:
     assert kept(world) == {digest}
 
 
+@pytest.mark.full
 async def test_a_repeated_upload_returns_the_stored_file(world: JobServerWorld) -> None:
     """Twice at once, and with a later message."""
     file = await world.uploaded("a.png", PICTURE)
@@ -234,6 +238,7 @@ async def test_a_prompt_with_a_missing_file_is_refused_with_an_explanation(world
     assert world.branches() == {"main"}
 
 
+@pytest.mark.full
 async def test_twenty_files_are_accepted_and_one_more_is_not(world: JobServerWorld) -> None:
     """Even with the longest prompt and names full of escapes."""
     name = "\U0001f600" * 195
@@ -286,6 +291,7 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
     assert "the files that came with this cannot be copied" in job["details"]["reason"]
 
 
+@pytest.mark.full
 async def test_an_interrupted_instruction_gets_its_files_again(tmp_path: Path) -> None:
     """The server stops while the editor works, and restarts."""
     began = tmp_path / "began"
@@ -351,6 +357,7 @@ LOOK = """
 """
 
 
+@pytest.mark.full
 async def test_in_the_sandbox_files_are_read_only(tmp_path: Path) -> None:
     """Their path is the same for every job."""
     await asyncio.to_thread(needs_bubblewrap)

@@ -328,6 +328,7 @@ async def test_a_refused_pull_request_is_pending_and_opened_at_the_next_start(
     assert server.pull_request(1).labels == ["docs"]
 
 
+@pytest.mark.full
 async def test_a_secondary_limit_costs_an_instruction_nothing(server: GitHubServer, tmp_path: Path) -> None:
     """GitHub refuses once, and the next instruction changes nothing: its pull request is opened anyway."""
     refused = faults.error(403, "You have been blocked from creating content")

@@ -129,6 +129,7 @@ while True:
 """
 
 
+@pytest.mark.full
 async def test_endless_requests_with_unread_answers_use_bounded_memory(tmp_path: Path) -> None:
     most = 0
 
@@ -189,6 +190,7 @@ async def test_a_program_that_does_not_speak_the_protocol_is_reported(tmp_path: 
     assert "ended before it was done" in said or "did not answer" in said or "Method not found" in said
 
 
+@pytest.mark.full
 async def test_a_silent_agent_is_stopped_at_its_time_limit(tmp_path: Path) -> None:
     silent = "def turn(agent, text):\n    agent.say('thinking'); time.sleep(60)"
     began = time.monotonic()
@@ -234,6 +236,7 @@ async def test_children_left_behind_end_with_the_turn(tmp_path: Path) -> None:
     assert not is_running(int((world.copy / "pids").read_text()))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("code", "limits", "said"),
     [

@@ -24,6 +24,7 @@ def bubblewrap() -> None:
     needs_bubblewrap()
 
 
+@pytest.mark.full
 async def test_an_agent_sees_no_files_of_the_server_or_other_jobs(tmp_path: Path) -> None:
     secret = tmp_path / "api.key"
     secret.write_text(KEY)
@@ -105,6 +106,7 @@ async def test_an_agent_writes_only_to_its_copy_its_home_and_a_small_tmp(tmp_pat
     assert set(found.values()) <= {"OSError", "PermissionError", "FileNotFoundError"}, found
 
 
+@pytest.mark.full
 async def test_only_caches_of_the_home_survive_between_instructions(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs" / "_cacache" / "kept"
     theirs.parent.mkdir(parents=True)
@@ -218,6 +220,7 @@ if sys.argv[1] == "stays":
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
 @pytest.mark.parametrize("how", ["stays", "ends"])
 async def test_nothing_outlives_a_run_even_in_another_session(tmp_path: Path, sandbox: str, how: str) -> None:
@@ -260,6 +263,7 @@ async def test_the_network_is_a_setting(tmp_path: Path, listeners: tuple[int, st
         }
 
 
+@pytest.mark.full
 async def test_blocked_connections_are_reported(tmp_path: Path) -> None:
     """By the proxy that its variables name; in the answer, the pull request and the log."""
     program = r"""
@@ -282,6 +286,7 @@ async def test_blocked_connections_are_reported(tmp_path: Path) -> None:
     assert "It tried to reach example.com" in page
 
 
+@pytest.mark.full
 async def test_tmp_is_not_shared_between_jobs(tmp_path: Path) -> None:
     program = """
     attempt("seen", lambda: os.listdir("/tmp"))
@@ -355,6 +360,7 @@ async def test_an_agent_reaches_only_listed_hosts(tmp_path: Path, inside: int) -
     assert "refused: an address that is not a host name (7)" in log
 
 
+@pytest.mark.full
 async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:
     """If reading needs no login: neither directly nor by the proxy, even if the server itself is listed."""
     own = free_port()
@@ -381,6 +387,7 @@ async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:
     assert set(found.values()) == {"ConnectionRefusedError"}, found
 
 
+@pytest.mark.full
 async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) -> None:
     """No datagrams, so no DNS; no IPv6, no vsock, no packet sockets."""
     program = f"""{ASK}
@@ -405,6 +412,7 @@ async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) ->
     assert set(found.values()) <= errors, found
 
 
+@pytest.mark.full
 async def test_many_connections_and_endless_streams_end_with_the_run(tmp_path: Path) -> None:
     """The time limit ends the run, the server continues, and the listed host sees every connection end."""
     ended = asyncio.Semaphore(0)

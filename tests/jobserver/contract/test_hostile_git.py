@@ -61,6 +61,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
+@pytest.mark.full
 async def test_filters_of_the_copys_git_run_nothing(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     await run(tmp_path, FILTERS.format(marker=str(marker)))
@@ -98,6 +99,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
+@pytest.mark.full
 async def test_no_remote_of_the_copys_git_gets_the_branch(tmp_path: Path) -> None:
     elsewhere = await asyncio.to_thread(make_bare, tmp_path / "elsewhere.git", {"x": "x"})
     before = git(elsewhere, "for-each-ref")
@@ -112,6 +114,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
+@pytest.mark.full
 async def test_another_worktree_exposes_no_file_of_the_server(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -133,6 +136,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
+@pytest.mark.full
 async def test_a_git_file_leads_nowhere(tmp_path: Path) -> None:
     outside, marker = tmp_path / "outside", tmp_path / "marker"
     outside.mkdir()
@@ -168,6 +172,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
+@pytest.mark.full
 async def test_symlinks_out_of_the_tree_are_neither_followed_nor_proposed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -190,6 +195,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
+@pytest.mark.full
 async def test_a_nested_repository_becomes_no_submodule(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     world, branch = await run(tmp_path, NESTED.format(marker=str(marker)))
@@ -212,12 +218,14 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
+@pytest.mark.full
 async def test_unusual_files_do_not_block(tmp_path: Path) -> None:
     """A pipe would block a reader forever."""
     world, branch = await run(tmp_path, ODD_FILES)
     assert not {"pipe.md", "socket.md"} & set(tree(world, branch))
 
 
+@pytest.mark.full
 async def test_leftovers_are_removed_afterwards(tmp_path: Path) -> None:
     deep = "for _ in range(45):\n    os.mkdir('d' * 100); os.chdir('d' * 100)\n"
     await run(tmp_path, "os.makedirs('x/y'), os.chmod('x', 0)\n" + deep)
@@ -239,6 +247,7 @@ os.chmod("page.md", 0o777)
 """
 
 
+@pytest.mark.full
 async def test_nothing_executable_comes_back_from_a_program(tmp_path: Path) -> None:
     """Under no name, spelling, link or permission."""
     world, branch = await run(tmp_path, HELD_OUT)
@@ -253,6 +262,7 @@ pathlib.Path("docs/{place}.md").write_bytes({form})
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "form",
     [

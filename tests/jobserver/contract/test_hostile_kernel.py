@@ -126,6 +126,7 @@ report()
 """
 
 
+@pytest.mark.full
 async def test_ordinary_programs_are_unaffected_by_the_filter(tmp_path: Path) -> None:
     """Python, a shell, and if installed node, git and a C compiler."""
     async with hostile_world(tmp_path, GOES_ON_AS_USUAL) as world:

@@ -184,6 +184,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.full)])
 async def test_after_a_kill_no_agent_runs_beside_its_successor(directory: Path, sandbox: str) -> None:
     if sandbox == "bubblewrap":

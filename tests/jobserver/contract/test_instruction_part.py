@@ -39,6 +39,7 @@ async def changed(world: JobServerWorld, job: dict[str, Any]) -> str:
     return git(world.repository, "log", "-p", "--format=%B", f"main..pagehand/{job['id']}")
 
 
+@pytest.mark.full
 async def test_the_built_in_editor_and_the_pull_request_go_by_the_instruction_only(tmp_path: Path) -> None:
     """Whatever the context pretends, and however long it is; a restart in between changes nothing."""
     repository = make_sample(tmp_path)

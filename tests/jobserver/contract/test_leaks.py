@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
 from support.fakes.job_ports import ScriptedEditor
 from support.worlds.executor_world import ExecutorWorld, Secrets, executing
 from support.worlds.jobserver_world import git
@@ -63,6 +64,7 @@ def everything(world: ExecutorWorld) -> str:
     return "".join(git(world.bare, "cat-file", "-p", line.split()[0]) for line in objects)
 
 
+@pytest.mark.full
 async def test_a_suspected_key_is_held_back_and_reported_without_its_value(tmp_path: Path) -> None:
     """The agent is told in the next instruction and fixes it; then all is pushed."""
     files = {"docs/a.md": f"Set `AWS_ACCESS_KEY_ID={AWS}`.\n".encode(), "docs/b.md": b"Fine.\n"}

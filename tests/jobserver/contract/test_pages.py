@@ -63,6 +63,7 @@ async def test_close_leaves_the_base_unchanged_and_keeps_the_page(world: JobServ
     assert "is closed" in answer.text
 
 
+@pytest.mark.full
 async def test_a_conflict_is_explained_and_nothing_is_half_done(world: JobServerWorld, tmp_path: Path) -> None:
     job = await world.done(REPLACE)
     commit_to_main(world.repository, tmp_path / "other", "docs/start.md", "# Start\n\nA hue.\n")
@@ -74,6 +75,7 @@ async def test_a_conflict_is_explained_and_nothing_is_half_done(world: JobServer
     assert MERGE_BUTTON in (await world.client.get(job["prLink"])).text
 
 
+@pytest.mark.full
 async def test_a_base_that_moved_elsewhere_merges_and_is_not_in_the_diff(world: JobServerWorld, tmp_path: Path) -> None:
     job = await world.done(REPLACE)
     commit_to_main(world.repository, tmp_path / "other", "docs/new.md", "unrelated\n")
@@ -83,6 +85,7 @@ async def test_a_base_that_moved_elsewhere_merges_and_is_not_in_the_diff(world: 
     assert "color" in world.show("main", "docs/start.md")
 
 
+@pytest.mark.full
 async def test_a_manual_merge_is_noticed(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     git(world.repository, "update-ref", "refs/heads/main", f"refs/heads/pagehand/{job['id']}")
@@ -91,6 +94,7 @@ async def test_a_manual_merge_is_noticed(world: JobServerWorld) -> None:
     assert "<mark>color</mark>" in text
 
 
+@pytest.mark.full
 async def test_a_repository_with_a_working_copy_is_served_and_merged_into(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "manual", PAGES)
     async with running(repository, tmp_path / "data") as world:
@@ -120,6 +124,7 @@ async def test_buttons_cannot_be_pressed_from_another_site(world: JobServerWorld
         assert MERGE_BUTTON in (await world.client.get(link)).text, (origin, button)
 
 
+@pytest.mark.full
 async def test_texts_of_people_are_escaped(world: JobServerWorld) -> None:
     nasty = '<script>alert("1")</script><img src=x onerror=alert(1)>'
     job = await world.done(f"Add a page called <b>x</b> with the text: {nasty}")
@@ -152,6 +157,7 @@ def commit_to_main(repository: Path, copy: Path, path: str, text: str) -> None:
     git(copy, "push", "--quiet", "origin", "HEAD:main")
 
 
+@pytest.mark.full
 async def test_the_list_is_paged_and_counts_each_state(world: JobServerWorld) -> None:
     merged, closed, opened = [(await world.done(f"Add a page called {n} with the text: x"))["prLink"] for n in range(3)]
     await world.press(merged, "merge")
@@ -164,6 +170,7 @@ async def test_the_list_is_paged_and_counts_each_state(world: JobServerWorld) ->
     assert (await world.client.get("/pulls?state=nonsense&page=x")).status_code == 200
 
 
+@pytest.mark.full
 async def test_a_change_that_was_not_shown_is_not_merged(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     form = hidden_fields((await world.client.get(job["prLink"])).text)
@@ -191,6 +198,7 @@ NOBODY = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 async def test_only_a_reviewer_can_merge(tmp_path: Path) -> None:
     """A browser asks for name and key when a button is pressed; whatever is malformed belongs to nobody."""
     async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
@@ -217,6 +225,7 @@ async def test_a_name_is_read_in_unicode_and_without_regard_to_the_scheme_s_case
         assert "Zo\xeb \u5f20" in answer.text
 
 
+@pytest.mark.full
 async def test_a_short_key_of_1_0_0_reads_and_is_told_how_it_is_replaced(tmp_path: Path) -> None:
     repository, short = make_bare(tmp_path / "manual.git", PAGES), httpx.BasicAuth("Ben", "sixteen-of-1.0.0")
     reviewers = f"Ben: sixteen-of-1.0.0\n{REVIEWER}: {REVIEWER_KEY}"
@@ -252,6 +261,7 @@ async def test_an_agents_programs_cannot_read_the_drafts(tmp_path: Path) -> None
         ]
 
 
+@pytest.mark.full
 async def test_without_reviewers_nobody_can_merge_and_the_page_says_why(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", reviewers="") as world:
@@ -262,6 +272,7 @@ async def test_without_reviewers_nobody_can_merge_and_the_page_says_why(tmp_path
         assert (await world.send(link, "merge", {})).status_code == 403
 
 
+@pytest.mark.full
 async def test_in_a_demo_every_visitor_is_the_same_person(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", reviewers="", everybody="you (demo)") as world:
@@ -291,6 +302,7 @@ async def test_a_demo_listens_only_on_this_machine_and_runs_no_agent(
             pass
 
 
+@pytest.mark.full
 async def test_private_pages_are_for_reviewers(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", private_pages=True) as world:

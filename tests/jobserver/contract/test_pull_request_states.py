@@ -70,6 +70,7 @@ async def test_github_states_are_current(tmp_path: Path) -> None:
             assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
 
 
+@pytest.mark.full
 async def test_after_a_rename_at_github_the_last_known_state_stays(tmp_path: Path) -> None:
     """The log says which setting needs the new address."""
     async with github_server(tmp_path / "github") as server:

@@ -51,6 +51,7 @@ async def world(tmp_path: Path, goose: dict[str, Any]) -> AsyncIterator[JobServe
         yield world
 
 
+@pytest.mark.full
 async def test_a_job_and_its_follow_up(world: JobServerWorld, model: ModelServer) -> None:
     page = str(COPY / "colours.md")
     model.script.on("Make it American", WriteFile(page, "A color.\n"), Say("It is American now."))

@@ -122,6 +122,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert len(world.progress.sessions) == 1
 
 
+@pytest.mark.full
 @tried()
 async def test_an_agent_works_with_the_model_that_it_chooses(name: str, sandbox: Sandbox, tmp_path: Path) -> None:
     """Its newest one, with whatever is new in its requests."""
@@ -169,6 +170,7 @@ async def test_an_agents_multiple_choice_question_is_answered_while_it_works(nam
         assert result.question_fields == (() if reply else question.fields)
 
 
+@pytest.mark.full
 @tried()
 async def test_a_cancelled_turn_ends_in_time_and_leaves_nothing_running(world: RealAgentWorld) -> None:
     world.model.script.on("Think about it", Hang())
@@ -219,6 +221,7 @@ async def test_a_turn_whose_model_broke_off_is_a_failure(name: str, world: RealA
     assert world.page.read_text(encoding="utf-8") == AMERICAN
 
 
+@pytest.mark.full
 @tried("claude", default=("claude",))
 async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: RealAgentWorld, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"

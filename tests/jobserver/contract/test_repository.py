@@ -206,6 +206,7 @@ LEFT_OUT: dict[str, tuple[Callable[[Path], object], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", LEFT_OUT)
 async def test_files_that_are_not_pages_are_left_out_with_a_reason(world: World, kind: str) -> None:
     edit, words = LEFT_OUT[kind]
@@ -353,6 +354,7 @@ async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path
     assert {path.name for path in folder.iterdir()} == {path.name for path in world.copy.iterdir()}
 
 
+@pytest.mark.full
 async def test_the_mirrors_objects_are_shared(world: World) -> None:
     """A large file that comes to another branch is not fetched, and a job makes no second copy of the repository."""
     world.commit_of_theirs("main", "ok.md", "ok\n")
@@ -368,6 +370,7 @@ async def test_the_mirrors_objects_are_shared(world: World) -> None:
     assert {path.name for path in world.copy.parent.iterdir()} == {"copy", "copy.index"}
 
 
+@pytest.mark.full
 async def test_packing_waits_until_worthwhile_and_keeps_referenced_objects(world: World) -> None:
     commit = await pushed(world, "docs/start.md", "Ours\n")
     assert not await world.repository.pack()

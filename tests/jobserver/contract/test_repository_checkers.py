@@ -201,6 +201,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.full
 async def test_the_real_checkers_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the sandbox without a network: each reports faults on new lines by the base's settings, lychee without any."""
     if not BUBBLEWRAP:

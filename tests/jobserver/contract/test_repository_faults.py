@@ -25,6 +25,7 @@ def rename_base(repository: Path) -> None:
     git(repository, "branch", "-m", "main", "trunk")
 
 
+@pytest.mark.full
 async def test_a_renamed_base_branch_is_followed_on_our_pages(tmp_path: Path) -> None:
     """Earlier jobs continue, new ones start from it, and a merge goes there."""
     bare = make_bare(tmp_path / "docs.git", FILES)
@@ -39,6 +40,7 @@ async def test_a_renamed_base_branch_is_followed_on_our_pages(tmp_path: Path) ->
         assert "main" not in world.branches()
 
 
+@pytest.mark.full
 async def test_a_renamed_base_branch_is_followed_at_github(tmp_path: Path) -> None:
     """A pull request is opened for the branch under its new name."""
     async with github_server(tmp_path / "github") as server:
@@ -98,6 +100,7 @@ async def test_a_shallow_remote_repository_is_reported(tmp_path: Path) -> None:
         await Mirror(Git.for_settings(settings), tmp_path / "mirror.git").fetch("main")
 
 
+@pytest.mark.full
 async def test_attributes_that_convert_files_do_not_prevent_a_change(tmp_path: Path) -> None:
     """An agent's `.gitattributes` may name any encoding; files are exported and imported unchanged."""
     program = tmp_path / "edit.sh"

@@ -56,6 +56,7 @@ async def test_the_built_in_editor_runs_as_anybody(tmp_path: Path) -> None:
     assert any("would run as root" in words or "is not installed" in words for words in problems)
 
 
+@pytest.mark.full
 @as_root
 async def test_a_data_directory_with_other_owners_works_after_the_command_that_its_refusal_names(
     tmp_path: Path,

@@ -97,6 +97,7 @@ async def test_a_shallow_clone_is_reported(tmp_path: Path, bare: Path) -> None:
     assert "is a shallow clone" in (await found(tmp_path, repository=str(bare)))["repository"].message
 
 
+@pytest.mark.full
 async def test_a_token_without_push_permission_is_reported(tmp_path: Path) -> None:
     """According to git itself, not to the API."""
     async with github_server(tmp_path / "github") as server:

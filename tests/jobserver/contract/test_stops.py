@@ -165,6 +165,7 @@ async def test_cancelling_a_queued_job_ends_it_at_once(tmp_path: Path, held: Hel
         assert world.branches() == {"main", f"pagehand/{first['id']}"}
 
 
+@pytest.mark.full
 async def test_a_cancel_keeps_what_an_earlier_instruction_pushed(tmp_path: Path, held: HeldGit) -> None:
     async with server(tmp_path) as world:
         first = await world.done("one")
@@ -341,6 +342,7 @@ async def github(tmp_path: Path) -> AsyncIterator[GitHubServer]:
         yield made
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "moments",
     [RISKIEST_MOMENTS, pytest.param(MOMENTS, marks=pytest.mark.full)],

@@ -144,6 +144,7 @@ def test_only_images_of_the_repository_are_shown(address: str, path: str) -> Non
     assert picture_path(address, "docs/a.md") == path
 
 
+@pytest.mark.full
 async def test_a_slow_page_is_given_up_and_hides_no_other() -> None:
     endless = [PageSource("![[](" * 40_000, f"{number}.md", "/") for number in range(10)]  # seconds, each of them
     short = PageSource("# Short", "b.md", "/")

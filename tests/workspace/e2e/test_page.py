@@ -57,6 +57,7 @@ async def test_a_missing_bot_is_reported(tabs: WorkspaceTabs, workspace: FaultyW
     await expect(page.get_by_test_id("banner")).to_contain_text("No bot is connected")
 
 
+@pytest.mark.full
 async def test_a_thread_has_its_own_pane_and_address(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     first = await workspace.people["ben"].say("docs", "Shall we?")
     page = await tabs.open(ANA, DOCS)
@@ -298,6 +299,7 @@ CARD: list[Json] = [
 ]
 
 
+@pytest.mark.full
 async def test_the_elements_of_a_card(tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient) -> None:
     """An overflow menu, and a menu with a confirmation dialog, tell the app what was chosen. Times are local."""
     heard: asyncio.Queue[Json] = asyncio.Queue()

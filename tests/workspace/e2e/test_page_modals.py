@@ -61,6 +61,7 @@ async def open_modal(page: Page) -> Locator:
     return shown
 
 
+@pytest.mark.full
 async def test_everything_entered_reaches_the_app(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """From each kind of input. The open conversation is chosen from the start."""
     heard = Heard(app, WHOLE)
@@ -88,6 +89,7 @@ async def test_everything_entered_reaches_the_app(tabs: WorkspaceTabs, app: Asyn
     await expect(page.get_by_role("button", name="Shortcuts").first).to_be_focused()
 
 
+@pytest.mark.full
 async def test_errors_are_shown_at_their_fields_and_nothing_is_lost(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """The page's own errors come before it asks the app. An error from the app focuses its field."""
     wrong = {"response_action": "errors", "errors": {"prompt": "Say which <page>."}}

@@ -111,6 +111,7 @@ async def test_response_url_bodies(body: object) -> None:
             assert answer.status in {200, 400}
 
 
+@pytest.mark.full
 @many
 @given(frames=st.lists(VALUES.map(json.dumps) | st.text(max_size=50) | ARGUMENTS.map(json.dumps), max_size=4))
 async def test_socket_mode_frames(frames: list[str]) -> None:

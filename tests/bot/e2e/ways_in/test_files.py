@@ -39,6 +39,7 @@ async def test_text_files_are_quoted_and_images_linked(world: WaysInWorld) -> No
     assert "ports.md" not in told.text
 
 
+@pytest.mark.full
 async def test_a_reply_includes_its_files(world: WaysInWorld) -> None:
     """Also without words."""
     job = await world.begun()
@@ -73,6 +74,7 @@ async def test_without_the_scope_files_are_only_named(open_world: OpenWorld) -> 
     assert "8443" not in prompt
 
 
+@pytest.mark.full
 async def test_our_job_server_receives_the_file_itself(open_world: OpenWorld, tmp_path: Path) -> None:
     """The agent can read it."""
     async with _job_server(tmp_path, COPIES_FILES) as server:
@@ -85,6 +87,7 @@ async def test_our_job_server_receives_the_file_itself(open_world: OpenWorld, tm
         assert "Only a link" not in "".join(message.text for message in world.messages(thread_ts=asked.ts))
 
 
+@pytest.mark.full
 async def test_our_job_server_stops_the_agent(open_world: OpenWorld, tmp_path: Path) -> None:
     """Within the promised seconds; the thread names who stopped it."""
     async with _job_server(tmp_path, NEVER_ENDS) as server:
@@ -118,6 +121,7 @@ async def server(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
         yield server
 
 
+@pytest.mark.full
 async def test_a_mention_in_somebodys_thread_does_what_it_says(open_world: OpenWorld, server: JobServerWorld) -> None:
     world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_INSTRUCTION="true")
     root = await world.ben.say("docs", OTHERS)
@@ -126,6 +130,7 @@ async def test_a_mention_in_somebodys_thread_does_what_it_says(open_world: OpenW
     assert _page(server) == "# Begin\n"
 
 
+@pytest.mark.full
 async def test_a_handed_over_message_does_what_it_says(open_world: OpenWorld, server: JobServerWorld) -> None:
     world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_INSTRUCTION="true")
     message = await world.ben.say("docs", OTHERS)
@@ -165,6 +170,7 @@ async def broadcasting(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
     return await open_world(PAGEHAND_PROJECTS=str(file))
 
 
+@pytest.mark.full
 async def test_a_channel_can_be_shown_the_end(broadcasting: WaysInWorld) -> None:
     """The one with the pull request, once."""
     job = await broadcasting.finished()
@@ -184,6 +190,7 @@ async def test_a_channel_can_get_ends_without_mentions(broadcasting: WaysInWorld
     assert (ended.subtype, broadcasting.ana.mention in ended.text) == (None, False)
 
 
+@pytest.mark.full
 async def test_waiting_is_explained_once_and_counted_on_the_card(broadcasting: WaysInWorld) -> None:
     """One sentence says for what and until when, however many wait."""
     job = await broadcasting.begun()

@@ -20,6 +20,7 @@ from bot.workspace.model.entities import Message, Upload, User
 from bot.workspace.model.sample_data import HOME
 
 
+@pytest.mark.full
 async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> None:
     """The card is below the requesting message; replies there need no mention."""
     asked = await world.ana.say("docs", f"{world.bot} quiet Fix the guides")
@@ -72,6 +73,7 @@ async def test_a_mention_in_a_thread_includes_the_thread(world: WaysInWorld) -> 
     assert (await world.card()).thread_ts == root.ts
 
 
+@pytest.mark.full
 async def test_in_an_existing_thread_only_mentions_are_follow_ups(world: WaysInWorld) -> None:
     """There is one job, whoever mentions it."""
     root = await _conversation(world)
@@ -84,6 +86,7 @@ async def test_in_an_existing_thread_only_mentions_are_follow_ups(world: WaysInW
     assert len(world.job_api.created) == 1
 
 
+@pytest.mark.full
 async def test_new_in_a_jobs_thread_starts_another(world: WaysInWorld) -> None:
     """Later replies go to the newest."""
     job = await world.begun()
@@ -367,6 +370,7 @@ async def test_joining_a_channel_for_a_job_posts_no_introduction(world: WaysInWo
     assert not [message for message in world.messages("general") if "Hello, I'm" in message.text]
 
 
+@pytest.mark.full
 async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -> None:
     """With an example that can be pressed, and a button."""
     await world.ben.views.open_home()
@@ -385,6 +389,7 @@ async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -
     assert "How Pagehand is" not in text_of(home.blocks)
 
 
+@pytest.mark.full
 async def test_home_is_updated_with_its_jobs(world: WaysInWorld) -> None:
     """State, pull request and permalink; after a failure, a retry."""
     async with world.app.hurrying():
@@ -402,6 +407,7 @@ async def test_home_is_updated_with_its_jobs(world: WaysInWorld) -> None:
     assert world.job_api.created[2].prompt == "Fix the manual"
 
 
+@pytest.mark.full
 async def test_jobs_are_shown_newest_first_ten_a_page(world: WaysInWorld) -> None:
     """With buttons to the other pages and back."""
     for number in range(11):
@@ -437,6 +443,7 @@ async def test_administrators_see_that_all_is_healthy(world: WaysInWorld) -> Non
     assert "All well." in home
 
 
+@pytest.mark.full
 async def test_questions_of_the_agent_come_first(world: WaysInWorld) -> None:
     """Until somebody has answered."""
     async with world.app.hurrying():
@@ -488,6 +495,7 @@ async def test_a_person_asks_and_steers_by_a_tool(world: WaysInWorld) -> None:
     assert len(world.cards()) == len(world.job_api.created) == 1
 
 
+@pytest.mark.full
 @pytest.mark.promise("ways in")
 async def test_a_workflow_is_told_once_and_a_bot_never(world: WaysInWorld, caplog: pytest.LogCaptureFixture) -> None:
     """The bot mentions Pagehand with all that it repeats. That starts no conversation, and is not even refused."""

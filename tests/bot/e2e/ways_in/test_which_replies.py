@@ -33,6 +33,7 @@ async def test_a_reply_to_another_person_is_not_sent(world: WaysInWorld) -> None
     assert [list(aside.reactions) for aside in asides] == [[], [], [], []]
 
 
+@pytest.mark.full
 async def test_thanks_after_the_end_get_a_heart(world: WaysInWorld) -> None:
     """The agent gets nothing; a message that asks for more goes to it."""
     job = await world.finished()
@@ -60,6 +61,7 @@ async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWo
     await world.private_message(world.ben, "And the index")
 
 
+@pytest.mark.full
 async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_world: OpenWorld) -> None:
     """Waiting ones are sent in written order, and later ones without a question."""
     world = await open_world(PAGEHAND_REPLIES="participants")
@@ -213,6 +215,7 @@ async def test_guests_are_admitted_by_a_setting(open_world: OpenWorld) -> None:
     await world.begun(person=world.gia)
 
 
+@pytest.mark.full
 async def test_a_person_of_another_organization_is_refused(open_world: OpenWorld) -> None:
     """Even if shared channels are allowed: they can neither ask nor steer."""
     world = await open_world(PAGEHAND_ALLOW_SHARED_CHANNELS="true")
@@ -280,6 +283,7 @@ async def test_the_hourly_limit_applies_in_slack(open_world: OpenWorld) -> None:
     assert len(world.job_api.created) == 1
 
 
+@pytest.mark.full
 async def test_actions_are_audited_and_logged_without_their_words(
     open_world: OpenWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -377,6 +381,7 @@ async def test_a_failed_job_is_retried_as_a_new_job(world: WaysInWorld) -> None:
     assert {created.prompt for created in world.job_api.created} == {"Fix the guides"}
 
 
+@pytest.mark.full
 async def test_the_word_retry_acts_like_the_button(world: WaysInWorld) -> None:
     """While the job is running, it is refused with an explanation."""
     job = await world.begun()
@@ -388,6 +393,7 @@ async def test_the_word_retry_acts_like_the_button(world: WaysInWorld) -> None:
     await world.job_api.until(lambda: len(world.job_api.created) == 2)
 
 
+@pytest.mark.full
 async def test_the_cards_menu_offers_the_available_actions(world: WaysInWorld) -> None:
     """Stop while it is running, a follow-up in a modal, the whole request, its id; the pull request at the end."""
     job = await world.begun()
@@ -462,6 +468,7 @@ async def _stop(world: WaysInWorld, job: Job, how: str) -> None:
             await world.ana.react("docs", job.ts, "x")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["button", "word", "reaction"])
 async def test_a_job_is_cancelled_where_cancel_is_supported(open_world: OpenWorld, how: str) -> None:
     """The person is told, and the card names them; a reply resumes the job."""
@@ -478,6 +485,7 @@ async def test_a_job_is_cancelled_where_cancel_is_supported(open_world: OpenWorl
     await world.steered(job.id, "Go on, but not the index")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["button", "word", "mention", "reaction"])
 async def test_without_cancel_the_agent_is_told_to_stop_and_the_thread_says_so(world: WaysInWorld, how: str) -> None:
     """Nobody claims that it has stopped."""
@@ -489,6 +497,7 @@ async def test_without_cancel_the_agent_is_told_to_stop_and_the_thread_says_so(w
     assert "Stopped" not in "".join(message.text for message in world.messages(thread_ts=job.ts))
 
 
+@pytest.mark.full
 async def test_a_stop_in_slack_withdraws_waiting_replies(open_world: OpenWorld) -> None:
     """It stops work begun before it. Later replies are sent once the job has ended, earlier ones if their writer says
     so.
@@ -510,6 +519,7 @@ async def test_a_stop_in_slack_withdraws_waiting_replies(open_world: OpenWorld) 
     assert (await world.said("At work again", thread_ts=job.ts)).ts > told
 
 
+@pytest.mark.full
 async def test_a_probable_stop_is_asked_about_and_not_sent(world: WaysInWorld) -> None:
     """Privately, with the correct word."""
     job = await world.begun()
@@ -520,6 +530,7 @@ async def test_a_probable_stop_is_asked_about_and_not_sent(world: WaysInWorld) -
     assert not said.reactions
 
 
+@pytest.mark.full
 async def test_a_reaction_of_a_non_participant_stops_nothing(open_world: OpenWorld) -> None:
     """Neither does another reaction, nor one on another message."""
     world = await open_world(**CAN_CANCEL)
@@ -632,6 +643,7 @@ async def test_a_projects_outage_holds_up_no_other(two_projects: WaysInWorld) ->
     assert [created.prompt for created in two_projects.job_api.created] == ["For the API"]
 
 
+@pytest.mark.full
 async def test_a_job_is_switched_to_another_project_from_its_card(two_projects: WaysInWorld) -> None:
     """It starts anew in the same thread with its words; the running one is stopped."""
     await two_projects.ana.command("docs", "/docs", "project:guides Fix it")
