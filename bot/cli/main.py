@@ -87,7 +87,6 @@ def worker() -> None:
 @click.option(
     "--agent", default="", metavar="AGENT", help="A coding agent that you have, with your key: claude, codex, …"
 )
-@click.option("--keep", hidden=True)
 @click.option("--port", type=PORT, help="Port of the workspace's page.  [default: 8420, or a free one]")
 @click.option("--job-server-port", type=PORT, help="Port of the job server.  [default: 8421, or a free one]")
 @click.option(
@@ -101,7 +100,6 @@ def demo(  # noqa: PLR0917 - click passes options by name
     prompt: str | None,
     replies: tuple[str, ...],
     agent: str,
-    keep: str | None,
     port: int | None,
     job_server_port: int | None,
     limit: float,
@@ -115,11 +113,6 @@ def demo(  # noqa: PLR0917 - click passes options by name
     """
     if replies and prompt is None:
         raise click.UsageError("--reply needs --once.")
-    if keep is not None:
-        raise click.UsageError(
-            f"--keep is gone: each demo starts anew, and {keep} is left as it is. Omit it, or run `pagehand setup` for "
-            "a Pagehand that lasts."
-        )
     if prompt is not None and not prompt.strip():
         raise click.UsageError("--once needs a task, such as --once 'Fix the spelling'.")
     with exit_on_error("The demo cannot start", "Pagehand stopped"):
@@ -303,7 +296,7 @@ def export(since: str, until: str) -> None:
     with exit_on_error("Nothing can be exported", "Not all was exported"):
         from bot.cli.personal_data import export_audit_trail, period
 
-        export_audit_trail(environment(BOT_FILE), period(since, until, now=datetime.now(UTC)))
+        export_audit_trail(environment(BOT_FILE), *period(since, until, now=datetime.now(UTC)))
 
 
 @main.command()

@@ -7,10 +7,9 @@ import os
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TextIO
 
 import click
 
@@ -30,52 +29,48 @@ _AGO = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-@dataclass(frozen=True)
-class Period:
-    """From `since`, up to but not including `until`; in seconds since the epoch."""
-
-    since: float
-    until: float
-
-
-def period(since: str, until: str, *, now: datetime) -> Period:
-    """Parses the two options. Raises click.UsageError if one is malformed, or the period is empty."""
+def period(since: str, until: str, *, now: datetime) -> tuple[float, float]:
+    """Returns the begin, and the end, which is not included, in seconds since the epoch. Raises click.UsageError if one
+    is malformed, or the period is empty.
+    """
     begin = _moment("--since", since, now).timestamp() if since else 0.0
     end = (_moment("--until", until, now) if until else now + timedelta(seconds=1)).timestamp()
     if begin >= end:
         raise click.UsageError("--since must be before --until.")
-    return Period(begin, end)
+    return begin, end
 
 
-def export_audit_trail(environ: Mapping[str, str], wanted: Period) -> None:
-    """Writes the entries to standard output, oldest first, a line each. Raises ConfigError, StoreError."""
+def export_audit_trail(environ: Mapping[str, str], since: float, until: float) -> None:
+    """Writes a period's entries to standard output, oldest first, a line each. Raises ConfigError, StoreError."""
     url = existing_database(environ)
     # The log goes to standard error, so standard output has only the entries.
     configure_logging("WARNING", passwords_in(url))
     try:
-        asyncio.run(_export(url, wanted, sys.stdout))
+        asyncio.run(_export(url, since, until))
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader, such as `head`, has read enough. The interpreter's flush at exit must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-async def _export(url: str, wanted: Period, out: TextIO) -> None:
+async def _export(url: str, since: float, until: float) -> None:
     store = await open_store(url)
     try:
-        async for recorded in entries(store, wanted):
-            out.write(line(recorded))
+        async for recorded in entries(store, since, until):
+            sys.stdout.write(line(recorded))
     finally:
         await store.close()
 
 
-async def entries(store: Store, wanted: Period, *, page_size: int = PAGE_SIZE) -> AsyncIterator[RecordedEntry]:
+async def entries(
+    store: Store, since: float, until: float, *, page_size: int = PAGE_SIZE
+) -> AsyncIterator[RecordedEntry]:
     """Yields the entries of a period. Each page has its own transaction, so that other work never waits long."""
-    since, after = wanted.since, 0
+    after = 0
     while True:
         page = await store.transact(
             lambda tx, since=since, after=after: tx.audit.read(  # type: ignore[misc]  # binds the current values
-                since=since, until=wanted.until, after=after, limit=page_size
+                since=since, until=until, after=after, limit=page_size
             )
         )
         for recorded in page:
@@ -124,48 +119,47 @@ def existing_database(environ: Mapping[str, str]) -> str:
     return url
 
 
-@dataclass(frozen=True)
-class Forgotten:
-    """What was deleted, and what could not be: `left` counts unfinished rows of other people, and `traces_left` means
-    that SQLite's files still contain deleted data.
-    """
-
-    deleted: Deleted = field(default_factory=Deleted)
-    left: int = 0
-    traces_left: bool = False
-
-
 def forget_all(url: str, *, person_id: str, channel_id: str) -> str:
-    """Deletes what the database has about a person or a channel, and returns a summary for the operator.
+    """Deletes what the database has about a person or a channel. Returns what was deleted, what is left, and what
+    Pagehand cannot delete, as text for the operator.
 
     The log records how much was deleted, but not about whom.
     """
     configure_logging("INFO", passwords_in(url))
-    return summary(asyncio.run(_forget(url, person_id, channel_id)), on_sqlite=existing_file(url) is not None)
+    deleted, left = asyncio.run(_forget(url, person_id, channel_id))
+    sentences = [f"Deleted: {in_words(deleted)}." if deleted else "There is nothing to delete."]
+    if left:
+        sentences.append(
+            f"Left: {left} unfinished {'entry' if left == 1 else 'entries'} of other people, which may quote or name "
+            "them. Run this again when the work is finished."
+        )
+    if not asyncio.run(clear_traces(url)):
+        sentences.append("The database's files still contain traces, because they are in use. Run this again.")
+    files = "" if existing_file(url) else "PostgreSQL's files and logs until their space is reused, "
+    sentences.append(f"Out of reach: backups, {files}the job API, its pull requests, and Slack itself.")
+    return "\n".join(sentences)
 
 
-async def _forget(url: str, person_id: str, channel_id: str) -> Forgotten:
-    store, forgotten = await open_store(url), Forgotten()
+async def _forget(url: str, person_id: str, channel_id: str) -> tuple[Deleted, int]:
+    """Returns what was deleted, and how many unfinished rows of other people could not be."""
+    store, deleted = await open_store(url), Deleted()
     try:
         while batch := await store.transact(lambda tx: _forget_batch(tx, person_id, channel_id)):
-            forgotten = replace(forgotten, deleted=forgotten.deleted + batch)
+            deleted += batch
         quoted = await _walk(store, lambda tx, after: tx.retention.forget_quoted(after=after, limit=BATCH_SIZE))
         repeated = await _walk(store, lambda tx, after: tx.retention.forget_repeated(after=after, limit=BATCH_SIZE))
-        forgotten = _with(forgotten, Deleted(quotations=quoted.changed, notices=repeated.changed), quoted.left)
-        if person_id:
-            part = await _walk(
-                store, lambda tx, after: tx.retention.forget_taking_part(person_id, after=after, limit=BATCH_SIZE)
-            )
-            forgotten = _with(forgotten, Deleted(others=part.changed), part.left)
+        deleted += Deleted(quotations=quoted.changed, notices=repeated.changed)
+        if not person_id:
+            return deleted, quoted.left
+        part = await _walk(
+            store, lambda tx, after: tx.retention.forget_taking_part(person_id, after=after, limit=BATCH_SIZE)
+        )
+        deleted += Deleted(others=part.changed)
+        return deleted, quoted.left + part.left
     finally:
-        if forgotten.deleted:
-            logger.info("forgotten: %s", in_words(forgotten.deleted))
+        if deleted:
+            logger.info("forgotten: %s", in_words(deleted))
         await store.close()
-    return replace(forgotten, traces_left=not await clear_traces(url))
-
-
-def _with(forgotten: Forgotten, deleted: Deleted, left: int) -> Forgotten:
-    return replace(forgotten, deleted=forgotten.deleted + deleted, left=forgotten.left + left)
 
 
 async def _walk(store: Store, step: Callable[[Transaction, str], Awaitable[Step | None]]) -> Step:
@@ -185,29 +179,5 @@ async def _forget_batch(tx: UpkeepTransaction, person_id: str, channel_id: str) 
 
 
 def in_words(deleted: Deleted) -> str:
-    """Returns the counts that are not zero, such as "1 job, 4 requests, 2 early replies"."""
-    counted = (
-        (deleted.jobs, "job", "jobs"),
-        (deleted.requests, "request", "requests"),
-        (deleted.notices, "notice", "notices"),
-        (deleted.early_replies, "early reply", "early replies"),
-        (deleted.quotations, "request's quotations", "requests' quotations"),
-        (deleted.others, "other entry", "other entries"),
-    )
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counted if count)
-
-
-def summary(forgotten: Forgotten, *, on_sqlite: bool) -> str:
-    """Returns what was deleted, what is left, and what Pagehand cannot delete, as text for the operator."""
-    sentences = [f"Deleted: {in_words(forgotten.deleted)}." if forgotten.deleted else "There is nothing to delete."]
-    if forgotten.left:
-        entries = "entry" if forgotten.left == 1 else "entries"
-        sentences.append(
-            f"Left: {forgotten.left} unfinished {entries} of other people, which may quote or name them. Run this "
-            "again when the work is finished."
-        )
-    if forgotten.traces_left:
-        sentences.append("The database's files still contain traces, because they are in use. Run this again.")
-    files = "" if on_sqlite else "PostgreSQL's files and logs until their space is reused, "
-    sentences.append(f"Out of reach: backups, {files}the job API, its pull requests, and Slack itself.")
-    return "\n".join(sentences)
+    """Returns the counts that are not zero, such as "jobs: 1, requests: 4, early replies: 2"."""
+    return ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in asdict(deleted).items() if count)

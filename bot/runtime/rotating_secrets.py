@@ -195,7 +195,7 @@ class KnownSecrets(Collection[str]):
 
 
 def rotating_secret(
-    check: Callable[[str], None], *, split: Callable[[str], Sequence[str]] = str.split, most: int = _MOST
+    check: Callable[[str], object], *, split: Callable[[str], Sequence[str]] = str.split, most: int = _MOST
 ) -> PlainValidator:
     """Returns the validator of a setting that holds a RotatingSecret.
 

@@ -25,20 +25,20 @@ _GIVES = {
 
 
 async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
-    """Checks a project's job API by reading a job that does not exist, with each key."""
-    name, working = f"job_api.{project.project.name}", None
-    answers: list[Finding] = []
+    """Checks a project's job API by reading a job that does not exist. While its key is being replaced, one of the two
+    has to work.
+    """
+    name = f"job_api.{project.project.name}"
+    findings: list[Finding] = []
     for key in project.job_api.api_key.values:
-        each = replace(project, job_api=project.job_api.model_copy(update={"api_key": RotatingSecret(key)}))
-        answers.append(await _answer(name, each))
-        working = each if working is None and answers[-1].status is not FindingStatus.ERROR else working
-        if answers[0].passing:
+        job_api = project.job_api.model_copy(update={"api_key": RotatingSecret(key)})
+        findings = [await _answer(name, replace(project, job_api=job_api))]
+        if findings[0].status is not FindingStatus.ERROR:
+            async with JobApiProbe(job_api, project.id) as probe:
+                return [*findings, *ability_findings(name, project.project.abilities, await probe.abilities())]
+        if findings[0].passing:
             break
-    findings = _rotation(*answers) if len(answers) > 1 else answers
-    if working is None:
-        return findings
-    async with JobApiProbe(working.job_api, working.id) as probe:
-        return [*findings, *ability_findings(name, working.project.abilities, await probe.abilities())]
+    return findings
 
 
 async def _answer(name: str, project: ProjectSettings) -> Finding:
@@ -52,19 +52,6 @@ async def _answer(name: str, project: ProjectSettings) -> Finding:
     finally:
         await api.aclose()
     return Finding.ok(name, f"{project.job_api.base_url} answers.")
-
-
-def _rotation(newest: Finding, older: Finding) -> list[Finding]:
-    """An older key may be refused: it is there for the time in which the job API does not know the newest."""
-    check = f"{newest.check}.older_key"
-    if older.is_fault and (older.passing or newest.is_fault):
-        return [newest, Finding.not_checked(check, f"The older key does not work either. {older.found}")]
-    if older.is_fault:
-        return [newest, Finding.ok(check, f"The older key does not work, and can be removed. {older.found}")]
-    if newest.is_fault:
-        found = f"{newest.found} This is about the newest key; Pagehand goes on with the older one."
-        newest = replace(newest, found=found, why="Without the older key, no job works.", passing=True)
-    return [newest, Finding.ok(check, "The older key works.")]
 
 
 async def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:

@@ -51,35 +51,19 @@ def features_in(text: str) -> frozenset[Feature]:
 
 
 _WORD = "[A-Za-z0-9_-]"
-_KINDS = {
-    "xoxb-.*": "a bot token (xoxb-…)",
-    "xapp-.*": "an app-level token (xapp-…)",
-    "xoxp-.*": "a user token (xoxp-…)",
-    r"xoxe\..*": "a configuration token (xoxe.…)",
-    "xox[a-z]-.*": "another kind of token (xox…)",
-    "[0-9a-f]{32}": "what looks like a signing secret or a client secret",
-}
 
 
-def _like(pattern: str, otherwise: str) -> AfterValidator:
+def _matching(pattern: str, otherwise: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
             raise ValueError(otherwise)
         return value
 
-    return AfterValidator(check)
-
-
-def _secret_like(pattern: str, what: str, own: str = " ") -> Callable[[str], None]:
-    """Returns a check that says what else of Slack's a value is, but for one that begins with `own`."""
-
-    def check(secret: str) -> None:
-        if not re.fullmatch(pattern, secret):
-            other = next((kind for each, kind in _KINDS.items() if re.fullmatch(each, secret)), "")
-            mixed_up = f"holds {other}, but " if other and not secret.startswith(own) else ""
-            raise ValueError(f"{mixed_up}must be {what}")
-
     return check
+
+
+def _like(pattern: str, otherwise: str) -> AfterValidator:
+    return AfterValidator(_matching(pattern, otherwise))
 
 
 def _database_url(value: SecretStr) -> SecretStr:
@@ -101,22 +85,21 @@ def _ids(pattern: str, what: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-_bot_token = _secret_like(f"xoxb-{_WORD}{{8,}}", "the bot token: xoxb- and letters, digits and hyphens", "xoxb-")
-_app_token = _secret_like(f"xapp-{_WORD}{{8,}}", "the app-level token: xapp- and letters, digits and hyphens", "xapp-")
-_signing_secret = _secret_like(
-    f"(?!xox|xapp-){_WORD}{{16,}}", "the signing secret: one word of at least 16 letters and digits"
-)
-_metrics_token = _secret_like("[!-~]{16,}", "one word of at least 16 ASCII letters, digits and signs")
-
 Command = Annotated[str, _like(r"/\S+", "must be one word that begins with a slash, like /docs")]
 Host = Annotated[
     str,
     _like(r"[A-Za-z0-9.:\[\]-]{1,253}", "must be an address or host name of this machine, without http:// and port"),
 ]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+_bot_token = _matching(f"xoxb-{_WORD}{{8,}}", "must be the bot token: xoxb- and letters, digits and hyphens")
 BotToken = Annotated[RotatingSecret, rotating_secret(_bot_token, most=1)]
+_app_token = _matching(f"xapp-{_WORD}{{8,}}", "must be the app-level token: xapp- and letters, digits and hyphens")
 AppToken = Annotated[RotatingSecret, rotating_secret(_app_token, most=1)]
+_signing_secret = _matching(
+    f"(?!xox|xapp-){_WORD}{{16,}}", "must be the signing secret: one word of at least 16 letters and digits"
+)
 SigningSecret = Annotated[RotatingSecret, rotating_secret(_signing_secret)]
+_metrics_token = _matching("[!-~]{16,}", "must be one word of at least 16 ASCII letters, digits and signs")
 MetricsToken = Annotated[RotatingSecret, rotating_secret(_metrics_token)]
 Features = Annotated[
     frozenset[Feature], BeforeValidator(lambda value: features_in(value) if isinstance(value, str) else value)

@@ -18,7 +18,7 @@ from support.fakes.ports import FakeClock
 from support.worlds.finished_jobs import fill_activity
 from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add, deliver_all
 
-from bot.cli.personal_data import PAGE_SIZE, Period, entries, line, period
+from bot.cli.personal_data import PAGE_SIZE, entries, line, period
 from bot.domain.people import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import MessageVersion, Person, RequestState
@@ -47,7 +47,7 @@ async def record(store: Store, *those: AuditEntry) -> None:
 
 
 async def exported(store: Store, since: float, until: float, page_size: int = 3) -> list[RecordedEntry]:
-    return [entry async for entry in entries(store, Period(since, until), page_size=page_size)]
+    return [entry async for entry in entries(store, since, until, page_size=page_size)]
 
 
 def jobs_of(found: Sequence[RecordedEntry]) -> list[str]:
@@ -354,7 +354,7 @@ async def test_at_most_one_page_is_read_at_once(store: Store, clock: FakeClock) 
 
     store.transact = counted  # type: ignore[method-assign]  # only watched
     seen = 0
-    async for _ in entries(store, Period(0.0, clock.now() + 1), page_size=4):
+    async for _ in entries(store, 0.0, clock.now() + 1, page_size=4):
         seen += 1
         assert transactions == 1 + (seen - 1) // 4
     assert (seen, transactions) == (10, 3)
@@ -397,9 +397,9 @@ async def test_audit_export_help_has_examples(tmp_path: Path) -> None:
 )
 def test_common_time_formats_are_accepted(text: str, expected: datetime) -> None:
     """They are in UTC, unless they say otherwise."""
-    assert period(text, "", now=NOW).since == expected.timestamp()
+    assert period(text, "", now=NOW)[0] == expected.timestamp()
     if expected.year > 1970:
-        assert period("", text, now=NOW).until == expected.timestamp()
+        assert period("", text, now=NOW)[1] == expected.timestamp()
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_invalid_times_are_refused(text: str) -> None:
         with pytest.raises(click.UsageError, match="--since"):
             period(text, "", now=NOW)
     else:
-        assert period(text, text, now=NOW) == Period(0.0, NOW.timestamp() + 1)
+        assert period(text, text, now=NOW) == (0.0, NOW.timestamp() + 1)
 
 
 def test_a_period_that_ends_before_it_begins_is_refused() -> None:

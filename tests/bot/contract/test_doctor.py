@@ -55,11 +55,9 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
 @pytest.mark.parametrize(
     ("settings", "check", "words"),
     [
-        ({"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"}, "settings.SLACK_BOT_TOKEN", "holds an app-level token"),
-        ({"SLACK_BOT_TOKEN": "xoxp-1-planted-user-token"}, "settings.SLACK_BOT_TOKEN", "holds a user token"),
-        ({"SLACK_APP_TOKEN": "xoxb-planted-bot-token"}, "settings.SLACK_APP_TOKEN", "holds a bot token"),
-        ({"SLACK_APP_TOKEN": "0123456789abcdef" * 2}, "settings.SLACK_APP_TOKEN", "looks like a signing secret"),
-        ({"SLACK_SIGNING_SECRET": "xoxb-planted-bot-token"}, "settings.SLACK_SIGNING_SECRET", "holds a bot token"),
+        ({"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"}, "settings.SLACK_BOT_TOKEN", "must be the bot token"),
+        ({"SLACK_APP_TOKEN": "xoxb-planted-bot-token"}, "settings.SLACK_APP_TOKEN", "must be the app-level token"),
+        ({"SLACK_SIGNING_SECRET": "xoxb-planted-bot-token"}, "settings.SLACK_SIGNING_SECRET", "must be the signing"),
         ({"JOB_API_KEY": ""}, "settings.JOB_API_KEY", "is missing"),
         ({"PORT": "x"}, "settings.PORT", "must be a valid integer"),
         (
@@ -184,20 +182,14 @@ async def test_our_job_server_at_a_wrong_address_is_no_job_api(setup: Setup, tmp
         assert "to which /v2/agent/… is added" in found["job_api.docs"].fix
 
 
-async def test_each_key_of_a_rotation_is_checked(setup: Setup) -> None:
+async def test_one_key_of_a_rotation_has_to_work(setup: Setup) -> None:
     unknown = "planted-key-that-is-not-known"
-    assert await setup.faults(JOB_API_KEY=f"{KEY} {unknown}") == {}
-    assert "older key does not work, and can be removed" in setup.found["job_api.docs.older_key"].found
-    assert "takes the key" in setup.found["job_api.docs"].found
-    fault = await setup.fault("job_api.docs", JOB_API_KEY=f"{unknown} {KEY}")
-    assert fault.status is FindingStatus.ERROR
-    assert "about the newest key; Pagehand goes on with the older one" in fault.found
-    assert setup.found["job_api.docs.older_key"].found == "The older key works."
-    assert setup.found["job_api.docs.cancel"].status is FindingStatus.OK, "asked with the key that works"
+    for keys in (f"{KEY} {unknown}", f"{unknown} {KEY}"):
+        assert await setup.faults(JOB_API_KEY=keys) == {}
+        assert "takes the key" in setup.found["job_api.docs"].found
+        assert setup.found["job_api.docs.cancel"].status is FindingStatus.OK, "asked with the key that works"
     fault = await setup.fault("job_api.docs", JOB_API_KEY=f"{unknown} {unknown}-1")
-    assert "goes on" not in fault.found
-    assert "does not work either" in setup.found["job_api.docs.older_key"].found
-    assert "job_api.docs.older_key" not in await setup.examine()
+    assert fault.status is FindingStatus.ERROR
 
 
 @pytest.mark.either_database

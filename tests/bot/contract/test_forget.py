@@ -73,7 +73,7 @@ def holds(directory: Path, words: str) -> bool:
 async def test_traces_of_a_person_in_other_rows_are_deleted(store: Store, database: str, sql: Sql) -> None:
     await fill(store)
     said = await forget(database, person_id="UANA")
-    assert "2 requests' quotations" in said
+    assert "quotations: 2" in said
     assert "Out of reach: backups, " in said
     tables = ("threads", "requests", "notices")
     rows = [str(await sql(f"SELECT * FROM {table}")) for table in tables]  # noqa: S608 - the tests' own words

@@ -170,9 +170,9 @@ async def test_each_answer_is_validated_at_once_and_asked_again_if_wrong(new: Wo
     wanted = [
         "This is not a configuration token",
         "Slack created the app A0PAGEHND: https://api.slack.com/apps/A0PAGEHND",
-        "SLACK_BOT_TOKEN holds an app-level token",
+        "SLACK_BOT_TOKEN must be the bot token",
         "Slack does not know it",
-        "SLACK_APP_TOKEN holds a bot token",
+        "SLACK_APP_TOKEN must be the app-level token",
         "Nothing could be posted in C0NOWHERE",
         "A message was posted in",
         "(401)",
@@ -450,7 +450,7 @@ async def test_manifest_errors_from_slack_are_shown_with_their_place(world: Worl
     ("environ", "words"),
     [
         ({"SLACK_BOT_TOKEN": ""}, "set SLACK_BOT_TOKEN or SLACK_BOT_TOKEN_FILE"),
-        ({"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"}, "holds an app-level token"),
+        ({"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"}, "must be the bot token"),
         ({"SLACK_APP_TOKEN": "xapp-1-planted-of-nobody"}, "connections:write"),
         ({"JOB_API_KEY": "planted-key-of-nobody"}, "(401)"),
         ({"JOB_API_KEY": ""}, "set JOB_API_KEY or JOB_API_KEY_FILE"),

@@ -252,7 +252,7 @@ async def test_forgetting_a_person_deletes_and_counts_their_rows(kept: Kept) -> 
     assert kept.texts() == OF_BEN
     assert kept.rows("SELECT thread_id, key FROM notices") == [("his", "his/card")]
     assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = "1 job, 3 requests, 2 notices, 2 early replies, 2 other entries"
+    counts = "jobs: 1, requests: 3, notices: 2, early replies: 2, others: 2"
     logged, printed, out_of_reach = said.splitlines()
     assert "INFO" in logged
     assert logged.endswith(f"forgotten: {counts}")
@@ -272,7 +272,7 @@ async def test_forgetting_asks_for_confirmation(kept: Kept) -> None:
     assert kept.texts() == all_of_it
     code, said = await kept.run("forget", "--user", "UANA", typed="y\n")
     assert code == 0
-    assert "Deleted: 1 job, " in said
+    assert "Deleted: jobs: 1, " in said
     assert kept.texts() == OF_BEN
 
 

@@ -52,7 +52,7 @@ def no_events(workspace: WorkspaceServer) -> None:
 
 FAULTS = {
     "a token in the other's place": SetupFault(
-        ["SLACK_BOT_TOKEN holds an app-level token", "OAuth & Permissions"],
+        ["SLACK_BOT_TOKEN must be the bot token", "OAuth & Permissions"],
         {"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"},
     ),
     "a token of nobody": SetupFault(
@@ -101,7 +101,7 @@ OVER_SOCKET_MODE = {
 }
 OVER_HTTP = {
     "a bot token for the signing secret": SetupFault(
-        ["SLACK_SIGNING_SECRET holds a bot token", "Basic Information"],
+        ["SLACK_SIGNING_SECRET must be the signing secret", "Basic Information"],
         {"SLACK_SIGNING_SECRET": "xoxb-planted-bot-token"},
     ),
     "Socket Mode's token for an app that uses HTTP": SetupFault(
