@@ -5,7 +5,7 @@ and sent to Slack through `apps.manifest.*` with a configuration token that is n
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -204,14 +204,6 @@ class SlackAppRefused(PagehandError):
 
 
 @dataclass(frozen=True)
-class CreatedApp:
-    """An app that Slack has just created."""
-
-    app_id: str
-    signing_secret: str = field(repr=False)
-
-
-@dataclass(frozen=True)
 class ManifestUpdate:
     """An update that was not applied yet. `changes` describes it, a line each; `adds_scopes`: it needs a reinstall."""
 
@@ -237,11 +229,11 @@ class SlackApps:
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
 
-    async def create(self, manifest: Mapping[str, Any]) -> CreatedApp:
-        """Creates an app. It still has to be installed."""
+    async def create(self, manifest: Mapping[str, Any]) -> tuple[str, str]:
+        """Creates an app, which still has to be installed, and returns its id and its signing secret."""
         await self._call("apps.manifest.validate", manifest=json.dumps(manifest))
         answer = await self._call("apps.manifest.create", manifest=json.dumps(manifest))
-        return CreatedApp(text_at(answer, "app_id"), text_at(answer, "credentials", "signing_secret"))
+        return text_at(answer, "app_id"), text_at(answer, "credentials", "signing_secret")
 
     async def manifest_of(self, app_id: str) -> Manifest:
         """Returns an app's manifest."""

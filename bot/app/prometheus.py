@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -113,12 +113,14 @@ class PrometheusPage:
     def collect(self) -> Iterator[Metric]:
         """Yields the values that are read instead of counted; called by the registry."""
         yield from _process(self._readings())
-        yield GaugeMetricFamily(
-            "pagehand_database_readable", "Whether the database could be read.", value=self._backlog is not None
-        )
+        readable = self._backlog is not None
+        yield GaugeMetricFamily("pagehand_database_readable", "Whether the database could be read.", value=readable)
         if self._backlog is not None:
             yield from _waiting(self._backlog)
-            yield self._budget(self._backlog)
+            made, limits = self._backlog.slack_calls, self._limits.methods
+            left = {method: max(limit.calls - made.get(method, 0), 0) for method, limit in limits.items()}
+            words = "Calls of a Slack method that all processes together may make now."
+            yield _gauges("pagehand_slack_budget_calls", words, "method", left)
 
     async def _read(self) -> Backlog | None:
         try:
@@ -127,56 +129,38 @@ class PrometheusPage:
         except (StoreError, TimeoutError):
             return None
 
-    def _budget(self, backlog: Backlog) -> Metric:
-        made = backlog.slack_calls
-        left = (((name,), max(limit.calls - made.get(name, 0), 0)) for name, limit in self._limits.methods.items())
-        words = "Calls of a Slack method that all processes together may make now."
-        return _gauges("pagehand_slack_budget_calls", words, ("method",), left)
-
 
 def _process(readings: Readings) -> Iterator[Metric]:
-    yield GaugeMetricFamily(
-        "pagehand_ready", "Whether requests of Slack arrive and are recorded.", value=readings.ready
-    )
-    parts = (((each.name,), each.failing_seconds) for each in readings.parts)
-    yield _gauges(
-        "pagehand_part_failing_seconds", "For how long a part has been failing; 0: it works.", ("part",), parts
-    )
-    faults = (
-        ((kind.value,), readings.setup_faults.get(kind, 0)) for kind in (FindingStatus.ERROR, FindingStatus.WARNING)
-    )
-    yield _gauges("pagehand_setup_faults", "Faults that the checks of the set-up found.", ("status",), faults)
+    words = "Whether requests of Slack arrive and are recorded."
+    yield GaugeMetricFamily("pagehand_ready", words, value=readings.ready)
+    failing = {each.name: each.failing_seconds for each in readings.parts}
+    words = "For how long a part has been failing; 0: it works."
+    yield _gauges("pagehand_part_failing_seconds", words, "part", failing)
+    faults = {kind.value: readings.setup_faults.get(kind, 0) for kind in (FindingStatus.ERROR, FindingStatus.WARNING)}
+    yield _gauges("pagehand_setup_faults", "Faults that the checks of the set-up found.", "status", faults)
     if readings.socket is not None:
-        yield GaugeMetricFamily(
-            "pagehand_socket_connections", "Open connections to Slack.", value=readings.socket.connected
-        )
-        reconnects = "Connections to Slack that were opened in the place of another."
-        yield CounterMetricFamily("pagehand_socket_reconnects", reconnects, value=readings.socket.reconnects)
+        words = "Open connections to Slack."
+        yield GaugeMetricFamily("pagehand_socket_connections", words, value=readings.socket.connected)
+        words = "Connections to Slack that were opened in the place of another."
+        yield CounterMetricFamily("pagehand_socket_reconnects", words, value=readings.socket.reconnects)
     if readings.free_bytes is not None:
         words = "Free space where the SQLite database is."
-        yield _gauge("pagehand_database_free_bytes", words, readings.free_bytes)
+        yield GaugeMetricFamily("pagehand_database_free_bytes", words, value=readings.free_bytes)
 
 
 def _waiting(backlog: Backlog) -> Iterator[Metric]:
-    rows = (((each.queue,), each.rows) for each in backlog.queues)
-    yield _gauges("pagehand_queue_rows", "Open rows of a queue, whether due or not.", ("queue",), rows)
-    overdue = (((each.queue,), each.overdue) for each in backlog.queues)
-    yield _gauges("pagehand_queue_overdue_seconds", "For how long a queue's oldest row was due.", ("queue",), overdue)
+    rows = {each.queue: each.rows for each in backlog.queues}
+    yield _gauges("pagehand_queue_rows", "Open rows of a queue, whether due or not.", "queue", rows)
+    overdue = {each.queue: each.overdue for each in backlog.queues}
+    yield _gauges("pagehand_queue_overdue_seconds", "For how long a queue's oldest row was due.", "queue", overdue)
     jobs = dict.fromkeys((*sorted(_JOB_STATES), OTHER), 0)
     for status, count in backlog.jobs.items():
         jobs[status if status in _JOB_STATES else OTHER] += count
-    states = (((state,), count) for state, count in jobs.items())
-    yield _gauges("pagehand_jobs", "Jobs that are polled, by their last known status.", ("state",), states)
+    yield _gauges("pagehand_jobs", "Jobs that are polled, by their last known status.", "state", jobs)
 
 
-def _gauge(name: str, words: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, words, value=value)
-
-
-def _gauges(
-    name: str, words: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, words, labels=labels)
-    for label_values, value in values:
-        family.add_metric(label_values, value)
+def _gauges(name: str, words: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, words, labels=[label])
+    for label_value, value in values.items():
+        family.add_metric([label_value], value)
     return family

@@ -14,9 +14,6 @@ from bot.store.database.engine import sqlite_path
 from bot.store.database.files import compact
 from bot.store.schema.migration import WORDS, SchemaReport, SchemaState, migrate, schema_report
 
-MOUNTS = Path("/proc/self/mounts")
-
-
 PLATFORMS = {
     "DYNO": ("Heroku", False),  # devcenter.heroku.com/articles/dyno-startup-behavior, /articles/dynos
     # cloud.google.com/run/docs/container-contract: files are in memory; volumes are network file systems or buckets,
@@ -29,7 +26,6 @@ PLATFORMS = {
 """Hosting platforms where a restart deletes the files of a process, by the variable that each always sets: the name,
 and whether there are persistent disks.
 """
-_IN_MEMORY = frozenset({"tmpfs", "ramfs", "overlay"})
 _POSTGRES = "postgresql://USER:PASSWORD@HOST/NAME"
 
 
@@ -42,7 +38,7 @@ def location_faults(environ: Mapping[str, str], shared_by: str = "") -> list[str
     except ConfigError:
         return []
     unshared = unshared_file_fault(url, shared_by) if shared_by else None
-    fault = unshared or lost_file_fault(url, environ, mounted_file_systems())
+    fault = unshared or lost_file_fault(url, environ)
     return [fault] if fault else []
 
 
@@ -57,11 +53,11 @@ def unshared_file_fault(url: str, command: str) -> str | None:
     )
 
 
-def lost_file_fault(url: str, environ: Mapping[str, str], mounts: str) -> str | None:
-    """Returns why the platform would delete this database; None if it is kept. `mounts` is the content of MOUNTS."""
+def lost_file_fault(url: str, environ: Mapping[str, str]) -> str | None:
+    """Returns why the platform would delete this database; None if it is kept."""
     file = _file(url)
     name, has_disks = next((platform for variable, platform in PLATFORMS.items() if environ.get(variable)), ("", False))
-    if file is None or not name or (has_disks and _on_disk(file, mounts)):
+    if file is None or not name or (has_disks and _on_disk(file)):
         return None
     disk = ", or put the file on a persistent disk of this service: sqlite:////PATH/OF/THE/DISK/pagehand.sqlite3"
     return (
@@ -69,14 +65,6 @@ def lost_file_fault(url: str, environ: Mapping[str, str], mounts: str) -> str | 
         "acknowledged requests would be lost. Set it to a PostgreSQL database, "
         f"{_POSTGRES}{disk if has_disks else ''}."
     )
-
-
-def mounted_file_systems() -> str:
-    """Returns the file systems mounted for this process; empty if the machine does not list them."""
-    try:
-        return MOUNTS.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _file(url: str) -> Path | None:
@@ -88,11 +76,10 @@ def _file(url: str) -> Path | None:
         return Path.cwd()  # certainly a file; opening the database reports the malformed URL
 
 
-def _on_disk(file: Path, mounts: str) -> bool:
-    """Returns whether the file's own file system is neither the process's root nor in memory."""
-    types = {Path(mount_point): type_ for _, mount_point, type_, *_ in map(str.split, mounts.splitlines())}
-    innermost = next((parent for parent in file.parents if parent in types), Path("/"))
-    return innermost != Path("/") and types[innermost] not in _IN_MEMORY
+def _on_disk(file: Path) -> bool:
+    """Returns whether the file is in a file system that is mounted below the process's root."""
+    directory = next(parent for parent in file.parents if parent.exists())
+    return directory.stat().st_dev != Path("/").stat().st_dev
 
 
 def migrate_database(environ: Mapping[str, str]) -> None:

@@ -159,13 +159,12 @@ class SlackSteps:
             raise SlackAppRefused(fault, about_token=True)
         wanted = manifest_for(self.choices)
         if not self.app_id:
-            created = self._run(lambda session: SlackApps(self._client(token, session)).create(wanted))
-            self.app_id = created.app_id
+            self.app_id, secret = self._run(lambda session: SlackApps(self._client(token, session)).create(wanted))
             self.dialogue.say(f"Slack created the app {self.app_id}: {self._page}")
-            self.answers.keep(APP_ID, created.app_id)
-            if self.choices.address and created.signing_secret:
-                self.dialogue.hide(created.signing_secret)
-                self.answers.keep("SLACK_SIGNING_SECRET", created.signing_secret)
+            self.answers.keep(APP_ID, self.app_id)
+            if self.choices.address and secret:
+                self.dialogue.hide(secret)
+                self.answers.keep("SLACK_SIGNING_SECRET", secret)
             return
         update = self._run(lambda session: SlackApps(self._client(token, session)).plan_update(self.app_id, wanted))
         if not update.changes:
