@@ -1,7 +1,6 @@
 """`pagehand setup`: the steps in their order."""
 
 import logging
-import os
 import shlex
 import signal
 from collections.abc import Mapping
@@ -39,7 +38,6 @@ class SetupOptions:
     agent: str = ""
     configuration_token: str = field(default="", repr=False)
     no_input: bool = False
-    is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
 
 
 def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
@@ -52,7 +50,7 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     choices = replace(options.choices, without=options.choices.without or _features_left_out(answers))
     choices = replace(choices, command=command) if command else choices
     slack = SlackSteps(dialogue, answers, choices, options.app_id)
-    jobs = JobSteps(dialogue, answers, server, is_root=options.is_root)
+    jobs = JobSteps(dialogue, answers, server)
     try:
         _take_steps(options, slack, jobs, options.configuration_token or read_variable(CONFIGURATION_TOKEN, environ))
     except (SetupStopped, click.Abort, KeyboardInterrupt) as stopped:

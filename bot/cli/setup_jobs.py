@@ -9,7 +9,7 @@ from typing import Literal
 from bot.app.checks.whole import examine_part
 from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.starting import require_extra
-from bot.domain.findings import Finding, FindingStatus
+from bot.domain.findings import Finding
 from bot.domain.projects import JobApiAbilities
 from bot.errors import ConfigError
 
@@ -33,11 +33,6 @@ _KEYS: Mapping[str, tuple[str, Sequence[str]]] = {
 _LOGIN_TOKEN = "sk-ant-oat"  # noqa: S105 - with which a token of `claude setup-token` begins
 _OF_MACHINE = frozenset({f"job_server.{name}" for name in ("user", "data", "port", "pages", "egress", "checks")})
 """Checks whose result no other repository changes."""
-_ALLOW_ROOT = f"{_PREFIX}ALLOW_ROOT"
-_AS_ROOT = (
-    "This is root. A job server that is root starts no agent, because whatever leaves its sandbox is root on this "
-    f"machine: run it as a user of its own, who may read {{file}}, or set {_ALLOW_ROOT}=true."
-)
 
 
 @dataclass(frozen=True)
@@ -48,13 +43,11 @@ class JobSteps:
         dialogue: Asks.
         answers: The bot's variables.
         server: The job server's variables.
-        is_root: Whether setup runs as root.
     """
 
     dialogue: Dialogue
     answers: Answers
     server: Answers
-    is_root: bool = False
 
     def connect_job_api(self, url: str, project: str) -> None:
         """Asks for the address, the key and the project of a job API until they work together."""
@@ -158,26 +151,7 @@ class JobSteps:
                 return {name: ""}
             return {name: agent, **self._agent_key(agent, asks_again=refused is not None)}
 
-        def check(values: Mapping[str, str]) -> Sequence[Finding]:
-            found = self._found(values, "editor")
-            if not self._is_refused_to_root(found):
-                return found
-            return self._found(values, "editor") if self._allow_root() else []
-
-        _keep(self.server, self.dialogue.until_right(ask, check))
-
-    def _is_refused_to_root(self, findings: Sequence[Finding]) -> bool:
-        errors = {each.check for each in findings if each.status is FindingStatus.ERROR}
-        return self.is_root and self.server.get(_ALLOW_ROOT) != "true" and errors == {"job_server.agent"}
-
-    def _allow_root(self) -> bool:
-        """Says that root starts no agents; returns whether it may from now on."""
-        self.dialogue.say(_AS_ROOT.format(file=self.server.file))
-        if self.dialogue.confirm("Will the job server be root?", default=False):
-            self.server.keep(_ALLOW_ROOT, "true")
-            return True
-        self.dialogue.say("The agent was not started: run `pagehand jobserver --check` as that user.")
-        return False
+        _keep(self.server, self.dialogue.until_right(ask, lambda values: self._found(values, "editor")))
 
     def _agent_key(self, agent: str, *, asks_again: bool) -> Mapping[str, str]:
         """Returns the agent's key, and nothing in the place of another that it might use instead."""

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import shlex
 import stat
 import sys
 from collections.abc import AsyncIterator
@@ -26,10 +25,9 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.agent_world import PROGRAM
 from support.worlds.jobserver_world import make_bare
 
-from bot.app.manifest import ManifestChoices, SlackAppRefused, SlackApps
+from bot.app.manifest import SlackAppRefused, SlackApps
 from bot.cli.demo_services import manifest
 from bot.cli.main import main
-from bot.cli.setup import SetupOptions, run_setup
 from bot.runtime.env_file import read_env_file
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace import AppConfig
@@ -330,34 +328,6 @@ async def test_for_claude_setup_takes_a_key_or_the_token_of_a_subscription(
     assert result.output.index("this key is old") < result.output.index("“ready”")
     written = read_env_file(server)
     assert (written[variable], written["ANTHROPIC_API_KEY"]) == (key, key if variable == "ANTHROPIC_API_KEY" else "")
-
-
-@pytest.mark.parametrize("allowed", [True, False])
-async def test_setup_as_root_tells_of_allow_root_before_it_starts_an_agent(
-    world: World, capsys: pytest.CaptureFixture[str], *, allowed: bool
-) -> None:
-    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
-    script = world.directory / "script.py"
-    script.write_text("def turn(agent, text):\n    agent.say('ready')\n")
-    environ = {name: value for name, value in (world.environ | world.given(**NO_JOB_API)).items() if value}
-    environ |= {f"PAGEHAND_JOBSERVER_{name}": value for name, value in UNCONFINED.items()} | {
-        "PATH": os.environ["PATH"]
-    }
-    environ |= {} if allowed else {"PAGEHAND_JOBSERVER_ALLOW_ROOT": ""}
-    options = SetupOptions(
-        *(ManifestChoices(), world.file),
-        channel_id=world.channel(),
-        repository=str(repository),
-        agent=shlex.join([sys.executable, str(PROGRAM), str(script)]),
-        no_input=True,
-        is_root=True,
-    )
-    code = await asyncio.to_thread(run_setup, options, environ)
-    output = capsys.readouterr().out
-    assert code == 0, output
-    assert ("“ready”" in output) is allowed
-    assert ("set PAGEHAND_JOBSERVER_ALLOW_ROOT=true" in output) is not allowed
-    assert "PAGEHAND_JOBSERVER_ALLOW_ROOT" not in read_env_file(world.directory / "jobserver.env"), "nobody said yes"
 
 
 # an app that exists
