@@ -8,7 +8,7 @@ import tempfile
 import termios
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from enum import Enum, auto
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -145,24 +145,16 @@ async def _enter() -> None:
 
 
 class TourStep(Enum):
-    """Something that a visitor does or sees, in the order in which they are proposed."""
+    """Something that a visitor does or sees, in the order in which they are proposed, each in these words."""
 
-    ASK = auto()
-    SEE_THE_END = auto()
-    STEER = auto()
-    STOP = auto()
-    MENTION = auto()
-    BE_REFUSED = auto()
+    ASK = "In #{channel}, type `/docs {task}`, or press Try it."
+    SEE_THE_END = "Open the card's thread: the pull request comes there."
+    STEER = "Reply in the card's thread to change the pull request, such as `{follow_up}`"
+    STOP = "Stop a job: type `/docs {slow_task}` in #{channel}, and press Stop on its card."
+    MENTION = "Mention @pagehand in somebody's thread: the agent gets the thread as well."
+    BE_REFUSED = "Act as Gia, a guest, and ask for something. She is refused, and told why."
 
 
-PROPOSALS = {
-    TourStep.ASK: "In #{channel}, type `/docs {task}`, or press Try it.",
-    TourStep.SEE_THE_END: "Open the card's thread: the pull request comes there.",
-    TourStep.STEER: "Reply in the card's thread to change the pull request, such as `{follow_up}`",
-    TourStep.STOP: "Stop a job: type `/docs {slow_task}` in #{channel}, and press Stop on its card.",
-    TourStep.MENTION: "Mention @pagehand in somebody's thread: the agent gets the thread as well.",
-    TourStep.BE_REFUSED: "Act as Gia, a guest, and ask for something. She is refused, and told why.",
-}
 END = "That's the tour. Open Pagehand's Home to see your jobs, or hand over a message from its menu."
 
 _SHOWN_BY = {
@@ -172,18 +164,8 @@ _SHOWN_BY = {
     "stopped": (TourStep.SEE_THE_END, TourStep.STOP),
 }
 """The steps that a notice shows to be done, by the end of its key."""
-_LONGEST_WAIT = 30 * 86_400.0
-"""Seconds; nobody looks at a demo for so long."""
-
-
-def next_step(done: frozenset[TourStep]) -> TourStep | None:
-    """Returns the first step that is not done; None if all are."""
-    return next((step for step in TourStep if step not in done), None)
-
-
-def steps_done(workspace: WorkspaceServer) -> frozenset[TourStep]:
-    """Returns what has been done in the workspace so far."""
-    return frozenset(_steps(workspace))
+LONGEST_WAIT = 30 * 86_400.0
+"""Seconds; nobody looks at a demo for so long, and a scenario has a limit of its own."""
 
 
 async def guide(workspace: WorkspaceServer, tour: Tour, echo: Callable[[str], None]) -> None:
@@ -191,10 +173,10 @@ async def guide(workspace: WorkspaceServer, tour: Tour, echo: Callable[[str], No
     bot = workspace.app.bot_user_id
     workspace.channels[CHANNEL].members.remove(bot)  # it is a member from the start, which is no invitation
     await workspace.people["ana"].invite(CHANNEL, bot)
-    done = frozenset[TourStep]()
-    while (step := next_step(done)) is not None:
-        _tell(workspace, f"Next: {PROPOSALS[step].format(channel=CHANNEL, **tour._asdict())}", echo)
-        done = await workspace.changes.wait_for(partial(_once_done, workspace, step), _LONGEST_WAIT)
+    for step in TourStep:
+        if not is_done(workspace, step):
+            _tell(workspace, f"Next: {step.value.format(channel=CHANNEL, **tour._asdict())}", echo)
+            await workspace.changes.wait_for(partial(is_done, workspace, step), LONGEST_WAIT)
     _tell(workspace, END, echo)
 
 
@@ -203,13 +185,12 @@ def _tell(workspace: WorkspaceServer, text: str, echo: Callable[[str], None]) ->
     echo(text.replace("`", ""))
 
 
-def _once_done(workspace: WorkspaceServer, step: TourStep) -> frozenset[TourStep]:
-    """Returns all steps that are done once this one is; empty until then."""
-    done = steps_done(workspace)
-    return done if step in done else frozenset()
+def is_done(workspace: WorkspaceServer, step: TourStep) -> bool:
+    """Returns whether a step has been done in the workspace."""
+    return step in _steps_done(workspace)
 
 
-def _steps(workspace: WorkspaceServer) -> Iterator[TourStep]:
+def _steps_done(workspace: WorkspaceServer) -> Iterator[TourStep]:
     state, bot = workspace.state, workspace.app.bot_user_id
     for channel in state.channels.values():
         messages = list(state.conversation(channel))
@@ -230,16 +211,13 @@ def _steps(workspace: WorkspaceServer) -> Iterator[TourStep]:
 Echo = Callable[[str], None]
 """Prints a line."""
 
-LONGEST_WAIT = 3600.0
-"""Seconds; the scenario's own limit is shorter."""
-
 
 async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: Echo, *, limit: float) -> str:
     """Runs the whole loop as Ana and returns the pull request's link. Each reply follows the end of a round.
 
     Raises DemoError if there is no pull request within `limit` seconds.
     """
-    printer, newest_before = ThreadPrinter(demo.workspace, echo), _newest_card(demo.workspace)
+    printer = ThreadPrinter(demo.workspace, echo)
     person = demo.workspace.people["ana"]
     echo(f"#{CHANNEL}")
     echo(f"  Ana Silva: /docs {prompt}")
@@ -248,7 +226,7 @@ async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: 
         echo(f"  (only Ana sees) {unescape(answer.text)}")
     try:
         async with asyncio.timeout(limit):
-            ts = await demo.workspace.changes.wait_for(lambda: _newest_card(demo.workspace, since=newest_before), limit)
+            ts = await demo.workspace.changes.wait_for(lambda: _newest_card(demo.workspace), limit)
             thread = await _end_of_round(demo, ts, 0, printer)
             for number, reply in enumerate(replies, start=1):
                 await person.say(CHANNEL, reply, thread_ts=ts)
@@ -312,10 +290,10 @@ async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter
     return thread
 
 
-def _newest_card(workspace: WorkspaceServer, *, since: str = "") -> str:
-    """Returns the `ts` of the newest card; empty if there is none, or it is still `since`."""
+def _newest_card(workspace: WorkspaceServer) -> str:
+    """Returns the `ts` of the newest card; empty if there is none."""
     cards = [message.ts for message in workspace.channels.messages(CHANNEL) if notice_key(message).endswith("/card")]
-    return cards[-1] if cards and cards[-1] != since else ""
+    return cards[-1] if cards else ""
 
 
 def notice_key(message: Message) -> str:

@@ -10,7 +10,7 @@ from support.worlds.agent_world import PROGRAM
 from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_world import git
 
-from bot.cli.demo import PROPOSALS, TOUR, ThreadPrinter, Tour, TourStep, guide, next_step, run_scenario, steps_done
+from bot.cli.demo import TOUR, ThreadPrinter, Tour, TourStep, guide, is_done, run_scenario
 from bot.cli.demo_services import CHANNEL, Ports, agent_offer, manifest, running_demo, settings_with_agent
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED
@@ -129,7 +129,7 @@ async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
         (card,) = await changes.wait_for(lambda: shows("in which you can press Stop"), 30)
         assert (await ana.press(CHANNEL, card.ts, ButtonId.STOP_JOB)).ok
         await changes.wait_for(lambda: shows("Stopped by"), 30)
-        assert TourStep.STOP in steps_done(demo.workspace)
+        assert is_done(demo.workspace, TourStep.STOP)
         assert not git(demo.repository, "branch", "--list", "pagehand/*")
 
 
@@ -146,6 +146,7 @@ async def test_the_printed_thread_hides_misleading_characters() -> None:
 
 
 async def test_the_next_step_is_printed_after_the_previous_is_done() -> None:
+    """One that was done out of turn is not proposed again."""
     workspace, printed = WorkspaceServer(manifest()), list[str]()
     await workspace.start()
     guiding = asyncio.create_task(guide(workspace, Tour("Do it", "More", "Rest"), printed.append))
@@ -162,18 +163,13 @@ async def test_the_next_step_is_printed_after_the_previous_is_done() -> None:
         workspace.state.post(_notice(workspace, "t2/r0/stopped"))
         await workspace.changes.wait_for(lambda: len(printed) == 4)
         assert printed[1:] == [
-            f"Next: {PROPOSALS[TourStep.SEE_THE_END]}",
+            f"Next: {TourStep.SEE_THE_END.value}",
             "Next: Stop a job: type /docs Rest in #docs, and press Stop on its card.",
-            f"Next: {PROPOSALS[TourStep.MENTION]}",
+            f"Next: {TourStep.MENTION.value}",
         ]
     finally:
         guiding.cancel()
         await workspace.stop()
-
-
-def test_a_step_done_out_of_turn_is_not_proposed_again() -> None:
-    assert next_step(frozenset({TourStep.ASK, TourStep.STEER})) is TourStep.SEE_THE_END
-    assert next_step(frozenset(TourStep)) is None
 
 
 def _notice(workspace: WorkspaceServer, key: str, thread_ts: str | None = None) -> Message:
