@@ -12,11 +12,10 @@ from pathlib import Path
 import click
 
 from bot.app.settings.config import database_url
-from bot.domain.findings import LastTime
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Uncertain, settle
-from bot.errors import SchemaMismatch, StoreUnavailable, UnreadableRow
+from bot.errors import StoreUnavailable, UnreadableRow
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.service.settle import record_result
@@ -39,7 +38,7 @@ def back_up_database(environ: Mapping[str, str], named: str, keep: int | None, *
     file = target / f"pagehand-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.sqlite3" if is_directory else target
     if file.exists():
         raise click.UsageError(f"{file} already exists: name a new file.")
-    asyncio.run(_back_up_and_note(database_url(environ), file))
+    asyncio.run(back_up(database_url(environ), file))
     click.echo(f"Copied to {file}.")
     for each in _older(file)[keep - 1 :] if keep is not None else ():
         each.unlink()
@@ -50,16 +49,6 @@ def _older(newest: Path) -> list[Path]:
     """Returns the other files beside it that are named by date, the newest first."""
     dated = (each for each in newest.parent.iterdir() if _DATED.fullmatch(each.name) and each.name != newest.name)
     return sorted((each for each in dated if each.is_file() and not each.is_symlink()), reverse=True)
-
-
-async def _back_up_and_note(url: str, file: Path) -> None:
-    await back_up(url, file)
-    with suppress(SchemaMismatch):  # an older schema cannot record it, and is copied before it is migrated
-        store = await open_store(url)
-        try:
-            await store.transact(lambda tx: tx.condition.note_last_times([LastTime.BACKUP]))
-        finally:
-            await store.close()
 
 
 async def back_up(url: str, file: Path) -> None:

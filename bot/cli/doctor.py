@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
@@ -16,7 +15,7 @@ from bot import __version__
 from bot.app.checks.whole import Check, examine
 from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.cli.database import location_faults
-from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, env_files, environment, is_set_up
+from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, environment, is_set_up
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import is_this_machine
@@ -40,15 +39,14 @@ def run_doctor(*, configuration_token: str, as_json: bool) -> int:
     Raises ConfigError if the file with the configuration token cannot be read.
     """
     logging.basicConfig(level=logging.CRITICAL)  # faults are printed, and only once
-    names = (BOT_FILE, JOB_SERVER_FILE)
-    environ = environment(*names)
+    environ = environment(BOT_FILE, JOB_SERVER_FILE)
     token = configuration_token or read_variable(CONFIGURATION_TOKEN, environ)
-    return asyncio.run(_examine(environ, env_files(*names), token, as_json=as_json))
+    return asyncio.run(_examine(environ, token, as_json=as_json))
 
 
-async def _examine(environ: Mapping[str, str], files: Sequence[Path], token: str, *, as_json: bool) -> int:
+async def _examine(environ: Mapping[str, str], token: str, *, as_json: bool) -> int:
     further, more = location_faults(environ), [Check(JOB_SERVER, partial(_job_server, environ), _JOB_SERVER_LIMIT)]
-    findings = await examine(environ, configuration_token=token, further=further, env_files=files, more=more)
+    findings = await examine(environ, configuration_token=token, further=further, more=more)
     # Printed before the event loop closes: that waits for threads, such as a look-up of a host that nobody answers.
     if as_json:
         click.echo(in_json(findings))

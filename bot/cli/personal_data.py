@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -180,4 +179,12 @@ async def _forget_batch(tx: UpkeepTransaction, person_id: str, channel_id: str) 
 
 def in_words(deleted: Deleted) -> str:
     """Returns the counts that are not zero, such as "jobs: 1, requests: 4, early replies: 2"."""
-    return ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in asdict(deleted).items() if count)
+    counts = {
+        "jobs": deleted.jobs,
+        "requests": deleted.requests,
+        "notices": deleted.notices,
+        "early replies": deleted.early_replies,
+        "quotations": deleted.quotations,
+        "other entries": deleted.others,
+    }
+    return ", ".join(f"{name}: {count}" for name, count in counts.items() if count)

@@ -4,29 +4,25 @@ words. Like bot.cli.main, it is imported with each command, and has to stay ligh
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import click
 
 from bot.errors import ConfigError, PagehandError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 Extra = Literal["jobserver", "demo"]
 
-_JOB_SERVER_MODULES = ("acp", "githubkit", "h11", "hishel", "jinja2", "jwt", "mdit_py_plugins")
-MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "demo": _JOB_SERVER_MODULES}
-"""The modules that each extra provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
+MODULES = ("acp", "githubkit", "h11", "hishel", "jinja2", "jwt", "mdit_py_plugins")
+"""The modules that either provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
 
 
 def require_extra(command: Extra) -> None:
     """Exits with 2 and a message if packages of the command's extra are missing."""
     from importlib.util import find_spec
 
-    if any(find_spec(module) is None for module in MODULES[command]):
+    if any(find_spec(module) is None for module in MODULES):
         _exit(f"`pagehand {command}` needs packages that are not installed. {_how_to_install(command)}", 2)
 
 
@@ -103,19 +99,16 @@ BOT_FILE, JOB_SERVER_FILE = ".env", "jobserver.env"
 """The files with settings. The job server has one of its own, so that neither it nor its agents know Slack's tokens."""
 
 
-def env_files(*names: str) -> "Sequence[Path]":
-    """Returns the files of --env-file or, if there are none, those of these names in the current directory."""
+def environment(*names: str) -> MutableMapping[str, str]:
+    """Returns the process's environment, completed from the files of --env-file or, if there are none, those of these
+    names in the current directory. Exits with 2 if one cannot be read.
+    """
     from pathlib import Path
 
-    given: tuple[str, ...] = click.get_current_context().find_root().obj
-    return [*map(Path, given)] or [file for file in map(Path, names) if file.is_file()]
-
-
-def environment(*names: str) -> MutableMapping[str, str]:
-    """Returns the process's environment, completed from the files of settings. Exits with 2 if one cannot be read."""
     from bot.runtime.env_file import add_env_file
 
-    for file in env_files(*names):
+    given: tuple[str, ...] = click.get_current_context().find_root().obj
+    for file in [*map(Path, given)] or [file for file in map(Path, names) if file.is_file()]:
         try:
             add_env_file(os.environ, file)
         except ConfigError as error:

@@ -78,5 +78,3 @@ class LastTime(StrEnum):
     """A button, a menu, a shortcut or a form was used in Slack."""
     BAD_SIGNATURE = "bad_signature"
     """An HTTP request arrived that was not signed with our secret."""
-    BACKUP = "backup"
-    """`pagehand backup` copied the database."""

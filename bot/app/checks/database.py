@@ -1,4 +1,4 @@
-"""Checks the database: its connection, schema, free space, and last backup."""
+"""Checks the database: its connection, schema, and free space."""
 
 import asyncio
 import os
@@ -6,19 +6,17 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bot.app.checks.slack import ago, arrival_findings, signature_finding
-from bot.domain.findings import Finding, LastTime
+from bot.app.checks.slack import arrival_findings, signature_finding
+from bot.domain.findings import Finding
 from bot.errors import ConfigError, StoreError
-from bot.store.condition import DatabaseCondition, database_condition
+from bot.store.condition import database_condition
 from bot.store.database.engine import sqlite_path
 from bot.store.schema.migration import WORDS, SchemaState
 
-DATABASE, ROOM, BACKUP = "database", "database.room", "database.backup"
+DATABASE, ROOM = "database", "database.room"
 _WHY = "Nothing that people ask for can be recorded, so nothing is acknowledged."
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 100 << 20
 """Bytes."""
-_OLD_BACKUP = 8 * 86_400.0
-"""Seconds; a weekly backup is not old."""
 
 
 async def check_database(url: str, *, command: str, by_socket: bool, now: Callable[[], float]) -> Sequence[Finding]:
@@ -36,7 +34,6 @@ async def check_database(url: str, *, command: str, by_socket: bool, now: Callab
     findings += [_room(file)] if file is not None else []
     if condition.schema.usable:
         time = now() if condition.clock is None else condition.clock
-        findings.append(_backup(condition, time, is_file=file is not None))
         findings.append(signature_finding(condition.last, time, by_socket=by_socket))
         findings += arrival_findings(condition.last, time, command=command)
     return findings
@@ -89,15 +86,3 @@ def room_finding(directory: Path, free: int) -> Finding:
     kind = Finding.error if free < _NO_ROOM else Finding.warning
     fix = "Free some room on that disk, or move the database and set DATABASE_URL."
     return kind(ROOM, words, why="When the disk is full, nothing can be recorded any more.", fix=fix)
-
-
-def _backup(condition: DatabaseCondition, now: float, *, is_file: bool) -> Finding:
-    if not is_file:
-        return Finding.not_checked(BACKUP, "PostgreSQL does not tell when it was backed up: use pg_dump.")
-    at = condition.last.get(LastTime.BACKUP)
-    if at is not None and now - at <= _OLD_BACKUP:
-        return Finding.ok(BACKUP, f"`pagehand backup` ran {ago(now - at)}.")
-    found = "`pagehand backup` never ran." if at is None else f"`pagehand backup` last ran {ago(now - at)}."
-    why = "If the disk is lost, the jobs at work lose their threads."
-    fix = "Run `pagehand backup FILE` every night, and keep FILE on another disk."
-    return Finding.warning(BACKUP, found, why=why, fix=fix)

@@ -1,18 +1,14 @@
-"""Checks the settings and who may read their files; returns what is usable for the other checks."""
+"""Checks the settings; returns what is usable for the other checks."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bot.app.settings.config import Config, load, setting_names
 from bot.domain.findings import Finding
 from bot.errors import ConfigError
-from bot.runtime.private_files import everybody_may_read
-from bot.runtime.settings import variable_names
 
 SETTINGS = "settings"
-FILES = "files"
 _NAME = re.compile(r"([A-Z][A-Z0-9_]+?)(?:_FILE)?\b")
 _STAND_INS = {
     "SLACK_BOT_TOKEN": "xoxb-not-usable",
@@ -82,31 +78,3 @@ def _usable_settings(environ: Mapping[str, str], unusable: frozenset[str]) -> Co
         return load(kept | {name: value for name, value in _STAND_INS.items() if name in unusable})
     except ConfigError:
         return None
-
-
-def file_findings(environ: Mapping[str, str], config: Config | None, env_files: Iterable[Path]) -> Iterator[Finding]:
-    """Looks at the files that variables name, the projects' key files, and `env_files`, which variables came from."""
-    secrets = config.rotating_secrets if config is not None else ()
-    key_files = [secret.file.path for secret in secrets if secret.file is not None]
-    files = dict.fromkeys([*env_files, *_named_by_variables(environ), *key_files])
-    exposed = [file for file in files if everybody_may_read(file)]
-    if files:
-        private = len(files) - len(exposed)
-        yield Finding.ok(FILES, f"{private} of {len(files)} files with settings and secrets are private.")
-    else:
-        yield Finding.ok(FILES, "No settings or secrets come from files.")
-    for file in exposed:
-        yield Finding.warning(
-            f"{FILES}.{file}",
-            f"Everybody on this machine may read {file}.",
-            why="Whoever reads a token or a key in it can act as Pagehand.",
-            fix=f"Run `chmod o-r {file}`. If others use this machine, replace the secrets as well: they may be known.",
-        )
-
-
-def _named_by_variables(environ: Mapping[str, str]) -> Iterator[Path]:
-    names = variable_names(Config)
-    for variable, file in environ.items():
-        name = variable.removesuffix("_FILE")
-        if file and name != variable and (name in names or name.startswith("PAGEHAND_")):
-            yield Path(file)

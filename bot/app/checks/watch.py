@@ -15,8 +15,8 @@ from bot.slack.sending.authorization import MissingScopes
 
 logger = logging.getLogger(__name__)
 
-_ONLY_AT_SET_UP = ("arrivals.", "database.backup")
-"""Not faults in a running bot: nobody may have asked for anything yet, and backups can be made in other ways."""
+_ONLY_AT_SET_UP = "arrivals."
+"""No fault in a running bot: nobody may have asked for anything yet."""
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.database import check_database
 from bot.app.checks.job_api import check_job_api
-from bot.app.checks.settings import SETTINGS, check_settings, file_findings
+from bot.app.checks.settings import SETTINGS, check_settings
 from bot.app.checks.slack import check_app_token, check_bot, check_channels
 from bot.app.settings.config import Config
 from bot.domain.findings import Finding, FindingStatus
@@ -93,7 +92,6 @@ async def examine(
     *,
     configuration_token: str = "",
     further: Iterable[str] = (),
-    env_files: Iterable[Path] = (),
     more: Sequence[Check] = (),
     now: Callable[[], float] = time.time,
 ) -> tuple[Finding, ...]:
@@ -103,12 +101,11 @@ async def examine(
         environ: The environment with the settings.
         configuration_token: Gives access to the app's manifest; if empty, that is not checked.
         further: Sentences about other faults of the settings.
-        env_files: The files that variables came from.
         more: Additional checks.
         now: Returns the time, in seconds since the epoch.
     """
     read = check_settings(environ, further)
-    findings = [*read.findings, *file_findings(environ, read.config, env_files)]
+    findings = list(read.findings)
     hidden = [configuration_token]
     if read.config is None:
         rest = await run_all(more)

@@ -96,5 +96,5 @@ async def sql(database: str) -> AsyncIterator[Sql]:
 @pytest.fixture
 async def used(database: str) -> str:
     """A database with all kinds of events, and a backup."""
-    await note(database, LastTime.COMMAND, LastTime.EVENT, LastTime.CLICK, LastTime.BACKUP)
+    await note(database, LastTime.COMMAND, LastTime.EVENT, LastTime.CLICK)
     return database

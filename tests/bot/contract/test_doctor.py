@@ -45,10 +45,9 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
     assert await setup.faults() == {}
     not_checked = {check for check, finding in setup.found.items() if finding.status is FindingStatus.NOT_CHECKED}
     abilities = {f"job_api.docs.{ability}" for ability in ("idempotent", "instruction", "requester")}
-    assert not_checked <= {*abilities, "database.backup"}
+    assert not_checked <= abilities
     assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
     assert setup.job_api.created == []
-    assert setup.found["files"].found == "No settings or secrets come from files."
 
 
 @pytest.mark.either_database
@@ -210,27 +209,6 @@ key_file = "job-api-key"
 cancel = true
 files = true
 """
-
-
-async def test_a_world_readable_file_with_secrets_is_reported(setup: Setup, tmp_path: Path) -> None:
-    env_file, token, key = (tmp_path / name for name in (".env", "bot-token", "job-api-key"))
-    token.write_text(setup.environ.pop("SLACK_BOT_TOKEN"))
-    key.write_text(setup.environ["JOB_API_KEY"])
-    env_file.touch()
-    projects = tmp_path / "projects.toml"
-    projects.write_text(PROJECTS % PROJECT)
-    setup.env_files = [env_file]
-    files = {"SLACK_BOT_TOKEN_FILE": str(token), "PAGEHAND_PROJECTS": str(projects), "JOB_API_PROJECT": ""}
-    for file in (env_file, token, key):
-        file.chmod(0o640)
-    assert await setup.faults(**files) == {}
-    assert setup.found["files"].found == "3 of 3 files with settings and secrets are private."
-    for file in (env_file, token, key):
-        file.chmod(0o644)
-        fault = await setup.fault(f"files.{file}", **files)
-        assert fault.status is FindingStatus.WARNING
-        assert f"`chmod o-r {file}`" in fault.fix
-        file.chmod(0o600)
 
 
 async def test_an_unreadable_key_file_of_a_project_is_reported(setup: Setup, tmp_path: Path) -> None:

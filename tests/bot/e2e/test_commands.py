@@ -252,7 +252,7 @@ async def test_forgetting_a_person_deletes_and_counts_their_rows(kept: Kept) -> 
     assert kept.texts() == OF_BEN
     assert kept.rows("SELECT thread_id, key FROM notices") == [("his", "his/card")]
     assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = "jobs: 1, requests: 3, notices: 2, early replies: 2, others: 2"
+    counts = "jobs: 1, requests: 3, notices: 2, early replies: 2, other entries: 2"
     logged, printed, out_of_reach = said.splitlines()
     assert "INFO" in logged
     assert logged.endswith(f"forgotten: {counts}")

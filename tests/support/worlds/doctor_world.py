@@ -1,10 +1,9 @@
 """A set-up for `pagehand doctor` to examine: the real workspace, a job API over HTTP, and a database."""
 
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.slack_faults import FaultyWorkspace
@@ -27,7 +26,6 @@ class Setup:
     job_api: FakeJobApiServer
     environ: dict[str, str]
     skew: float = 0.0
-    env_files: Sequence[Path] = ()
     found: dict[str, Finding] = field(default_factory=dict)
 
     async def examine(self, **settings: str) -> dict[str, Finding]:
@@ -37,7 +35,6 @@ class Setup:
         findings = await examine(
             environ,
             configuration_token=credentials.configuration_token,
-            env_files=self.env_files,
             now=lambda: time.time() + self.skew,
         )
         text = in_json(findings)
