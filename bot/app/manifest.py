@@ -203,15 +203,6 @@ class SlackAppRefused(PagehandError):
         super().__init__(message)
 
 
-@dataclass(frozen=True)
-class ManifestUpdate:
-    """An update that was not applied yet. `changes` describes it, a line each; `adds_scopes`: it needs a reinstall."""
-
-    manifest: Manifest
-    changes: tuple[str, ...]
-    adds_scopes: bool
-
-
 def configuration_token_fault(token: str) -> str:
     """Returns what is wrong with the form of a configuration token; empty if nothing is."""
     if token.startswith("xoxe.xoxp-"):
@@ -239,19 +230,18 @@ class SlackApps:
         """Returns an app's manifest."""
         return object_at(await self._call("apps.manifest.export", app_id=app_id), "manifest")
 
-    async def plan_update(self, app_id: str, wanted: Mapping[str, Any]) -> ManifestUpdate:
-        """Compares an app with what is wanted, and changes nothing."""
+    async def plan_update(self, app_id: str, wanted: Mapping[str, Any]) -> tuple[Manifest, Sequence[str]]:
+        """Returns what an app's manifest would be with all that is wanted, and a line for each change."""
         existing = await self.manifest_of(app_id)
         merged = merge_manifest(existing, wanted)
-        adds_scopes = not scopes_of(merged) <= scopes_of(existing)
-        return ManifestUpdate(merged, tuple(manifest_changes(existing, merged)), adds_scopes)
+        return merged, list(manifest_changes(existing, merged))
 
-    async def update(self, app_id: str, update: ManifestUpdate) -> bool:
-        """Applies an update. Returns whether the app has to be reinstalled."""
-        manifest = json.dumps(update.manifest)
-        await self._call("apps.manifest.validate", manifest=manifest, app_id=app_id)
-        answer = await self._call("apps.manifest.update", manifest=manifest, app_id=app_id)
-        return update.adds_scopes or answer.get("permissions_updated") is True
+    async def update(self, app_id: str, manifest: Manifest) -> bool:
+        """Changes an app. Returns whether it has to be reinstalled."""
+        changed = json.dumps(manifest)
+        await self._call("apps.manifest.validate", manifest=changed, app_id=app_id)
+        answer = await self._call("apps.manifest.update", manifest=changed, app_id=app_id)
+        return answer.get("permissions_updated") is True
 
     async def _call(self, method: str, **arguments: str) -> Mapping[str, Any]:
         try:

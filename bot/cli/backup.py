@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -73,15 +73,6 @@ _NOT_REPEATABLE = (
 _WHY = "it was open when the backup was made"
 
 
-@dataclass(frozen=True)
-class InDoubtWork:
-    """The numbers of items that may have been sent since the backup."""
-
-    requests: int = 0
-    actions: int = 0
-    notices: int = 0
-
-
 def mark_restored_in_doubt(environ: Mapping[str, str]) -> str:
     """Marks open work in a restored database as in doubt, and returns a summary. Raises ConfigError, StoreError."""
     url = database_url(environ)
@@ -91,20 +82,16 @@ def mark_restored_in_doubt(environ: Mapping[str, str]) -> str:
             "an instance of Pagehand is using this database, or was less than a minute ago. Stop every instance, wait "
             "a minute, and try again."
         )
-    return in_words(asyncio.run(mark_in_doubt(url)))
-
-
-def in_words(doubted: InDoubtWork) -> str:
-    """Returns a summary for the operator: what is in doubt, and how that is resolved."""
-    if doubted == InDoubtWork():
+    requests, actions, notices = asyncio.run(mark_in_doubt(url))
+    if not (requests or actions or notices):
         return "Nothing was open when this backup was made: nothing is in doubt."
     return (
-        f"In doubt: {doubted.requests} for the agent, {doubted.actions} of buttons, words and stops, "
-        f"{doubted.notices} posts and reactions. Once the bot runs, it looks for them in Slack or asks in the thread."
+        f"In doubt: {requests} for the agent, {actions} of buttons, words and stops, {notices} posts and reactions. "
+        "Once the bot runs, it looks for them in Slack or asks in the thread."
     )
 
 
-async def mark_in_doubt(url: str) -> InDoubtWork:
+async def mark_in_doubt(url: str) -> tuple[int, int, int]:
     """Marks open work as in doubt in a database that no process uses. Raises ConfigError, StoreError."""
     store = await open_store(url)
     try:
@@ -113,8 +100,10 @@ async def mark_in_doubt(url: str) -> InDoubtWork:
         await store.close()
 
 
-async def mark_all_in_doubt(store: Store) -> InDoubtWork:
-    """Does the same in a store. After an interruption, it can be run again."""
+async def mark_all_in_doubt(store: Store) -> tuple[int, int, int]:
+    """Does the same in a store, and returns the numbers of requests, of actions and of notices that may have been sent
+    since the backup. After an interruption, it can be run again.
+    """
     await store.transact(lambda tx: tx.gaps.restored())
     requests = await store.transact(lambda tx: tx.restoration.mark_requests_in_doubt())
     actions = await _end_actions(store)
@@ -122,7 +111,7 @@ async def mark_all_in_doubt(store: Store) -> InDoubtWork:
         await _mark_news_in_doubt(store, thread_id)
     notices = await store.transact(lambda tx: tx.restoration.mark_notices_in_doubt())
     await _mark_reactions_in_doubt(store)
-    return InDoubtWork(requests, actions, notices)
+    return requests, actions, notices
 
 
 async def _mark_news_in_doubt(store: Store, thread_id: str) -> None:

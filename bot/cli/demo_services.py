@@ -20,7 +20,6 @@ from bot.errors import CannotStart, PagehandError
 from bot.jobserver.agents.choice import installed, model_finding
 from bot.jobserver.agents.launch import agent_launch
 from bot.jobserver.agents.named import NAMED
-from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.choice import close_to_others
 from bot.jobserver.server import JobServer
@@ -54,14 +53,6 @@ class Ports(NamedTuple):
     page: int | None = None
     job_server: int | None = None
 
-    def require_free(self) -> None:
-        """Raises DemoError if one that was chosen cannot be used."""
-        for option, port in (("--port", self.page), ("--job-server-port", self.job_server)):
-            try:
-                listening_socket(HOST, port or 0).close()
-            except OSError as error:
-                raise DemoError(f"it {error.strerror}. Omit {option} for a free port") from None
-
 
 @dataclass
 class Demo:
@@ -90,16 +81,20 @@ async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncI
 
     `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
     """
-    ports.require_free()
+    page_port = _usable(ports.page, WORKSPACE_PORT, "--port")
+    job_server_port = _usable(ports.job_server, JOB_SERVER_PORT, "--job-server-port")
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
     async with AsyncExitStack() as stack:
         settings = _job_server_settings(directory, repository, key, agent)
-        job_server, job_api_url = await _start_job_server(settings, ports.job_server)
+        # With an agent, merging needs a key: the agent might reach the pages.
+        everybody = "" if settings.runs_programs else YOU
+        job_server = JobServer(settings.model_copy(update={"port": job_server_port}), everybody=everybody)
+        job_api_url = await job_server.start()
         stack.push_async_callback(job_server.stop)
         workspace = WorkspaceServer(manifest())
         stack.push_async_callback(workspace.stop)
-        url = await _start_workspace(workspace, ports.page)
+        url = await workspace.start(port=page_port)
         config = _config(directory, workspace, job_api_url, key)
         edges = await open_edges(config)
         app = App(config, edges)
@@ -107,6 +102,18 @@ async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncI
         await app.start()
         merge_key = next((reviewer.key.get_secret_value() for reviewer in settings.reviewer_list), "")
         yield Demo(workspace, app, edges, url, repository, merge_key)
+
+
+def _usable(chosen: int | None, default: int, option: str) -> int:
+    """Returns the port that was chosen, or the default one; 0, for any free one, if the default is taken."""
+    port = default if chosen is None else chosen
+    try:
+        listening_socket(HOST, port).close()
+    except OSError as error:
+        if chosen is None:
+            return 0
+        raise DemoError(f"it {error.strerror}. Omit {option} for a free port") from None
+    return port
 
 
 def _job_server_settings(directory: Path, repository: Path, key: str, agent: str) -> JobServerSettings:
@@ -119,29 +126,6 @@ def _job_server_settings(directory: Path, repository: Path, key: str, agent: str
     if agent:
         return settings_with_agent(agent, **given)
     return JobServerSettings.from_environment({}, (), **given)
-
-
-async def _start_job_server(settings: JobServerSettings, port: int | None) -> tuple[JobServer, str]:
-    # With an agent, merging needs a key: the agent might reach the pages.
-    everybody = "" if settings.runs_programs else YOU
-    preferred = settings.model_copy(update={"port": JOB_SERVER_PORT if port is None else port})
-    server = JobServer(preferred, everybody=everybody)
-    try:
-        return server, await server.start()
-    except JobServerError:
-        if port is not None:
-            raise
-    server = JobServer(settings.model_copy(update={"port": 0}), everybody=everybody)
-    return server, await server.start()
-
-
-async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
-    if port is not None:
-        return await workspace.start(port=port)
-    try:
-        return await workspace.start(port=WORKSPACE_PORT)
-    except OSError:
-        return await workspace.start()
 
 
 def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: str) -> Config:

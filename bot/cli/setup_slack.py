@@ -10,7 +10,7 @@ from typing import TypeVar
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.checks.slack import SCOPES
+from bot.app.checks.slack import SCOPES, app_id_of
 from bot.app.checks.whole import examine_part
 from bot.app.manifest import (
     ManifestChoices,
@@ -24,7 +24,6 @@ from bot.app.manifest import (
 from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ChatError, ChatNotInChannel, ChatRejected
-from bot.slack.sending.identity import identify
 from bot.slack.sending.web_api import call, new_client, new_session
 
 T = TypeVar("T")
@@ -127,11 +126,7 @@ class SlackSteps:
 
     def _app_of(self, bot_token: str) -> str:
         """Returns the id of a token's app; empty if there is no token, or Slack does not say."""
-        with contextlib.suppress(ChatError):
-            if not bot_token:
-                return ""
-            return self._run(lambda session: identify(self._client(bot_token, session))).app_id
-        return ""
+        return self._run(lambda session: app_id_of(self._client(bot_token, session))) if bot_token else ""
 
     @property
     def _page(self) -> str:
@@ -159,23 +154,21 @@ class SlackSteps:
             raise SlackAppRefused(fault, about_token=True)
         wanted = manifest_for(self.choices)
         if not self.app_id:
-            self.app_id, secret = self._run(lambda session: SlackApps(self._client(token, session)).create(wanted))
+            self.app_id, secret = self._manage(token, lambda apps: apps.create(wanted))
             self.dialogue.say(f"Slack created the app {self.app_id}: {self._page}")
             self.answers.keep(APP_ID, self.app_id)
             if self.choices.address and secret:
                 self.dialogue.hide(secret)
                 self.answers.keep("SLACK_SIGNING_SECRET", secret)
             return
-        update = self._run(lambda session: SlackApps(self._client(token, session)).plan_update(self.app_id, wanted))
-        if not update.changes:
+        manifest, changes = self._manage(token, lambda apps: apps.plan_update(self.app_id, wanted))
+        if not changes:
             self.dialogue.say(f"The app {self.app_id} has all that Pagehand needs.")
             return
-        self.dialogue.say(
-            "\n".join([f"This changes in the app {self.app_id}:", *(f"  {line}" for line in update.changes)])
-        )
+        self.dialogue.say("\n  ".join([f"This changes in the app {self.app_id}:", *changes]))
         if not self.dialogue.confirm("Change it?", without_input=True):
             return
-        if self._run(lambda session: SlackApps(self._client(token, session)).update(self.app_id, update)):
+        if self._manage(token, lambda apps: apps.update(self.app_id, manifest)):
             self.dialogue.say(
                 f"Slack grants new scopes only when the app is installed again: {self._page}, Install App, "
                 "Reinstall to Workspace."
@@ -229,6 +222,9 @@ class SlackSteps:
 
     def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
         return new_client(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")
+
+    def _manage(self, token: str, work: Callable[[SlackApps], Awaitable[T]]) -> T:
+        return self._run(lambda session: work(SlackApps(self._client(token, session))))
 
     @staticmethod
     def _run(work: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:

@@ -73,7 +73,7 @@ async def check_app_token(client: AsyncWebClient, bot: AsyncWebClient) -> Sequen
             "SLACK_APP_TOKEN out and set SLACK_SIGNING_SECRET, to receive over HTTP."
         )
         return [Finding.error(CONNECTION, found, why=APP_TOKEN.without, fix=fix)]
-    named, app_id = _APP_ID.match(token), await _app_id(bot)
+    named, app_id = _APP_ID.match(token), await app_id_of(bot)
     if named and app_id and named[1] != app_id:
         found = f"SLACK_APP_TOKEN is of another app ({named[1]}) than SLACK_BOT_TOKEN ({app_id})."
         fix = f"Take both from https://api.slack.com/apps/{app_id}: OAuth & Permissions, and Basic Information."
@@ -82,7 +82,8 @@ async def check_app_token(client: AsyncWebClient, bot: AsyncWebClient) -> Sequen
     return [Finding.ok(CONNECTION, "Slack opens Socket Mode connections with SLACK_APP_TOKEN.")]
 
 
-async def _app_id(bot: AsyncWebClient) -> str:
+async def app_id_of(bot: AsyncWebClient) -> str:
+    """Returns the id of a bot token's app; empty if Slack does not say."""
     with contextlib.suppress(ChatError):
         return (await identify(bot)).app_id
     return ""
