@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from bot.cli.demo_services import CHANNEL, REVIEWER, Demo, DemoError, Ports, agent_offer, running_demo
+from bot.cli.demo_services import CHANNEL, REVIEWER, Demo, DemoError, agent_offer, running_demo
 from bot.domain.messages import unescape
 from bot.domain.threads.thread import Thread
 from bot.jobserver.errors import JobServerError
@@ -41,20 +41,22 @@ TOUR = Tour(
     "Fix the typos slowly",
 )
 AGENT_TOUR = Tour("Make the intro of the README shorter", "Shorter still", "Rewrite all guides")
+_LIMIT, _AGENT_LIMIT = 120.0, 3600.0
+"""Seconds until the whole loop gives up."""
 _PATIENCE = 5.0
 """Seconds after the first signal in which others are ignored, because they would disturb the cleanup."""
 
 
-def browse(ports: Ports, agent: str) -> None:
+def browse(port: int | None, agent: str) -> None:
     """Runs the demo for a browser until Ctrl-C. Raises PagehandError. `agent` may be empty."""
     with _prepared() as directory:
-        _run(_browse(directory, ports, agent))
+        _run(_browse(directory, port, agent))
 
 
-def run_once(ports: Ports, agent: str, prompt: str, replies: tuple[str, ...], *, limit: float) -> None:
-    """Runs the whole loop once, within `limit` seconds, and prints the thread. Raises DemoError, PagehandError."""
+def run_once(port: int | None, agent: str, prompt: str, replies: tuple[str, ...]) -> None:
+    """Runs the whole loop once, and prints the thread. Raises DemoError, PagehandError."""
     with _prepared() as directory:
-        _run(_run_once(directory, ports, agent, prompt, replies, limit=limit))
+        _run(_run_once(directory, port, agent, prompt, replies))
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -98,8 +100,8 @@ def _prepared() -> Iterator[Path]:
         raise DemoError(str(error)) from None
 
 
-async def _browse(directory: Path, ports: Ports, agent: str) -> None:
-    async with running_demo(directory, ports, agent) as demo:
+async def _browse(directory: Path, port: int | None, agent: str) -> None:
+    async with running_demo(directory, port, agent) as demo:
         click.echo(f"\nOpen  {demo.url}\n")
         if key := demo.merge_key:
             click.echo(f"To merge it, press *Merge* on its page; your name there is {REVIEWER}, your key {key}")
@@ -113,11 +115,9 @@ async def _browse(directory: Path, ports: Ports, agent: str) -> None:
     click.echo("\nEnded.")
 
 
-async def _run_once(
-    directory: Path, ports: Ports, agent: str, prompt: str, replies: tuple[str, ...], *, limit: float
-) -> None:
-    async with running_demo(directory, ports, agent) as demo:
-        link = await run_scenario(demo, prompt, replies, click.echo, limit=limit)
+async def _run_once(directory: Path, port: int | None, agent: str, prompt: str, replies: tuple[str, ...]) -> None:
+    async with running_demo(directory, port, agent) as demo:
+        link = await run_scenario(demo, prompt, replies, click.echo, limit=_AGENT_LIMIT if agent else _LIMIT)
         if not _is_at_terminal():
             click.echo(f"\nThe demo ends, and with it the page of this:\nPull request: {link}")
             return
@@ -232,7 +232,7 @@ async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: 
                 await person.say(CHANNEL, reply, thread_ts=ts)
                 thread = await _end_of_round(demo, ts, number, printer)
     except TimeoutError:
-        raise DemoError(f"There was no pull request within {limit:g} s. Use --limit to allow more time.") from None
+        raise DemoError(f"There was no pull request within {limit:g} s.") from None
     link = thread.state.job.pr_link if thread.state.job else None
     if not link:
         raise DemoError("The job ended without a pull request.")

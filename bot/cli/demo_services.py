@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import SecretStr
 
@@ -39,19 +38,12 @@ _AGENT_SETTINGS = (
 )  # fmt: skip
 """The job server's settings that also apply to a demo. The sandbox and its closed network always stay on."""
 HOST = "127.0.0.1"
-WORKSPACE_PORT, JOB_SERVER_PORT = 8420, 8421
-"""Used if they are free."""
+WORKSPACE_PORT = 8420
+"""Used if it is free."""
 
 
 class DemoError(PagehandError):
     """The demo cannot start, or did not reach its pull request."""
-
-
-class Ports(NamedTuple):
-    """The ports of the demo; None means the default port, or any free one if that is taken."""
-
-    page: int | None = None
-    job_server: int | None = None
 
 
 @dataclass
@@ -76,20 +68,19 @@ def manifest() -> AppConfig:
 
 
 @asynccontextmanager
-async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncIterator[Demo]:
+async def running_demo(directory: Path, port: int | None, agent: str = "") -> AsyncIterator[Demo]:
     """Runs the demo with its data in `directory`. Raises PagehandError, JobServerError.
 
-    `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
+    `port` is that of the workspace's page: 0 for any free one, None for the default if that is free. `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
     """
-    page_port = _usable(ports.page, WORKSPACE_PORT, "--port")
-    job_server_port = _usable(ports.job_server, JOB_SERVER_PORT, "--job-server-port")
+    page_port = _usable(port)
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
     async with AsyncExitStack() as stack:
         settings = _job_server_settings(directory, repository, key, agent)
         # With an agent, merging needs a key: the agent might reach the pages.
         everybody = "" if settings.runs_programs else YOU
-        job_server = JobServer(settings.model_copy(update={"port": job_server_port}), everybody=everybody)
+        job_server = JobServer(settings.model_copy(update={"port": 0}), everybody=everybody)
         job_api_url = await job_server.start()
         stack.push_async_callback(job_server.stop)
         workspace = WorkspaceServer(manifest())
@@ -104,15 +95,15 @@ async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncI
         yield Demo(workspace, app, edges, url, repository, merge_key)
 
 
-def _usable(chosen: int | None, default: int, option: str) -> int:
+def _usable(chosen: int | None) -> int:
     """Returns the port that was chosen, or the default one; 0, for any free one, if the default is taken."""
-    port = default if chosen is None else chosen
+    port = WORKSPACE_PORT if chosen is None else chosen
     try:
         listening_socket(HOST, port).close()
     except OSError as error:
         if chosen is None:
             return 0
-        raise DemoError(f"it {error.strerror}. Omit {option} for a free port") from None
+        raise DemoError(f"it {error.strerror}. Omit --port for a free port") from None
     return port
 
 

@@ -24,8 +24,6 @@ from bot.cli.starting import (
 )
 from bot.errors import ConfigError
 
-PORT = click.IntRange(0, 65535)
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="pagehand")
@@ -87,23 +85,10 @@ def worker() -> None:
 @click.option(
     "--agent", default="", metavar="AGENT", help="A coding agent that you have, with your key: claude, codex, …"
 )
-@click.option("--port", type=PORT, help="Port of the workspace's page.  [default: 8420, or a free one]")
-@click.option("--job-server-port", type=PORT, help="Port of the job server.  [default: 8421, or a free one]")
 @click.option(
-    "--limit",
-    type=click.FloatRange(min=1),
-    default=120.0,
-    show_default=True,
-    help="With --once: seconds until it gives up.",
+    "--port", type=click.IntRange(0, 65535), help="Port of the workspace's page.  [default: 8420, or a free one]"
 )
-def demo(  # noqa: PLR0917 - click passes options by name
-    prompt: str | None,
-    replies: tuple[str, ...],
-    agent: str,
-    port: int | None,
-    job_server_port: int | None,
-    limit: float,
-) -> None:
+def demo(prompt: str | None, replies: tuple[str, ...], agent: str, port: int | None) -> None:
     """Try Pagehand: a Slack workspace, a job server with a small repository, and the bot, all on this machine.
 
     \b
@@ -119,13 +104,11 @@ def demo(  # noqa: PLR0917 - click passes options by name
         exit_on_interrupt()
         require_extra("demo")
         from bot.cli.demo import browse, run_once
-        from bot.cli.demo_services import Ports
 
-        ports = Ports(port, job_server_port)
         if prompt is not None:
-            run_once(ports, agent, prompt, replies, limit=limit)
+            run_once(port, agent, prompt, replies)
         else:
-            browse(ports, agent)
+            browse(port, agent)
 
 
 @main.command()

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from bot.app.settings.projects import ProjectSettings
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.projects import JobApiAbilities
-from bot.errors import JobApiError, JobApiNotAllowed, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.errors import JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.jobapi.client import HttpJobApi
 from bot.jobapi.probe import NO_JOB, FoundAbilities, FoundAddress, JobApiProbe
 from bot.runtime.rotating_secrets import RotatingSecret
@@ -90,17 +90,9 @@ def _fault(name: str, project: ProjectSettings, error: JobApiError) -> Finding:
     words = printable_line(error.words, _LONGEST_WORDS)
     found = f"{error}{f' It says: {words}' if words else ''}"
     address = project.job_api.base_url
-    match error:
-        case JobApiNotAllowed():
-            fix = "Ask whoever runs the job API for a key that is good for this project and this machine's address."
-        case JobApiRejected():
-            fix = _ADDRESS.format(address=address)
-        case JobApiUnreachable():
-            fix = f"Check JOB_API_URL ({address}), that the job API runs, and the network and proxy between."
-        case JobApiUncertain():
-            fix = f"Look at the log of the job API at {address}; what answers may not be a job API."
-        case _:
-            fix = f"Check JOB_API_URL ({address})."
+    fix = f"Check JOB_API_URL ({address}) and JOB_API_GET_PATH, that the job API runs, its log, and the proxy between."
+    if isinstance(error, JobApiNotAllowed):
+        fix = "Ask whoever runs the job API for a key that is good for this project and this machine's address."
     passing = isinstance(error, JobApiUnreachable | JobApiUncertain)
     return Finding.error(name, found, why=_WHY, fix=fix, passing=passing)
 

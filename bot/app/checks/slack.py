@@ -31,7 +31,6 @@ CONNECTION = "slack.app_token"
 CHANNELS = "channels"
 MOST = 40
 """How many channels one check looks up: Slack allows about fifty look-ups a minute."""
-_AT_ONCE = 8
 _NO_JOBS = "Nobody can ask for a job there."
 _WHERE = "Correct the channel's id in PAGEHAND_ALLOWED_CHANNELS or the file of PAGEHAND_PROJECTS"
 _ID = "Slack shows it at the end of a channel's details"
@@ -144,13 +143,9 @@ async def check_channels(client: AsyncWebClient, channel_ids: Collection[str]) -
     """Checks that the channels of the settings exist and that the bot is in them, or can join."""
     if not channel_ids:
         return [Finding.ok(CHANNELS, "The settings name no channels.")]
-    looked_up, slots = sorted(channel_ids)[:MOST], asyncio.Semaphore(_AT_ONCE)
-
-    async def one(channel_id: str) -> Finding | None:
-        async with slots:
-            return await _channel_fault(client, channel_id)
-
-    found = [fault for fault in await asyncio.gather(*map(one, looked_up)) if fault is not None]
+    looked_up = sorted(channel_ids)[:MOST]
+    faults = await asyncio.gather(*(_channel_fault(client, channel_id) for channel_id in looked_up))
+    found = [fault for fault in faults if fault is not None]
     well = len(looked_up) - len(found)
     return [
         Finding.ok(CHANNELS, f"Pagehand can work in {well} of the {len(channel_ids)} channels of the settings."),

@@ -11,7 +11,7 @@ from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_world import git
 
 from bot.cli.demo import TOUR, ThreadPrinter, Tour, TourStep, guide, is_done, run_scenario
-from bot.cli.demo_services import CHANNEL, Ports, agent_offer, manifest, running_demo, settings_with_agent
+from bot.cli.demo_services import CHANNEL, agent_offer, manifest, running_demo, settings_with_agent
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED
 from bot.notices.said import ButtonId
@@ -78,7 +78,7 @@ async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path, monkeypa
     script, printed = tmp_path / "script.py", list[str]()
     script.write_text(EDITS)
     agent = shlex.join([sys.executable, str(PROGRAM), str(script)])
-    async with running_demo(tmp_path / "demo", Ports(0, 0), agent) as demo:
+    async with running_demo(tmp_path / "demo", 0, agent) as demo:
         assert len(demo.merge_key) >= 16
         link = await run_scenario(demo, "Make the intro shorter", (), printed.append, limit=60)
     assert "/pulls/1" in link
@@ -96,7 +96,7 @@ NATURAL_PROMPTS = (
 @pytest.mark.parametrize("prompts", [NATURAL_PROMPTS[:1], pytest.param(NATURAL_PROMPTS, marks=pytest.mark.full)])
 async def test_natural_first_prompts_in_the_demo_lead_on_by_a_button(prompts: tuple[str, ...], tmp_path: Path) -> None:
     """Pressed twice, one is carried out once, and its person is told. Ten take long: a channel gets a post a second."""
-    async with running_demo(tmp_path, Ports(0, 0)) as demo:
+    async with running_demo(tmp_path, 0) as demo:
         ana, messages = demo.workspace.people["ana"], demo.workspace.channels.messages
         for prompt in prompts:
             assert (await ana.command(CHANNEL, "/docs", prompt)).ok
@@ -119,7 +119,7 @@ async def test_natural_first_prompts_in_the_demo_lead_on_by_a_button(prompts: tu
 
 @pytest.mark.full
 async def test_a_job_of_the_demo_leaves_time_to_stop_it(tmp_path: Path) -> None:
-    async with running_demo(tmp_path, Ports(0, 0)) as demo:
+    async with running_demo(tmp_path, 0) as demo:
         ana, changes = demo.workspace.people["ana"], demo.workspace.changes
         await ana.command(CHANNEL, "/docs", TOUR.slow_task)
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
 
-from bot.cli.demo_services import Demo, Ports, running_demo
+from bot.cli.demo_services import Demo, running_demo
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text()
@@ -35,7 +35,7 @@ class Told(NamedTuple):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
-    async with running_demo(tmp_path_factory.mktemp("demo"), Ports(0, 0)) as demo:
+    async with running_demo(tmp_path_factory.mktemp("demo"), 0) as demo:
         ana, ben = demo.workspace.people["ana"], demo.workspace.people["ben"]
         await ana.command("docs", "/docs", 'Replace "colour" with "color"')
         thread = await _said(demo, r"Done\. Here's the pull request:")

@@ -18,7 +18,7 @@ from support.worlds.jobserver_world import git
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 
 from bot.cli.demo import TOUR, guide
-from bot.cli.demo_services import Demo, Ports, running_demo
+from bot.cli.demo_services import Demo, running_demo
 from bot.workspace.model.entities import Message
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("demo")]
@@ -82,14 +82,14 @@ def directory() -> Iterator[Path]:
 async def alone(directory: Path) -> AsyncIterator[Demo]:
     """A demo for one story."""
     port = None if TAKEN_FOR_README else 0
-    async with running_demo(directory, Ports(port, port)) as shown:
+    async with running_demo(directory, port) as shown:
         yield shown
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Demo]:
     """One demo for stories that each use their own thread."""
-    async with running_demo(tmp_path_factory.mktemp("demo"), Ports(0, 0)) as shown:
+    async with running_demo(tmp_path_factory.mktemp("demo"), 0) as shown:
         yield shown
 
 
