@@ -71,7 +71,8 @@ def manifest() -> AppConfig:
 async def running_demo(directory: Path, port: int | None, agent: str = "") -> AsyncIterator[Demo]:
     """Runs the demo with its data in `directory`. Raises PagehandError, JobServerError.
 
-    `port` is that of the workspace's page: 0 for any free one, None for the default if that is free. `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
+    `port` is that of the workspace's page: 0 for any free one, None for the default if that is free. `agent` is an
+    agent's name or command; if it is empty, the built-in editor does the work.
     """
     page_port = _usable(port)
     key = secrets.token_urlsafe(24)
