@@ -26,11 +26,17 @@ _JOB_STATES = frozenset({ACTIVE, *TERMINAL})
 
 
 class PrometheusCounts(Counts):
-    """Counts into a registry of its own."""
+    """Counts into a registry of its own, and serves the counts, the state of this process, and the queues in the
+    database, whose age is told by `monotonic`, in seconds.
+    """
 
-    def __init__(self, limits: SlackLimits) -> None:
-        self.registry = registry = CollectorRegistry()
+    def __init__(self, limits: SlackLimits, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._registry = registry = CollectorRegistry()
         self._limits = limits
+        self._monotonic = monotonic
+        self._backlog: Backlog | None = None
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
         counter, timer = partial(Counter, registry=registry), partial(Histogram, buckets=_SECONDS, registry=registry)
         self._requests = counter("pagehand_requests", "What people asked for.", ("way_in", "outcome"))
         self._acknowledgements = timer(
@@ -73,42 +79,18 @@ class PrometheusCounts(Counts):
     def page(
         self, readings: Callable[[], Readings], read_backlog: Callable[[], Awaitable[Backlog]]
     ) -> Callable[[], Awaitable[bytes]]:
-        """See Counts."""
-        return PrometheusPage(self.registry, readings, read_backlog, self._limits).render
-
-
-class PrometheusPage:
-    """The served page: the counts, the state of this process, and the queues in the database.
-
-    `read_backlog` raises StoreError if the database cannot be read, which is shown, too. `monotonic` is in seconds.
-    """
-
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        readings: Callable[[], Readings],
-        read_backlog: Callable[[], Awaitable[Backlog]],
-        limits: SlackLimits,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._registry = registry
+        """See Counts. If `read_backlog` raises StoreError, that is shown, too."""
         self._readings = readings
-        self._read_backlog = read_backlog
-        self._limits = limits
-        self._monotonic = monotonic
-        self._backlog: Backlog | None = None
-        self._read_at = float("-inf")
-        self._reading = asyncio.Lock()
-        registry.register(self)
+        self._registry.register(self)
 
-    async def render(self) -> bytes:
-        """Returns all metrics."""
-        async with self._reading:
-            if self._monotonic() - self._read_at >= BACKLOG_SECONDS:
-                self._backlog = await self._read()
-                self._read_at = self._monotonic()
-        return bytes(generate_latest(self._registry))
+        async def render() -> bytes:
+            async with self._reading:
+                if self._monotonic() - self._read_at >= BACKLOG_SECONDS:
+                    self._backlog = await _read(read_backlog)
+                    self._read_at = self._monotonic()
+            return bytes(generate_latest(self._registry))
+
+        return render
 
     def collect(self) -> Iterator[Metric]:
         """Yields the values that are read instead of counted; called by the registry."""
@@ -122,12 +104,13 @@ class PrometheusPage:
             words = "Calls of a Slack method that all processes together may make now."
             yield _gauges("pagehand_slack_budget_calls", words, "method", left)
 
-    async def _read(self) -> Backlog | None:
-        try:
-            async with asyncio.timeout(_READ_TIMEOUT):
-                return await self._read_backlog()
-        except (StoreError, TimeoutError):
-            return None
+
+async def _read(read_backlog: Callable[[], Awaitable[Backlog]]) -> Backlog | None:
+    try:
+        async with asyncio.timeout(_READ_TIMEOUT):
+            return await read_backlog()
+    except (StoreError, TimeoutError):
+        return None
 
 
 def _process(readings: Readings) -> Iterator[Metric]:

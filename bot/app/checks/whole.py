@@ -17,6 +17,7 @@ from bot.app.checks.settings import SETTINGS, check_settings
 from bot.app.checks.slack import check_app_token, check_bot, check_channels
 from bot.app.settings.config import Config
 from bot.domain.findings import Finding, FindingStatus
+from bot.errors import ConfigError
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.sending.web_api import new_client, new_session
 
@@ -59,6 +60,8 @@ async def _bounded(check: Check) -> Sequence[Finding]:
 async def _findings(check: Check) -> Sequence[Finding]:
     try:
         return await check.run()
+    except ConfigError as error:
+        return [Finding.error(check.name, f"{error}.", why="Nothing is reached that way.", fix="Correct it.")]
     except Exception as error:
         logger.debug("the check %s failed", check.name, exc_info=True)
         return [Finding.not_checked(check.name, f"The check itself failed ({type(error).__name__}): please report it.")]

@@ -26,13 +26,11 @@ from bot.app.settings.values import (
 )
 from bot.errors import ConfigError
 from bot.jobapi.settings import BaseUrl
-from bot.jobapi.transport import job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret
 from bot.runtime.settings import SettingNames, read_variable, variable_names
 from bot.scheduler.settings import SchedulerVariables
-from bot.slack.sending.hosts import slack_proxy
 
 CONFIGURATION_TOKEN = "PAGEHAND_CONFIGURATION_TOKEN"  # noqa: S105 - the setting's name
 """Only `setup` and `doctor` read it; it is never kept."""
@@ -196,7 +194,7 @@ def setting_names(environ: Mapping[str, str]) -> SettingNames:
 
 
 def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:
-    """Reads the settings and the projects file, and checks the names of variables and the proxies of the process.
+    """Reads the settings and the projects file, and checks the names of variables.
 
     Raises ConfigError with everything that is wrong, together with the sentences in `further`.
     """
@@ -204,7 +202,7 @@ def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:
         file, faults = read_projects(environ), list[str]()
     except ConfigError as error:  # it counts as empty, so that what it would replace is not reported as missing
         file, faults = ProjectsFile.model_construct(projects=()), error.faults
-    faults += [*setting_names(environ).misspelt(environ), *_proxy_faults(environ, file), *further]
+    faults += [*setting_names(environ).misspelt(environ), *further]
     return Config.from_environment(environ, faults, PAGEHAND_PROJECTS=file)
 
 
@@ -212,22 +210,3 @@ def database_url(environ: Mapping[str, str]) -> str:
     """Returns DATABASE_URL, for commands that need no other setting. Raises ConfigError if its file cannot be read."""
     default: SecretStr = Config.model_fields["database_url"].default
     return read_variable("DATABASE_URL", environ) or default.get_secret_value()
-
-
-def _proxy_faults(environ: Mapping[str, str], file: ProjectsFile | None) -> list[str]:
-    """Returns what is wrong with the proxies in the process's environment, which is where the libraries read them."""
-    slack_url = str(Config.model_fields["slack_api_url"].default)
-    project_urls = (table.url for table in file.projects if table.url) if file else ()
-    faults: list[str] = []
-    for proxy_of, name, default in (
-        (slack_proxy, "SLACK_API_URL", slack_url),
-        (job_api_proxy, "JOB_API_URL", ""),
-        *((job_api_proxy, "", url) for url in project_urls),
-    ):
-        try:
-            proxy_of((read_variable(name, environ) if name else "") or default)
-        except ConfigError as error:
-            faults += error.faults
-        except ValueError:
-            continue  # the URL itself is malformed, and is reported as that
-    return list(dict.fromkeys(faults))

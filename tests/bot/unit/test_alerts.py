@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from prometheus_client import CollectorRegistry
 from support.oracles.promtool import run_promtool
 from support.worlds.documented_commands import ROOT, blocks
 
 from bot.app.metrics import Readings
-from bot.app.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
+from bot.app.prometheus import BACKLOG_SECONDS, PrometheusCounts
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.errors import StoreUnavailable
 from bot.store.condition import Backlog, QueueLength
@@ -156,19 +155,19 @@ class Database:
             raise StoreUnavailable("away")
         return SOME
 
-    def page(self, registry: CollectorRegistry) -> PrometheusPage:
-        return PrometheusPage(registry, lambda: HEALTHY, self.read, SLACK_LIMITS, monotonic=lambda: self.now)
+    def counts(self) -> PrometheusCounts:
+        return PrometheusCounts(SLACK_LIMITS, monotonic=lambda: self.now)
 
 
 async def test_queues_are_measured_periodically_by_their_known_names() -> None:
-    database, registry = Database(), CollectorRegistry()
-    page = database.page(registry)
-    await page.render()
+    database = Database()
+    render = database.counts().page(lambda: HEALTHY, database.read)
+    await render()
     database.now = BACKLOG_SECONDS - 1.0
-    await page.render()
+    await render()
     assert database.asked == 1
     database.now = BACKLOG_SECONDS
-    shown = (await page.render()).decode()
+    shown = (await render()).decode()
     assert database.asked == 2
     assert 'pagehand_queue_rows{queue="send"} 3.0' in shown
     assert 'pagehand_queue_overdue_seconds{queue="send"} 12.5' in shown
@@ -179,10 +178,10 @@ async def test_queues_are_measured_periodically_by_their_known_names() -> None:
 
 
 async def test_a_database_outage_is_shown_and_hides_no_other_metric() -> None:
-    database, counts = Database(), PrometheusCounts(SLACK_LIMITS)
-    database.away = True
+    database = Database()
+    database.away, counts = True, database.counts()
     counts.polled("changed")
-    shown = (await database.page(counts.registry).render()).decode()
+    shown = (await counts.page(lambda: HEALTHY, database.read)()).decode()
     assert "pagehand_database_readable 0.0" in shown
     assert 'pagehand_polls_total{outcome="changed"} 1.0' in shown
     assert "pagehand_queue_rows{" not in shown

@@ -16,9 +16,11 @@ from bot.cli.jobserver import job_server_settings
 from bot.cli.jobserver import setting_names as job_server_names
 from bot.domain.projects import ChannelSettings, JobApiAbilities, PostMode, ReplyMode
 from bot.errors import ConfigError
+from bot.jobapi.transport import job_api_proxy
 from bot.runtime.env_file import add_env_file, env_line, read_env_file, write_env_file
 from bot.runtime.logging import TextFormatter
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.hosts import slack_proxy
 
 COMPLETE = {
     "SLACK_BOT_TOKEN": "xoxb-planted-bot",
@@ -130,16 +132,16 @@ def test_values_that_any_part_refuses_are_listed_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY"])
-def test_an_invalid_proxy_is_listed_with_the_rest(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_an_invalid_proxy_is_refused_but_not_quoted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for other in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(other, raising=False)
         monkeypatch.delenv(other.upper(), raising=False)
     monkeypatch.setenv(name, "socks5://user:planted@proxy.example:1080")
-    fault, other = faults({**COMPLETE, "JOB_API_KEY": ""})
-    assert "JOB_API_KEY is missing" in fault + other
-    assert "HTTPS_PROXY, ALL_PROXY" in fault + other
-    assert "planted" not in fault + other
-    load({**COMPLETE, "JOB_API_URL": "http://127.0.0.1:1", "SLACK_API_URL": "http://127.0.0.1:2"})
+    for proxy_of in (slack_proxy, job_api_proxy):
+        with pytest.raises(ConfigError, match="HTTPS_PROXY, ALL_PROXY") as refused:
+            proxy_of("https://jobs.example.org")
+        assert "planted" not in str(refused.value)
+        assert proxy_of("http://127.0.0.1:1") is None
 
 
 @pytest.mark.parametrize(
