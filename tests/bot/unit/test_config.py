@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -131,17 +132,21 @@ def test_values_that_any_part_refuses_are_listed_at_once() -> None:
     assert [name for name in malformed if name not in listed] == []
 
 
-@pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY"])
-def test_an_invalid_proxy_is_refused_but_not_quoted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "proxy_of"),
+    [("HTTPS_PROXY", slack_proxy), ("HTTPS_PROXY", job_api_proxy), ("ALL_PROXY", job_api_proxy)],
+)
+def test_an_invalid_proxy_is_refused_but_not_quoted(
+    monkeypatch: pytest.MonkeyPatch, name: str, proxy_of: Callable[[str], object]
+) -> None:
     for other in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(other, raising=False)
         monkeypatch.delenv(other.upper(), raising=False)
     monkeypatch.setenv(name, "socks5://user:planted@proxy.example:1080")
-    for proxy_of in (slack_proxy, job_api_proxy):
-        with pytest.raises(ConfigError, match="HTTPS_PROXY, ALL_PROXY") as refused:
-            proxy_of("https://jobs.example.org")
-        assert "planted" not in str(refused.value)
-        assert proxy_of("http://127.0.0.1:1") is None
+    with pytest.raises(ConfigError, match="HTTPS_PROXY, ALL_PROXY") as refused:
+        proxy_of("https://jobs.example.org")
+    assert "planted" not in str(refused.value)
+    assert proxy_of("http://127.0.0.1:1") is None
 
 
 @pytest.mark.parametrize(
