@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -71,12 +72,8 @@ def _print(findings: Sequence[Finding]) -> None:
         click.echo(f"{click.style(f'{word:<{width}}', fg=color)}  {finding.check}: {finding.found}")
         for line in filter(None, (finding.why, finding.fix)):
             click.echo(f"{' ' * width}  {line}")
-    counts = {status: sum(each.status is status for each in findings) for status in FindingStatus}
-    errors, warnings = counts[FindingStatus.ERROR], counts[FindingStatus.WARNING]
-    click.echo(
-        f"\n{errors} {'error' if errors == 1 else 'errors'}, {warnings} {'warning' if warnings == 1 else 'warnings'}, "
-        f"{counts[FindingStatus.OK]} ok, {counts[FindingStatus.NOT_CHECKED]} not checked."
-    )
+    counts = Counter(finding.status for finding in findings)
+    click.echo("\n" + ", ".join(f"{word}: {counts[status]}" for status, (word, _) in _SIGNS.items()))
 
 
 async def _job_server(environ: Mapping[str, str]) -> Sequence[Finding]:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -23,6 +23,9 @@ from bot.cli.starting import (
     require_extra,
 )
 from bot.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bot.app.manifest import ManifestChoices
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -191,14 +194,9 @@ def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
     separated by commas.
     """
     with exit_on_error("The manifest cannot be made", "The manifest was not made"):
-        from bot.app.manifest import ManifestChoices, manifest_text
-        from bot.app.settings.values import Feature
+        from bot.app.manifest import manifest_text
 
-        try:
-            choices = ManifestChoices(command, address, frozenset(map(Feature, without)))
-        except ConfigError as error:
-            raise click.UsageError(f"{error}.") from None
-        click.echo(manifest_text(choices), nl=False)
+        click.echo(manifest_text(_choices(command, address, without)), nl=False)
 
 
 @main.command()
@@ -397,17 +395,22 @@ def setup(
     with exit_on_error("Setup cannot begin", "Setup stopped"):
         from pathlib import Path
 
-        from bot.app.manifest import ManifestChoices
-        from bot.app.settings.values import Feature
         from bot.cli.setup import SetupOptions, run_setup
 
-        try:
-            choices = ManifestChoices(command or "/docs", address, frozenset(map(Feature, without)))
-        except ConfigError as error:
-            raise click.UsageError(f"{error}.") from None
+        choices = _choices(command or "/docs", address, without)
         token = Path(configuration_token_file).read_text(encoding="utf-8").strip() if configuration_token_file else ""
         options = SetupOptions(choices, Path(file), keeps_command=not command, configuration_token=token, **given)
         sys.exit(run_setup(options, os.environ))
+
+
+def _choices(command: str, address: str, without: tuple[str, ...]) -> "ManifestChoices":
+    from bot.app.manifest import ManifestChoices
+    from bot.app.settings.values import Feature
+
+    try:
+        return ManifestChoices(command, address, frozenset(map(Feature, without)))
+    except ConfigError as error:
+        raise click.UsageError(f"{error}.") from None
 
 
 def _run_bot(role: Literal["run", "web", "worker"]) -> None:

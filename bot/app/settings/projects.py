@@ -156,8 +156,6 @@ _LARGEST = 1 << 20
 _WORDS = {
     "missing": "is missing",
     "string_type": "must be text, in quotes",
-    "bool_type": "must be true or false",
-    "float_type": "must be a number",
     "tuple_type": "must be a list, in [ ]",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
