@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
-from urllib.parse import urlsplit
 
 import click
 
@@ -19,7 +18,6 @@ from bot.cli.database import location_faults
 from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, environment, is_set_up
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
-from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.settings import read_variable
 
 JOB_SERVER = "job_server"
@@ -77,17 +75,9 @@ def _print(findings: Sequence[Finding]) -> None:
 
 
 async def _job_server(environ: Mapping[str, str]) -> Sequence[Finding]:
-    """Checks the job server if its settings are here; if only the server is on this machine, says how to check it."""
-    if environ.get(_REPOSITORY) or environ.get(f"{_REPOSITORY}_FILE"):
-        return await _job_server_findings(environ)
-    if is_this_machine(urlsplit(environ.get("JOB_API_URL", "")).hostname or ""):
-        found = "The job API is on this machine, and the settings of a job server are not."
-        fix = "Where it is Pagehand's job server, run `pagehand jobserver --check` with that one's settings."
-        return [Finding.not_checked(JOB_SERVER, found, fix=fix)]
-    return []
-
-
-async def _job_server_findings(environ: Mapping[str, str]) -> Sequence[Finding]:
+    """Checks the job server if its settings are here."""
+    if not (environ.get(_REPOSITORY) or environ.get(f"{_REPOSITORY}_FILE")):
+        return []
     if find_spec("acp") is None:
         found = "The packages of the job server are not installed here."
         return [Finding.not_checked(JOB_SERVER, found, fix="Run `pagehand jobserver --check` where it runs.")]

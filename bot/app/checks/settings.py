@@ -18,7 +18,7 @@ _STAND_INS = {
     "JOB_API_PROJECT": "not-usable",
 }
 _JOB_API = frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "PAGEHAND_PROJECTS"})
-_UNKNOWN = "bot/docs/settings.md lists the settings."
+_LISTED = "bot/docs/settings.md lists the settings."
 _FIX = "Set it in the environment, or in a file that its name with _FILE at the end names."
 
 
@@ -35,22 +35,16 @@ class ReadSettings:
 
 def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> ReadSettings:
     """Reads the settings. `further`: sentences about other faults, each beginning with a variable's name."""
-    further, names = list(further), setting_names(environ)
     without_effect = [
-        Finding.warning(f"{SETTINGS}.{_name(words)}", words, why="What it is meant for is left out.", fix=_UNKNOWN)
-        for words in names.warnings(environ)
+        Finding.warning(f"{SETTINGS}.{_name(words)}", words, why="What it is meant for is left out.", fix=_LISTED)
+        for words in setting_names(environ).warnings(environ)
     ]
     try:
         config = load(environ, further)
     except ConfigError as error:
-        misspelt = names.misspelt(environ)
+        why = "Pagehand does not start."
         faults = [
-            Finding.error(
-                f"{SETTINGS}.{_name(each)}",
-                f"{each.rstrip('.')}.",
-                why="Pagehand does not start.",
-                fix=_UNKNOWN if each in misspelt else _FIX,
-            )
+            Finding.error(f"{SETTINGS}.{_name(each)}", f"{each.rstrip('.')}.", why=why, fix=f"{_FIX} {_LISTED}")
             for each in error.faults
         ]
         unusable = frozenset(map(_name, error.faults))
