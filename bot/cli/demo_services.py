@@ -23,7 +23,6 @@ from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.choice import close_to_others
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.runtime.http.server import listening_socket
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.server import WorkspaceServer
 
@@ -37,7 +36,6 @@ _AGENT_SETTINGS = (
     "SANDBOX_FOLDERS", "ALLOW_ROOT",
 )  # fmt: skip
 """The job server's settings that also apply to a demo. The sandbox and its closed network always stay on."""
-HOST = "127.0.0.1"
 WORKSPACE_PORT = 8420
 """Used if it is free."""
 
@@ -74,7 +72,6 @@ async def running_demo(directory: Path, port: int | None, agent: str = "") -> As
     `port` is that of the workspace's page: 0 for any free one, None for the default if that is free. `agent` is an
     agent's name or command; if it is empty, the built-in editor does the work.
     """
-    page_port = _usable(port)
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
     async with AsyncExitStack() as stack:
@@ -86,7 +83,7 @@ async def running_demo(directory: Path, port: int | None, agent: str = "") -> As
         stack.push_async_callback(job_server.stop)
         workspace = WorkspaceServer(manifest())
         stack.push_async_callback(workspace.stop)
-        url = await workspace.start(port=page_port)
+        url = await _start(workspace, port)
         config = _config(directory, workspace, job_api_url, key)
         edges = await open_edges(config)
         app = App(config, edges)
@@ -96,16 +93,14 @@ async def running_demo(directory: Path, port: int | None, agent: str = "") -> As
         yield Demo(workspace, app, edges, url, repository, merge_key)
 
 
-def _usable(chosen: int | None) -> int:
-    """Returns the port that was chosen, or the default one; 0, for any free one, if the default is taken."""
-    port = WORKSPACE_PORT if chosen is None else chosen
+async def _start(workspace: WorkspaceServer, port: int | None) -> str:
+    """Starts it at the port that was chosen, or the default one, or any free one if the default is taken."""
     try:
-        listening_socket(HOST, port).close()
+        return await workspace.start(port=WORKSPACE_PORT if port is None else port)
     except OSError as error:
-        if chosen is None:
-            return 0
-        raise DemoError(f"it {error.strerror}. Omit --port for a free port") from None
-    return port
+        if port is not None:
+            raise DemoError(f"it {error.strerror}. Omit --port for a free port") from None
+    return await workspace.start()
 
 
 def _job_server_settings(directory: Path, repository: Path, key: str, agent: str) -> JobServerSettings:
