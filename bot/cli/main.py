@@ -146,9 +146,9 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
     """Check the whole set-up, and say what is wrong, why it matters and what to do about it.
 
     \b
-    Looks at the settings, Slack (tokens, scopes, channels, clock), the database, the job
-    API, and what has arrived from Slack so far. It changes nothing and starts no job; where
-    PAGEHAND_JOBSERVER_REPOSITORY is set, the job server's own check pushes a branch and deletes it again.
+    Looks at the settings, Slack (tokens, scopes, channels, clock), the database, the job API, and what has arrived
+    from Slack so far. It changes nothing and starts no job; where PAGEHAND_JOBSERVER_REPOSITORY is set, the job
+    server's own check pushes a branch and deletes it again.
 
     \b
     With a configuration token (api.slack.com/apps, Your App Configuration Tokens) it also looks at the app's manifest:
