@@ -125,19 +125,10 @@ async def test_a_check_inside_the_repository_is_looked_for_later(tmp_path: Path,
     assert findings["checks"].is_ok is None
 
 
-async def test_workflows_started_by_a_push_are_named(tmp_path: Path) -> None:
+async def test_workflows_are_warned_of(tmp_path: Path) -> None:
     """Those of the base; without any, nothing is reported."""
-    files = {
-        ".github/workflows/ci.yml": "on: [push]\njobs: {}\n",
-        ".github/workflows/main.yaml": "on:\n  push:\n    branches: [main]\n",
-        ".github/workflows/odd.yml": "on: [",
-        ".github/workflows/notes.md": "on: push",
-        "docs/a.md": "A.\n",
-    }
-    bare = make_bare(tmp_path / "ci.git", files)
+    bare = make_bare(tmp_path / "ci.git", {".github/workflows/ci.yml": "on: [push]\njobs: {}\n", "docs/a.md": "A.\n"})
     finding = (await found(tmp_path, repository=str(bare)))["workflows"]
     assert finding.is_ok is None
-    assert "starts .github/workflows/ci.yml, .github/workflows/odd.yml perhaps" in finding.message
-    quiet = make_bare(tmp_path / "quiet.git", {name: text for name, text in files.items() if "main" in name})
-    assert (await found(tmp_path, repository=str(quiet)))["workflows"].is_ok
+    assert "branches-ignore: ['pagehand/**']" in finding.message
     assert "workflows" not in await found(tmp_path, repository=str(make_bare(tmp_path / "none.git", {"a.md": "A\n"})))
