@@ -38,7 +38,8 @@ from bot.jobserver.pipeline.retention import JobCleanup
 from bot.jobserver.pipeline.tools import Tools
 from bot.jobserver.pull_requests.github.github_pull_requests import connect
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.pull_requests.local.local_pull_requests import open_local_pull_requests
+from bot.jobserver.pull_requests.local.local_pull_requests import STEPS as LOCAL_STEPS
+from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import IS_SHALLOW, Git, displayed_repository, short_name
 from bot.jobserver.repository.git_repository import GitRepository
@@ -95,31 +96,30 @@ class Composition:
         base = await _base_branch(git, settings, self._data)
         mirror = Mirror(git, self._data / "mirror.git")
         first_fetch, background = FirstFetch(mirror, base), BackgroundTasks()
-        self._stack.push_async_callback(background.cancel)
-        background.spawn(first_fetch.run(), name="the mirror's first fetch")
-        keep_ended = settings.archive_after + settings.keep_for
-        local = await self._stack.enter_async_context(
-            open_local_pull_requests(
-                mirror, self._data / "pull_requests.sqlite3",
-                base=base, public_url=public_url, now=_now, keep_ended=keep_ended,
-            )
-        )  # fmt: skip
+        kept = await self._stack.enter_async_context(Database(self._data / "pull_requests.sqlite3", LOCAL_STEPS))
+        local = LocalPullRequests(kept, mirror, base=base, public_url=public_url, now=_now)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         queue = InstructionQueue(database, now=_now)
         metrics = self._count(queue)
         space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
         uploads = UploadStore(database, uploads_folder(self._data), space, now=_now)
         await uploads.prepare()
-        keeper: PullRequests = local
-        if github and settings.pull_requests == "github":
-            keeper = github.pull_requests(base)
+        at_github = github is not None and settings.pull_requests == "github"
+        keeper: PullRequests = github.pull_requests(base) if github and at_github else local
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
-        proposals = ProposalStore(database, now=_now)
-        runner = await self._start_runner(
-            mirror, base, keeper, queue=queue, proposals=proposals, jobs=jobs, uploads=uploads
+        tools = await self._tools(mirror, base, keeper, queue, ProposalStore(database, now=_now))
+        runner = JobRunner(
+            queue, Pipeline(tools), settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
         )
+        self._stack.push_async_callback(runner.stop)
+        await runner.start()
+        self._stack.push_async_callback(background.cancel)
+        background.spawn(first_fetch.run(), name="the mirror's first fetch")
+        cleanup = JobCleanup(tools, jobs, uploads, local.delete_ended, settings.archive_after, settings.keep_for)
+        background.spawn(cleanup.run(), name="retention")
+        background.spawn(retry_forever(tools), name="proposal retries")
         shown = displayed_repository(settings.repository)
-        states = PullRequestStates(keeper, proposals)
+        states = PullRequestStates(keeper, tools.proposals)
         self._stack.push_async_callback(states.stop)
         api = JobApiHandlers(
             settings, jobs, uploads,
@@ -142,18 +142,14 @@ class Composition:
         self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.backlog)
         return [metrics_route(runs.render, settings.metrics_token)]
 
-    async def _start_runner(
+    async def _tools(
         self,
         mirror: Mirror,
         base: BaseBranch,
         pull_requests: PullRequests,
-        *,
         queue: InstructionQueue,
         proposals: ProposalStore,
-        jobs: JobStore,
-        uploads: UploadStore,
-    ) -> JobRunner:
-        """Starts to run the jobs, interrupted ones first, and to delete old ones."""
+    ) -> Tools:
         settings = self._settings
         sandbox = await self._sandbox()
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
@@ -161,7 +157,7 @@ class Composition:
         await asyncio.to_thread(folders.prepare)
         largest, allowed = int(settings.max_file_megabytes * 1_000_000), AllowedPaths(settings.paths)
         limits = ChangeLimits(settings.max_changed_files, largest, allowed)
-        tools = Tools(
+        return Tools(
             GitRepository(mirror, base, limits),
             queue,
             folders,
@@ -175,21 +171,6 @@ class Composition:
             Asking(queue, known.known, time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",
         )
-        runner = JobRunner(
-            queue,
-            Pipeline(tools),
-            max_concurrent_jobs=settings.max_concurrent_jobs,
-            arrived=tools.asking.arrived,
-            counts=self._counts,
-        )
-        cleanup = JobCleanup(tools, jobs, uploads, settings.archive_after, settings.keep_for)
-        self._stack.push_async_callback(runner.stop)
-        await runner.start()
-        background = BackgroundTasks()
-        self._stack.push_async_callback(background.cancel)
-        background.spawn(cleanup.run(), name="retention")
-        background.spawn(retry_forever(tools), name="proposal retries")
-        return runner
 
     async def _sandbox(self) -> Sandbox:
         """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""

@@ -19,11 +19,11 @@ from bot.jobserver.pull_requests.local.local_pull_requests import (
     LIST_LENGTH,
     STEPS,
     LocalPullRequests,
-    open_local_pull_requests,
 )
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.store.database import Database
 
 KEPT = timedelta(days=90)
 NEW = NewPullRequest("change", "A change", "> Change it", Requester(name="Ben", url="https://slack.example/p1"))
@@ -76,9 +76,10 @@ class SlowMirror(Mirror):
 @asynccontextmanager
 async def opened(repository: Path, data: Path, mirror: Mirror | None = None) -> AsyncIterator[Kept]:
     mirror, clock = mirror or Mirror(git_for(repository), data / "mirror.git"), Clock()
-    async with open_local_pull_requests(
-        mirror, data / "pulls.sqlite3", base=BaseBranch("main"), public_url="http://here", now=clock, keep_ended=KEPT
-    ) as pull_requests:
+    async with Database(data / "pulls.sqlite3", STEPS) as database:
+        pull_requests = LocalPullRequests(
+            database, mirror, base=BaseBranch("main"), public_url="http://here", now=clock
+        )
         yield Kept(pull_requests, clock, mirror.directory)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,11 @@ from support.worlds.github_world import connected
 
 from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
-from bot.jobserver.pull_requests.local.local_pull_requests import open_local_pull_requests
+from bot.jobserver.pull_requests.local.local_pull_requests import STEPS, LocalPullRequests
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.store.database import Database
 
 BRANCH = "pagehand/1"
 NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.", Requester(name="Ada"))
@@ -35,16 +36,11 @@ class Kept:
 async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     repository = BareRepository.make(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
-    keeper = await stack.enter_async_context(
-        open_local_pull_requests(
-            Mirror(Git.for_settings(settings), tmp_path / "mirror.git"),
-            tmp_path / "pulls.sqlite3",
-            base=BaseBranch("main"),
-            public_url="http://127.0.0.1:8765",
-            now=lambda: datetime.now(UTC),
-            keep_ended=timedelta(days=1),
-        )
-    )  # fmt: skip
+    database = await stack.enter_async_context(Database(tmp_path / "pulls.sqlite3", STEPS))
+    mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
+    keeper = LocalPullRequests(
+        database, mirror, base=BaseBranch("main"), public_url="http://127.0.0.1:8765", now=lambda: datetime.now(UTC)
+    )
     return Kept(keeper, repository, lambda _: repository.merge(BRANCH, "main", "Merged by hand"))
 
 

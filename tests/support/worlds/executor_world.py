@@ -115,7 +115,7 @@ class ExecutorWorld:
         return datetime.now(UTC) + self.ahead
 
     def retention(self, *, archive_after: timedelta, keep_for: timedelta) -> JobCleanup:
-        return JobCleanup(self.tools, self.store, self.uploads, archive_after, keep_for)
+        return JobCleanup(self.tools, self.store, self.uploads, _delete_none, archive_after, keep_for)
 
     async def submit(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
         return await self.submitted(PromptRequest("docs", prompt, job_id, requester=requester))
@@ -193,3 +193,7 @@ async def executing(
             yield world
         finally:
             await world.runner.stop()
+
+
+async def _delete_none(_: timedelta) -> int:
+    return 0

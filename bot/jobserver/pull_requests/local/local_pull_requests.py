@@ -1,13 +1,10 @@
 """Local pull requests: recorded in a table, with their commits in a mirror of the repository."""
 
 import asyncio
-import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Literal
 
 import aiosqlite
@@ -25,14 +22,11 @@ from bot.jobserver.repository.listings import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.records import Extra
-from bot.runtime.tasks import BackgroundTasks
 
-logger = logging.getLogger(__name__)
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
 LIST_LENGTH = 50
 """Pull requests on one page of the list."""
-_MAX_PAUSE_S = 60.0
 STEPS = (
     """
 CREATE TABLE pull_requests (
@@ -332,38 +326,6 @@ class LocalPullRequests:
 
     def _as_pull_request(self, row: PullRequestRow) -> OpenedPullRequest:
         return OpenedPullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
-
-
-@asynccontextmanager
-async def open_local_pull_requests(
-    mirror: Mirror,
-    database: Path,
-    *,
-    base: BaseBranch,
-    public_url: str,
-    now: Callable[[], datetime],
-    keep_ended: timedelta,
-) -> AsyncIterator[LocalPullRequests]:
-    """Opens the database, and closes it at the end; meanwhile what ended `keep_ended` ago is forgotten."""
-    async with Database(database, STEPS) as opened:
-        kept = LocalPullRequests(opened, mirror, base=base, public_url=public_url, now=now)
-        forgetting = BackgroundTasks()
-        forgetting.spawn(_keep_forgetting(kept, keep_ended), name="forgetting pull requests")
-        try:
-            yield kept
-        finally:
-            await forgetting.cancel()
-
-
-async def _keep_forgetting(pull_requests: LocalPullRequests, age: timedelta) -> None:
-    pause = min(_MAX_PAUSE_S, max(0.1, age.total_seconds() / 10))
-    while True:
-        try:
-            while await pull_requests.delete_ended(age):
-                pass
-        except Exception:
-            logger.exception("old pull requests could not be forgotten; trying again")
-        await asyncio.sleep(pause)
 
 
 def _push_message(errors: str, base: str) -> str:
