@@ -1,8 +1,8 @@
 """An agent's questions to people: forms of the Agent Client Protocol, and the replies that fill them in.
 
-https://agentclientprotocol.com/protocol/elicitation, form mode only. Pages to open and requests for secrets are
-declined; patterns are ignored, since an agent could choose expensive ones. Forms are asked one at a time, while the
-turn's time limit is paused.
+https://agentclientprotocol.com/protocol/elicitation, form mode only, with texts and choices. Pages to open,
+other kinds of fields and requests for secrets are declined; patterns are ignored, since an agent could choose expensive
+ones. Forms are asked one at a time, while the turn's time limit is paused.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 from acp import schema
 
@@ -32,17 +31,9 @@ _FREE_FORM_SUFFIXES = ("_custom", "_note")
 """Suffixes of the fields that accept a free-form answer instead of a choice, as Claude and Codex name them."""
 _SEPARATORS = (re.compile(";"), re.compile(r"[,;\n]|\band\b"))
 """Separators between several choices; the first that fits is used, since some labels contain commas."""
-_YES, _NO = frozenset({"yes", "y", "true", "ok"}), frozenset({"no", "n", "false"})
 
-Value = str | float | bool | list[str]
-Property = (
-    schema.ElicitationStringPropertySchema
-    | schema.ElicitationNumberPropertySchema
-    | schema.ElicitationIntegerPropertySchema
-    | schema.ElicitationBooleanPropertySchema
-    | schema.ElicitationMultiSelectPropertySchema
-    | schema.ElicitationOtherPropertySchema
-)
+Value = str | list[str]
+Property = schema.ElicitationStringPropertySchema | schema.ElicitationMultiSelectPropertySchema
 
 
 @dataclass(frozen=True)
@@ -79,24 +70,24 @@ def _listed(option: QuestionOption) -> str:
 
 
 def read_form(request: schema.CreateFormSessionElicitationRequest) -> Form | None:
-    """Returns the form; None if it must not be shown: it is too large, has unknown fields, or asks for a secret."""
+    """Returns the form; None if it must not be shown: it is too large, has other fields, or asks for a secret."""
     properties = request.requested_schema.properties or {}
     required = frozenset(request.requested_schema.required or ())
     if not properties or len(properties) > 2 * MOST_FIELDS or len(request.message) > _LONGEST_MESSAGE:
         return None
-    if any(_is_secret(name, field) for name, field in properties.items()):
-        return None
-    fields = [_form_field(name, field, is_required=name in required) for name, field in properties.items()]
+    fields = [
+        _form_field(name, field, is_required=name in required)
+        for name, field in properties.items()
+        if isinstance(field, Property) and not _is_secret(name, field)
+    ]
     known = [field for field in fields if field is not None]
-    if len(known) < len(fields):
+    if len(known) < len(properties):
         return None
     form = Form(request.message.strip(), tuple(_with_free_form(known)))
     return form if form.message and len(form.fields) <= MOST_FIELDS else None
 
 
 def _is_secret(name: str, field: Property) -> bool:
-    if isinstance(field, schema.ElicitationOtherPropertySchema):
-        return False  # unknown fields are refused anyway
     match field.field_meta:
         case {"codex": {"isSecret": is_secret}} if is_secret:
             return True
@@ -105,33 +96,19 @@ def _is_secret(name: str, field: Property) -> bool:
 
 
 def _form_field(name: str, field: Property, *, is_required: bool) -> FormField | None:
-    if len(name) > _LONGEST_NAME or isinstance(field, schema.ElicitationOtherPropertySchema):
-        return None
-    options = list(_options(field))
-    if isinstance(field, schema.ElicitationMultiSelectPropertySchema) and not options:
+    options, is_multiple = list(_options(field)), isinstance(field, schema.ElicitationMultiSelectPropertySchema)
+    if len(name) > _LONGEST_NAME or (is_multiple and not options):
         return None
     labels = [label for label, _, _ in options]
     if len(options) > MOST_OPTIONS or len(set(labels)) < len(labels) or any(len(x) > _LONGEST_LABEL for x in labels):
         return None
     shown = QuestionField(
         title=one_line(field.title or field.description or name)[:_LONGEST_TITLE],
-        kind=_kind(field, has_options=bool(options)),
+        kind=FieldKind.CHOICES if is_multiple else FieldKind.CHOICE if options else FieldKind.TEXT,
         options=tuple(QuestionOption(label=label, description=words) for label, _, words in options),
         required=is_required,
     )
     return FormField(name, shown, {label: value for label, value, _ in options})
-
-
-def _kind(field: Property, *, has_options: bool) -> FieldKind:
-    match field:
-        case schema.ElicitationMultiSelectPropertySchema():
-            return FieldKind.CHOICES
-        case schema.ElicitationBooleanPropertySchema():
-            return FieldKind.YES_OR_NO
-        case schema.ElicitationNumberPropertySchema() | schema.ElicitationIntegerPropertySchema():
-            return FieldKind.NUMBER
-        case _:
-            return FieldKind.CHOICE if has_options else FieldKind.TEXT
 
 
 def _options(field: Property) -> Iterator[tuple[str, str, str | None]]:
@@ -203,28 +180,13 @@ def _free_form(form: Form, reply: str) -> dict[str, Value] | None:
 
 def _answer(field: FormField, text: str) -> dict[str, Value] | None:
     match field.shown.kind:
-        case FieldKind.TEXT:
-            return {field.name: text} if text else None
-        case FieldKind.YES_OR_NO:
-            word = next(iter(re.findall(r"\w+", text[:100].casefold())), "")
-            return {field.name: word in _YES} if word in _YES | _NO else None
-        case FieldKind.NUMBER:
-            return _number(field.name, text)
         case FieldKind.CHOICE:
             value = _chosen(field, text)
             return {field.name: value} if value is not None else _words(field, text)
         case FieldKind.CHOICES:
             return _several(field, text)
         case _:
-            assert_never(field.shown.kind)
-
-
-def _number(name: str, text: str) -> dict[str, Value] | None:
-    try:
-        number = float(text[:100])
-    except ValueError:
-        return None
-    return {name: int(number) if number.is_integer() else number} if abs(number) < float("inf") else None
+            return {field.name: text} if text else None
 
 
 def _chosen(field: FormField, text: str) -> str | None:

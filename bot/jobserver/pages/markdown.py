@@ -1,4 +1,4 @@
-"""Renders Markdown and MDX as safe HTML: without scripts, the author's HTML, or pictures from other hosts.
+"""Renders Markdown as safe HTML: without scripts, the author's HTML, or pictures from other hosts.
 
 Some texts take a Markdown parser very long, so this module is also run as a process that the server can end. Its
 standard input is a JSON list of pages, each a list of the three fields of a `PageSource`. As soon as a page is done, it
@@ -7,7 +7,6 @@ writes a line of JSON: the HTML, or null if that is too long or the page cannot 
 
 import json
 import posixpath
-import re
 import resource
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
@@ -25,9 +23,6 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from bot.jobserver.documents import PICTURE_FORMATS
 
-_TAG = re.compile(r"</?(?:[A-Za-z][\w.-]*)?(?=[\s/>]|$)|<!--")
-_STATEMENT = re.compile(r"(?:import|export)\s")
-_LONGEST_TAG = 60  # lines
 _MEMORY = 1_000_000_000
 LONGEST_HTML = 1_000_000
 
@@ -43,62 +38,18 @@ class PageSource:
     path: str
     pictures: str
 
-    @property
-    def is_mdx(self) -> bool:
-        return self.path.endswith(".mdx")
-
 
 def render(page: PageSource) -> str:
-    """Returns the page as HTML that needs only a style sheet; shows components and imports as source code."""
+    """Returns the page as HTML that needs only a style sheet; shows tags as they are written."""
     parser = (
         MarkdownIt("commonmark", {"html": False, "breaks": not page.path})
         .enable(["table", "strikethrough"])
         .use(front_matter_plugin)
     )
-    parser.block.ruler.before(
-        "fence", "component", _component, {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    )
-    if page.is_mdx:
-        parser.disable("code").block.ruler.before("component", "statement", _statement)
     parser.core.ruler.push("safety", _make_safe)
-    for name in ("component", "front_matter"):
-        parser.add_render_rule(name, _as_it_is)
+    parser.add_render_rule("front_matter", _front_matter)
     parser.add_render_rule("image", _picture)
     return str(parser.render(page.text, {"page": page}))
-
-
-def _line(state: StateBlock, number: int) -> str:
-    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
-
-
-def _component(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
-    """Parses tags on their own lines; the text between them is Markdown, as in MDX."""
-    if not _TAG.match(_line(state, start)):
-        return False
-    for number in range(start, min(end, start + _LONGEST_TAG)):
-        line = _line(state, number).rstrip()
-        if line.endswith(">"):
-            return silent or _push(state, start, number + 1)
-        if not line:
-            break
-    return False
-
-
-def _statement(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
-    """Parses an import or export in MDX, up to an empty line."""
-    if silent or state.level or not _STATEMENT.match(_line(state, start)):
-        return False
-    number = start
-    while number < end and not state.isEmpty(number):
-        number += 1
-    return _push(state, start, number)
-
-
-def _push(state: StateBlock, start: int, end: int) -> bool:
-    token = state.push("component", "", 0)
-    token.content = "\n".join(_line(state, number) for number in range(start, end))
-    state.line = end
-    return True
 
 
 def _make_safe(state: StateCore) -> None:
@@ -125,9 +76,8 @@ def _make_link_safe(token: Token) -> None:
         token.attrs = {"class": "link", "title": address}
 
 
-def _as_it_is(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
-    token = tokens[index]
-    return f'<pre class="{token.type.replace("_", "-")}">{escape(token.content)}</pre>\n'
+def _front_matter(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
+    return f'<pre class="front-matter">{escape(tokens[index].content)}</pre>\n'
 
 
 def _picture(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:

@@ -110,13 +110,13 @@ def test_a_pages_content_is_rendered() -> None:
 
 
 def test_front_matter_components_and_imports_are_shown_literally() -> None:
-    text = "---\ntitle: A\n---\n\nimport X from 'y'\n\n<Card\n  title=\"A\"\n>\n    Some **text**.\n</Card>\n"
+    text = "---\ntitle: A\n---\n\nimport X from 'y'\n\n<Card title=\"A\">\n\nSome **text**.\n\n</Card>\n"
     rendered = html(text, "a.mdx")
     assert '<pre class="front-matter">title: A</pre>' in rendered
-    assert '<pre class="component">import X from &#x27;y&#x27;</pre>' in rendered
-    assert '<pre class="component">&lt;Card\ntitle=&quot;A&quot;\n&gt;</pre>' in rendered
+    assert "<p>import X from 'y'</p>" in rendered
+    assert "<p>&lt;Card title=&quot;A&quot;&gt;</p>" in rendered
     assert "Some <strong>text</strong>." in rendered
-    assert '<pre class="component">&lt;/Card&gt;</pre>' in rendered
+    assert "<p>&lt;/Card&gt;</p>" in rendered
 
 
 def test_links_within_the_site_are_shown_but_inactive() -> None:
