@@ -29,7 +29,7 @@ _ANSWER_S = 60.0
 """Time limit of all calls except a turn; agents answer within 2 s on an idle machine."""
 _CLOSE_S = 1.0
 _LAST_WORDS_S = 0.3
-Content = schema.TextContentBlock | schema.ImageContentBlock | schema.ResourceContentBlock
+Content = schema.TextContentBlock | schema.ResourceContentBlock
 """A part of a prompt."""
 M = TypeVar("M", bound=BaseModel)
 

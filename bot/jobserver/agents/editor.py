@@ -1,9 +1,8 @@
 """The editor that drives a coding agent over the Agent Client Protocol: one turn for each instruction."""
 
 import asyncio
-import base64
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +15,6 @@ from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, Perm
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.agents.turn import Turn, TurnEnd, askable, check, result
-from bot.jobserver.documents import picture_type
 from bot.jobserver.editors.interface import (
     EditProgress,
     EditResult,
@@ -35,10 +33,6 @@ from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.usage import Spent
 from bot.runtime.tasks import both_running
 
-_PICTURE_BYTES = 3_500_000
-"""Models accept pictures of up to 5 MB in base64, which is a third longer."""
-_ALL_PICTURES_BYTES = 8_000_000
-_MOST_PICTURES = 5
 _RULES = """\
 You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
 your screen. Change files in this directory only, and leave version control alone: what you leave is committed for \
@@ -72,15 +66,8 @@ class AttachedFiles:
         takes_more = sessions is not None and sessions.additional_directories is not None
         return [str(self.seen)] if takes_more and self.real is not None and self.real.is_dir() else []
 
-    def content(self, text: str, capabilities: schema.InitializeResponse) -> list[Content]:
-        """Returns the whole prompt, with pictures if the agent accepts them. Blocking.
-
-        Raises:
-            EditError: a file cannot be read.
-        """
-        agent = capabilities.agent_capabilities
-        takes_pictures = bool(agent and agent.prompt_capabilities and agent.prompt_capabilities.image)
-        pictures = self._pictures() if takes_pictures else ()
+    def content(self, text: str) -> list[Content]:
+        """Returns the whole prompt, with a link to each file."""
         links = [
             schema.ResourceContentBlock(
                 type="resource_link",
@@ -91,23 +78,7 @@ class AttachedFiles:
             )
             for file in self.files
         ]
-        return [schema.TextContentBlock(type="text", text=text), *links, *pictures]
-
-    def _pictures(self) -> Iterator[schema.ImageContentBlock]:
-        """Yields the first few pictures of moderate size; the agent can still open the others."""
-        found = total = 0
-        for file in self.files:
-            if file.size > _PICTURE_BYTES or total + file.size > _ALL_PICTURES_BYTES or found == _MOST_PICTURES:
-                continue
-            try:
-                contents = ((self.real or self.seen) / file.name).read_bytes()
-            except OSError as error:
-                raise EditError(f"the file {file.name} cannot be read: {error.strerror}") from error
-            if (kind := picture_type(contents)) is not None:
-                found, total = found + 1, total + file.size
-                uri = (self.seen / file.name).as_uri()
-                data = base64.b64encode(contents).decode("ascii")
-                yield schema.ImageContentBlock(type="image", data=data, mime_type=kind, uri=uri)
+        return [schema.TextContentBlock(type="text", text=text), *links]
 
 
 def first_prompt(
@@ -284,7 +255,7 @@ class AgentEditor:
             text = first_prompt(task.prompt, task.conversation, run.granted, files)
         else:
             text = next_prompt(task.prompt, run.granted, files)
-        return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
+        return session.id, run.given.content(text)
 
 
 async def _prompted(

@@ -1,6 +1,5 @@
 """Files attached to an instruction, from the agent's view: listed, linked, shown, and allowed to be copied."""
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,13 @@ from support.worlds.agent_world import AgentWorld, agent_world
 
 from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, ToolCall, merged, only_takes_attachments
 from bot.jobserver.editors.interface import TaskFile
-from bot.jobserver.errors import EditError
 
-PNG, JPEG, WEBP = b"\x89PNG\r\n\x1a\n...", b"\xff\xd8\xff...", b"RIFF\0\0\0\0WEBP..."
-SEES = 'capabilities = {"promptCapabilities": {"image": True}}\n'
+PNG = b"\x89PNG\r\n\x1a\n..."
 SAYS = """
 def turn(agent, text):
     agent.say("Seen.")
 """
-RESUMES = 'capabilities = {"sessionCapabilities": {"resume": {}}, "promptCapabilities": {"image": True}}\n'
+RESUMES = 'capabilities = {"sessionCapabilities": {"resume": {}}}\n'
 COPIES = """
 def turn(agent, text):
     import re, shutil
@@ -52,16 +49,14 @@ def blocks(world: AgentWorld, kind: str) -> list[dict[str, Any]]:
     return [block for params in world.received("session/prompt") for block in params["prompt"] if block["type"] == kind]
 
 
-async def test_an_agent_gets_links_to_files_and_sees_images(tmp_path: Path) -> None:
-    """The first bytes decide what is an image, not the file's name."""
-    world = agent_world(tmp_path, SEES + SAYS)
-    files = given(world, a_png=PNG, b_txt=b"words", c_png=b"no picture", d_bin=JPEG, e_webp=WEBP)
+async def test_an_agent_gets_links_to_files(tmp_path: Path) -> None:
+    """It opens them itself."""
+    world = agent_world(tmp_path, SAYS)
+    files = given(world, a_png=PNG, b_txt=b"words")
     await world.edit("Look", attachments=files)
     folder = tmp_path / "attachments"
     links = [(block["name"], block["uri"], block["size"]) for block in blocks(world, "resource_link")]
     assert links == [(file.name, (folder / file.name).as_uri(), file.size) for file in files]
-    shown = [(block["mimeType"], base64.b64decode(block["data"])) for block in blocks(world, "image")]
-    assert shown == [("image/png", PNG), ("image/jpeg", JPEG), ("image/webp", WEBP)]
     (told,) = world.prompts()
     assert f"- {folder / 'a.png'} (application/octet-stream, {len(PNG)} bytes)" in told
     assert told.endswith("This is the instruction now:\n\nLook")
@@ -93,24 +88,6 @@ async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
         assert ["additionalDirectories" in params for params in world.received(method)] == [False]
 
 
-async def test_an_agent_without_image_support_gets_links(tmp_path: Path) -> None:
-    """It can open the file itself."""
-    world = agent_world(tmp_path, SAYS)
-    await world.edit("Look", attachments=given(world, a_png=PNG))
-    assert (len(blocks(world, "resource_link")), blocks(world, "image")) == (1, [])
-
-
-async def test_images_are_bounded_in_size_and_number(tmp_path: Path) -> None:
-    """Images that are not shown are still linked."""
-    world = agent_world(tmp_path, SEES + SAYS)
-    files = given(
-        world, huge_png=PNG + bytes(4_000_000), **{f"p{number}_png": PNG + bytes([number]) for number in range(7)}
-    )
-    await world.edit("Look", attachments=files)
-    assert len(blocks(world, "resource_link")) == 8
-    assert [base64.b64decode(block["data"])[-1] for block in blocks(world, "image")] == [0, 1, 2, 3, 4]
-
-
 async def test_a_follow_up_lists_only_its_own_files(tmp_path: Path) -> None:
     """A resumed session remembers the others."""
     world = agent_world(tmp_path, RESUMES + SAYS)
@@ -127,13 +104,6 @@ async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path:
     result = await world.edit("Add it", attachments=given(world, a_png=PNG))
     assert result.summary == "Copied."
     assert (world.copy / "img" / "a.png").read_bytes() == PNG
-
-
-async def test_a_missing_attachment_is_a_reason_for_failure(tmp_path: Path) -> None:
-    """There is no traceback."""
-    world = agent_world(tmp_path, SEES + SAYS)
-    with pytest.raises(EditError, match=r"the file a\.png cannot be read"):
-        await world.edit("Look", attachments=[_described("a.png", PNG)])
 
 
 def executed(command: str) -> ToolCall:
