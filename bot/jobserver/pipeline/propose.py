@@ -20,7 +20,7 @@ from bot.jobserver.pipeline.descriptions import (
     why_nothing_changed,
 )
 from bot.jobserver.pipeline.tools import Edited, Prepared, Tools
-from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest, PullRequests
+from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest, PullRequests
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import Instruction, Outcome, PendingProposal
 from bot.jobserver.text import shortened
@@ -122,19 +122,17 @@ async def _propose(tools: Tools, pending: PendingProposal) -> _Proposed:
         return await _dropped(tools, pending, error)
     except JobServerError as error:
         return await _refused(tools, pending, error)
-    why = "; ".join(one.reason for one in missing)
-    reported = _reported(pull_request, pending.checks).model_copy(update={"reason": shortened(why, MAX_REASON) or None})
-    details = await tools.proposals.record_proposed(
-        pending, reported, pull_request.link, missing=[one.extra for one in missing], pause=_pause_after(pending)
-    )
-    for one in missing if pending.failures == 0 else ():
-        logger.warning("pull request %d: %s", pull_request.number, one.reason)
-    if pending.failures and not missing:
-        logger.info("job %s: pull request %d is complete", pending.job_id, pull_request.number)
+    why = shortened("; ".join(missing), MAX_REASON) or None
+    reported = _reported(pull_request, pending.checks).model_copy(update={"reason": why})
+    details = await tools.proposals.record_proposed(pending, reported, pull_request.link)
+    if why:
+        logger.warning("pull request %d: %s", pull_request.number, why)
+    if pending.failures:
+        logger.info("job %s: pull request %d is open", pending.job_id, pull_request.number)
     return _Proposed(pull_request.link, details)
 
 
-async def _open_or_update(tools: Tools, pending: PendingProposal) -> tuple[OpenedPullRequest, tuple[MissingExtra, ...]]:
+async def _open_or_update(tools: Tools, pending: PendingProposal) -> tuple[OpenedPullRequest, tuple[str, ...]]:
     host = tools.pull_requests
     pull_request = await host.find(pending.branch)
     if pull_request is None:
@@ -146,7 +144,8 @@ async def _open_or_update(tools: Tools, pending: PendingProposal) -> tuple[Opene
         return pull_request, ()
     elif pending.description:
         await host.update(pull_request, pending.description)
-    return pull_request, await host.add_extras(pull_request, pending.extras, pending.requester)
+    extras = await host.add_extras(pull_request, pending.requester) if pending.wants_extras else ()
+    return pull_request, extras
 
 
 async def _dropped(tools: Tools, pending: PendingProposal, error: NothingToProposeError) -> _Proposed:

@@ -1,21 +1,12 @@
 """The interface of the pull request providers: this server itself, or a code host such as GitHub."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from bot.jobapi.models import CheckResult, PullRequestState, Requester
-from bot.jobserver.store.records import Extra
 
 _REMEMBERED = 1_000
-
-
-@dataclass(frozen=True)
-class MissingExtra:
-    """Something that could not be added, and a sentence that says why."""
-
-    extra: Extra
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -62,10 +53,8 @@ class PullRequests(Protocol):
         """
         ...
 
-    async def add_extras(
-        self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None, /
-    ) -> tuple[MissingExtra, ...]:
-        """Adds labels and a review request as configured; returns those that could not be added."""
+    async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None, /) -> tuple[str, ...]:
+        """Adds labels and a review request as configured; returns a sentence on each that could not be added."""
         ...
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:

@@ -1,6 +1,6 @@
 """The store of changes that are pushed but not yet proposed: recorded before the first attempt, kept until done."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import aiosqlite
@@ -10,7 +10,6 @@ from bot.jobapi.models import CheckResult, PullRequestDetails, PullRequestState
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.records import (
-    Extra,
     Instruction,
     PendingProposal,
     as_text,
@@ -64,7 +63,7 @@ class ProposalStore:
             "requester_id, requester_url, due_at) SELECT id, ?, ?, ?, ?, iif(pr_branch IS ?, '', ?), ?, ?, ?, ? "
             "FROM jobs WHERE id = ?",
             (
-                instruction.branch, title, description, checks, instruction.branch, ",".join(Extra),
+                instruction.branch, title, description, checks, instruction.branch, "labels,review",
                 who and who.name, who and who.id, who and who.url, as_text(self._now()), instruction.job_id,
             ),
         )  # fmt: skip
@@ -87,27 +86,14 @@ class ProposalStore:
         return [_from_row(row) for row in rows]
 
     async def record_proposed(
-        self,
-        pending: PendingProposal,
-        reported: PullRequestDetails,
-        link: str,
-        *,
-        missing: Collection[Extra],
-        pause: timedelta,
+        self, pending: PendingProposal, reported: PullRequestDetails, link: str
     ) -> PullRequestDetails:
-        """Records the pull request; what it lacks is tried again after `pause`."""
+        """Records the pull request."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE jobs SET pr_link = ?, pr_branch = ? WHERE id = ?", (link, pending.branch, pending.job_id)
             )
-            if missing:
-                await connection.execute(
-                    "UPDATE proposals SET description = '', extras = ?, failures = failures + 1, due_at = ? "
-                    "WHERE job_id = ? AND version = ?",
-                    (",".join(missing), as_text(self._now() + pause), pending.job_id, pending.version),
-                )
-            else:
-                await _delete(connection, pending)
+            await _delete(connection, pending)
             return await _record_details(connection, pending, reported)
 
     async def record_refused(self, pending: PendingProposal, reason: str, *, pause: timedelta) -> PullRequestDetails:
@@ -167,7 +153,7 @@ def _from_row(row: aiosqlite.Row) -> PendingProposal:
         title=row["title"],
         description=row["description"],
         checks=_CHECKS.validate_json(row["checks"]),
-        extras=tuple(Extra(name) for name in row["extras"].split(",") if name),
+        wants_extras=bool(row["extras"]),
         requester=requester_from_row(row),
         version=row["version"],
         failures=row["failures"],

@@ -4,7 +4,6 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 
 import aiosqlite
 
@@ -28,13 +27,6 @@ from bot.jobserver.store.database import fetch_row
 from bot.jobserver.usage import Money, Spent
 
 _NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
-
-
-class Extra(StrEnum):
-    """What is added to a pull request once it is open."""
-
-    LABELS = "labels"
-    REVIEW = "review"
 
 
 @dataclass(frozen=True)
@@ -166,7 +158,7 @@ class Outcome:
 class PendingProposal:
     """What was pushed for a job, and what its pull request still lacks.
 
-    `description` is empty if the pull request is open and only `extras` are missing. `checks` are those of the newest
+    `wants_extras`: its labels and the request for a review are still to be added. `checks` are those of the newest
     change. `version` grows with each addition.
     """
 
@@ -175,7 +167,7 @@ class PendingProposal:
     title: str
     description: str
     checks: tuple[CheckResult, ...]
-    extras: tuple[Extra, ...]
+    wants_extras: bool
     requester: Requester | None
     version: int
     failures: int

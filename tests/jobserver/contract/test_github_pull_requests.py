@@ -21,7 +21,6 @@ from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import check_github
-from bot.jobserver.store.records import Extra
 
 pytestmark = pytest.mark.promise("github")
 
@@ -52,7 +51,7 @@ async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server:
     async with connected(server, **settings) as github:
         keeper = github.pull_requests(BaseBranch("main"))
         opened = await keeper.open(NewPullRequest(BRANCH, "Add a page", "Words.", who))
-        assert await keeper.add_extras(opened, list(Extra), who) == ()
+        assert await keeper.add_extras(opened, who) == ()
     record = server.pull_request(opened.number)
     assert (opened.link, opened.state) == (f"{server.url}/acme/docs/pull/1", PullRequestState.OPEN)
     assert (record.title, record.base, record.draft) == ("Add a page", "main", True)
@@ -64,11 +63,10 @@ async def test_an_impossible_reviewer_is_reported(server: GitHubServer) -> None:
     async with connected(server, github_users={"Grace": "grace"}) as github:
         keeper = github.pull_requests(BaseBranch("main"))
         opened = await keeper.open(NEW)
-        (missing,) = await keeper.add_extras(opened, list(Extra), Requester(name="Grace"))
+        (missing,) = await keeper.add_extras(opened, Requester(name="Grace"))
     assert server.pull_request(opened.number).reviewers == []
-    assert missing.extra is Extra.REVIEW
-    assert missing.reason.startswith("grace was not asked for a review: ")
-    assert "collaborators" in missing.reason
+    assert missing.startswith("grace was not asked for a review: ")
+    assert "collaborators" in missing
 
 
 async def test_refused_labels_are_reported(server: GitHubServer) -> None:
@@ -76,10 +74,9 @@ async def test_refused_labels_are_reported(server: GitHubServer) -> None:
     async with connected(server, labels=("docs",)) as github:
         keeper = github.pull_requests(BaseBranch("main"))
         opened = await keeper.open(NEW)
-        (missing,) = await keeper.add_extras(opened, list(Extra), None)
-        assert missing.extra is Extra.LABELS
-        assert missing.reason.startswith("it has no labels: the token or App may not label a pull request")
-        assert await keeper.add_extras(opened, [missing.extra], None) == ()
+        (missing,) = await keeper.add_extras(opened, None)
+        assert missing.startswith("it has no labels: the token or App may not label a pull request")
+        assert await keeper.add_extras(opened, None) == ()
     assert server.pull_request(1).labels == ["docs"]
 
 

@@ -4,7 +4,6 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import git
@@ -13,7 +12,6 @@ from bot.jobapi.models import AgentJob, PartialWork, PullRequestDetails, PullReq
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, EditError, NothingToProposeError
 from bot.jobserver.pipeline.propose import retry_due, retry_forever
-from bot.jobserver.store.records import Extra
 
 AWAY = CodeHostError("the host is away")
 
@@ -175,36 +173,17 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
         assert (told.state, [check.name for check in told.checks]) == (PullRequestState.OPEN, ["words"])
 
 
-async def test_refused_labels_and_reviews_are_retried_alone(tmp_path: Path) -> None:
-    """The pull request is open and says what it lacks; only that is retried."""
+async def test_refused_labels_and_reviews_are_told(tmp_path: Path) -> None:
+    """The pull request is open and says what it lacks; a reviewer is asked once."""
     async with executing(tmp_path) as world:
-        world.pull_requests.refused_extras[Extra.REVIEW] = "ada is no collaborator"
+        world.pull_requests.refused_extras = ("ada is no collaborator",)
         job = await world.done("one")
         told = pull_request_of(job)
         assert (told.state, told.reason) == (PullRequestState.OPEN, "ada is no collaborator")
         assert job.pr_link == "https://host/pulls/1"
-        assert world.pull_requests.extras == [Extra.LABELS]
-        world.pull_requests.refused_extras.clear()
-        world.ahead = timedelta(minutes=2)
-        await retry_due(world.tools)
-        assert pull_request_of(await world.store.get("docs", job.id)).reason is None
-        assert world.pull_requests.extras == [Extra.LABELS, Extra.REVIEW]
-        assert world.pull_requests.additions == []
-        await world.done("two", job.id)
-        assert world.pull_requests.extras == [Extra.LABELS, Extra.REVIEW], "a reviewer is asked once"
-
-
-@pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
-async def test_missing_parts_of_an_ended_pull_request_are_given_up(tmp_path: Path, state: PullRequestState) -> None:
-    """Nobody labels a merged pull request."""
-    async with executing(tmp_path) as world:
-        world.pull_requests.refused_extras[Extra.LABELS] = "no"
-        job = await world.done("one")
-        world.pull_requests.end(state)
-        world.ahead = timedelta(minutes=2)
-        await retry_due(world.tools)
         assert await world.proposals.of_job(job.id) is None
-        assert pull_request_of(await world.store.get("docs", job.id)).state == state.value
+        await world.done("two", job.id)
+        assert world.pull_requests.asked_for_extras == 1
 
 
 async def test_nothing_to_propose_is_not_retried_if_git_agrees(tmp_path: Path) -> None:
@@ -246,7 +225,7 @@ async def test_texts_added_meanwhile_are_not_taken_for_settled(tmp_path: Path) -
         assert before is not None
         await world.done("two", job.id)
         opened = PullRequestDetails(number=1, state=PullRequestState.OPEN)
-        await world.proposals.record_proposed(before, opened, "https://x", missing=(), pause=timedelta())
+        await world.proposals.record_proposed(before, opened, "https://x")
         after = await world.proposals.of_job(job.id)
         assert after is not None
         assert "> two" in after.description

@@ -9,9 +9,9 @@ from bot.jobapi.models import CheckResult, CheckStatus, PlanStep, PullRequestSta
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.leaks.scan import Leak, Trees
-from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
+from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
 from bot.jobserver.repository.listings import Snapshot
-from bot.jobserver.store.records import Extra, Question
+from bot.jobserver.store.records import Question
 from bot.jobserver.usage import Spent
 
 Edit = Callable[[EditTask, EditProgress], Awaitable[EditResult | None]]
@@ -76,8 +76,8 @@ class FakePullRequests:
     looks: int = 0
     looking: asyncio.Event = field(default_factory=asyncio.Event)
     """A look-up of a state waits for it."""
-    refused_extras: dict[Extra, str] = field(default_factory=dict)
-    extras: list[Extra] = field(default_factory=list)
+    refused_extras: tuple[str, ...] = ()
+    asked_for_extras: int = 0
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         return next((kept for kept in reversed(self.kept) if kept.branch == branch), None)
@@ -101,14 +101,9 @@ class FakePullRequests:
             raise self.outage
         return next(kept.state for kept in self.kept if kept.number == number)
 
-    async def add_extras(
-        self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None
-    ) -> tuple[MissingExtra, ...]:
-        missing = tuple(
-            MissingExtra(extra, self.refused_extras[extra]) for extra in extras if extra in self.refused_extras
-        )
-        self.extras += [extra for extra in extras if extra not in self.refused_extras]
-        return missing
+    async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None) -> tuple[str, ...]:
+        self.asked_for_extras += 1
+        return self.refused_extras
 
     def end(self, state: PullRequestState) -> None:
         """Merges or closes the newest one."""

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -36,7 +36,6 @@ from bot.jobserver.pull_requests.github.repository_api import (
 )
 from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, check_results, parse
 from bot.jobserver.pull_requests.interface import (
-    MissingExtra,
     NewPullRequest,
     OpenedPullRequest,
     RecentStates,
@@ -45,7 +44,6 @@ from bot.jobserver.repository.credentials import remove_abandoned
 from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.github import GitHubAddress, github_address
-from bot.jobserver.store.records import Extra
 from bot.jobserver.text import BREAK, cut, without_issue_links, without_references
 from bot.runtime.clock import SteadyClock
 
@@ -110,17 +108,9 @@ class GitHubPullRequests:
             await self._add(opened, text)
         return OpenedPullRequest(opened.number, opened.html_url, new.branch, opened.outcome)
 
-    async def add_extras(
-        self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None
-    ) -> tuple[MissingExtra, ...]:
+    async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None) -> tuple[str, ...]:
         number = pull_request.number
-        reasons = {
-            Extra.LABELS: await self._add_labels(number) if Extra.LABELS in extras else None,
-            Extra.REVIEW: await self._request_review(pull_request.number, requester)
-            if Extra.REVIEW in extras
-            else None,
-        }
-        return tuple(MissingExtra(extra, reason) for extra, reason in reasons.items() if reason)
+        return tuple(filter(None, (await self._add_labels(number), await self._request_review(number, requester))))
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number))

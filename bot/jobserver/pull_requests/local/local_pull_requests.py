@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -12,7 +12,6 @@ import aiosqlite
 from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError, PullRequestNotFoundError
 from bot.jobserver.pull_requests.interface import (
-    MissingExtra,
     NewPullRequest,
     OpenedPullRequest,
     RecentStates,
@@ -21,7 +20,6 @@ from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.repository.listings import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
-from bot.jobserver.store.records import Extra
 
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
@@ -146,9 +144,7 @@ class LocalPullRequests:
             self._states.remember(row.number, PullRequestState.OPEN)
             return self._as_pull_request(row)
 
-    async def add_extras(
-        self, _pull_request: OpenedPullRequest, _extras: Collection[Extra], _requester: Requester | None
-    ) -> tuple[MissingExtra, ...]:
+    async def add_extras(self, _pull_request: OpenedPullRequest, _requester: Requester | None) -> tuple[str, ...]:
         """There are none here."""
         return ()
 
