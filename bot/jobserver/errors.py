@@ -6,7 +6,6 @@ JobServerError                    the message is for the operator
 │   └── NoSuchBranchError         the repository has no branch of this name
 ├── CodeHostError                 GitHub refused a request: the message says why, and what to do
 │   └── NothingToProposeError     a branch contains nothing that its base does not
-├── HeldBackError                 a change was not pushed because it (perhaps) contains a secret: the message says where
 ├── LeakScanError                 a change cannot be searched for secrets
 ├── EditError                     the editor failed: the job fails with this reason
 │   ├── NotOfferedError           an agent has no such model, effort or mode: the message lists what it has
@@ -40,10 +39,6 @@ class CodeHostError(JobServerError):
 
 class NothingToProposeError(CodeHostError):
     """A pull request of this branch would be empty."""
-
-
-class HeldBackError(JobServerError):
-    """A change contains what looks like a secret; the message does not repeat it."""
 
 
 class LeakScanError(JobServerError):

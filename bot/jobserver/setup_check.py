@@ -220,7 +220,7 @@ async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFin
     """Tries to open a pull request from a branch into itself: with permission, GitHub calls it invalid."""
     body = {"title": "Pagehand tries whether it may", "head": base, "base": base}
     try:
-        await repository.post("/pulls", OPEN, body, is_repeatable=False)
+        await repository.call("POST", "/pulls", OPEN, body, is_repeatable=False)
     except RefusedError as error:
         if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
             return SetupFinding("pull requests", is_ok=False, message=str(error))
@@ -231,7 +231,7 @@ async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFin
 
 async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose, ref: str) -> SetupFinding:
     try:
-        await repository.get(path, purpose, ref=ref)
+        await repository.call("GET", path, purpose, ref=ref)
     except CodeHostError as error:
         return SetupFinding("checks", is_ok=None, message=f"they are not shown: {error}")
     return SetupFinding("checks", is_ok=True, message=f"it can {purpose.doing}")

@@ -20,7 +20,6 @@ _ACTS = re.compile(
 _PUBLIC_HOST = re.compile(r"https?://(?:www\.)?github\.com(?=/)", re.IGNORECASE)
 _REDIRECTING = "https://redirect.github.com"
 """GitHub's own host, which leads to the same page without creating a backlink."""
-_ISSUE_PATH = re.compile(r"/(?:issues|pull|discussions)/(?=\d)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -47,8 +46,3 @@ def without_references(text: str) -> str:
     shown = _CONTROL.sub("", without_misleading(text.replace("\r\n", "\n")))
     parted = _ACTS.sub(lambda match: match[0] + BREAK, shown)
     return _PUBLIC_HOST.sub(_REDIRECTING, parted)
-
-
-def without_issue_links(text: str) -> str:
-    """Splits links to issues and discussions, so that they lead nowhere: for hosts without a redirecting address."""
-    return _ISSUE_PATH.sub(lambda match: match[0] + BREAK, text)

@@ -16,7 +16,6 @@ from bot.jobserver.errors import (
     BudgetUsedUpError,
     EditError,
     GitError,
-    HeldBackError,
     JobServerError,
     LeakScanError,
     PushRejectedError,
@@ -253,7 +252,7 @@ def _failed(checks: Sequence[CheckResult]) -> list[CheckResult]:
 
 
 async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
-    """Raises HeldBackError for a commit that adds a secret, or cannot be searched for any; the work is kept."""
+    """Raises JobServerError for a commit that adds a secret, or cannot be searched for any; the work is kept."""
     try:
         leaks = await tools.scan.leaks(Trees(prepared.start.tree, prepared.start.base, commit))
     except LeakScanError as error:
@@ -266,7 +265,7 @@ async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
             return
         reason = in_words(leaks)
     await keep_commit(tools, prepared, commit)
-    raise HeldBackError(reason)
+    raise JobServerError(reason)
 
 
 def in_words(leaks: Sequence[Leak]) -> str:

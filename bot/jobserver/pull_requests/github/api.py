@@ -2,7 +2,6 @@
 
 CodeHostError
 ├── RefusedError      GitHub rejected the call: tell the person
-├── BusyError         a long rate limit: tell the person when it ends
 └── UncertainError    no valid answer: check whether the call was carried out, then retry
 """
 
@@ -50,10 +49,6 @@ class RefusedError(CodeHostError):
         self.status = status
         self.said = said
         super().__init__(words)
-
-
-class BusyError(CodeHostError):
-    """A rate limit."""
 
 
 class UncertainError(CodeHostError):
@@ -250,12 +245,12 @@ class GitHubRestApi:
         """Waits until calls may be made, and returns what is left of `patience`; both are in seconds.
 
         Raises:
-            BusyError: the rate limit lasts longer.
+            CodeHostError: the rate limit lasts longer.
         """
         while (seconds := self._held_until - self.now()) > 0:
             if seconds > patience:
                 end = datetime.fromtimestamp(math.ceil(self._held_until / 60) * 60, UTC)
-                raise BusyError(f"GitHub lets nothing through until {end:%H:%M} UTC: it limits the rate of calls")
+                raise CodeHostError(f"GitHub lets nothing through until {end:%H:%M} UTC: it limits the rate of calls")
             await self.sleep(seconds)
             patience -= seconds
         return patience

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -43,12 +43,11 @@ from bot.jobserver.pull_requests.interface import (
 from bot.jobserver.repository.credentials import remove_abandoned
 from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.github import GitHubAddress, github_address
-from bot.jobserver.text import BREAK, cut, without_issue_links, without_references
+from bot.jobserver.settings.github import GitHubAddress, GitHubSettings, github_address
+from bot.jobserver.text import BREAK, cut, without_references
 from bot.runtime.clock import SteadyClock
 
 logger = logging.getLogger(__name__)
-_PUBLIC_API = "https://api.github.com"
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
 LOOK_EVERY_S = 30.0
 """The shortest time between requests for a pull request's state. GitHub allows 5,000 calls an hour."""
@@ -62,27 +61,12 @@ _FENCE = "```"
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Za-z0-9]{1,31};)", re.VERBOSE)
 
 
-@dataclass(frozen=True)
-class PullRequestOptions:
-    """How pull requests are opened. `users` maps names or ids of requesters to GitHub logins."""
-
-    draft: bool = False
-    labels: tuple[str, ...] = ()
-    users: Mapping[str, str] = field(default_factory=dict)
-    has_redirecting_host: bool = True
-
-    def reviewer(self, requester: Requester | None) -> str | None:
-        known = {name.casefold(): login for name, login in self.users.items()}
-        keys = (requester.id, requester.name) if requester else ()
-        return next((known[key.casefold()] for key in keys if key and key.casefold() in known), None)
-
-
 class GitHubPullRequests:
     """Implements `PullRequests` with GitHub's API."""
 
-    def __init__(self, repository: RepositoryApi, options: PullRequestOptions, base: BaseBranch) -> None:
+    def __init__(self, repository: RepositoryApi, settings: GitHubSettings, base: BaseBranch) -> None:
         self._repository = repository
-        self._options = options
+        self._settings = settings
         self._base = base
         self._states = RecentStates(for_seconds=LOOK_EVERY_S, now=repository.api.now)
 
@@ -96,13 +80,13 @@ class GitHubPullRequests:
     async def state(self, number: int) -> PullRequestState:
         if known := self._states.get(number):
             return known
-        answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(number))
+        answer = await self._repository.call("GET", "/pulls/{number}", READ_PULL_REQUESTS, number=str(number))
         state = parse(PullRequestPayload, answer).outcome
         self._states.remember(number, state)
         return state
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
-        text = self._description(new.description)
+        text = description(new.description)
         opened, is_new = await self._create(new, text)
         if not is_new:
             await self._add(opened, text)
@@ -113,14 +97,13 @@ class GitHubPullRequests:
         return tuple(filter(None, (await self._add_labels(number), await self._request_review(number, requester))))
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
-        answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number))
-        await self._add(parse(PullRequestPayload, answer), self._description(addition))
-
-    def _description(self, text: str) -> str:
-        return description(text, has_redirecting_host=self._options.has_redirecting_host)
+        answer = await self._repository.call(
+            "GET", "/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number)
+        )
+        await self._add(parse(PullRequestPayload, answer), description(addition))
 
     async def _newest(self, branch: str, *, state: str) -> PullRequestPayload | None:
-        answer = await self._repository.get(_BY_BRANCH, READ_PULL_REQUESTS, branch=branch, state=state)
+        answer = await self._repository.call("GET", _BY_BRANCH, READ_PULL_REQUESTS, branch=branch, state=state)
         # GitHub has been seen to ignore a filter that it does not understand.
         found = (one for one in parse(list[PullRequestPayload], answer) if one.head.ref == branch)
         return max(found, key=lambda one: one.number, default=None)
@@ -133,7 +116,7 @@ class GitHubPullRequests:
         failures = 0
         while True:
             try:
-                return await self._post(new, text, draft=self._options.draft), True
+                return await self._post(new, text, draft=self._settings.draft), True
             except RefusedError as error:
                 if "already exists" not in error.said or not (found := await self._newest(new.branch, state="open")):
                     if "No commits between" in error.said:
@@ -152,7 +135,7 @@ class GitHubPullRequests:
     async def _post(self, new: NewPullRequest, text: str, *, draft: bool) -> PullRequestPayload:
         body = {"title": title(new.title), "head": new.branch, "base": self._base.name, "body": text}
         try:
-            answer = await self._repository.post("/pulls", OPEN, {**body, "draft": draft}, is_repeatable=False)
+            answer = await self._repository.call("POST", "/pulls", OPEN, {**body, "draft": draft}, is_repeatable=False)
         except RefusedError as error:
             if draft and "Draft pull requests are not supported" in error.said:
                 logger.warning("GitHub has no drafts for this repository: the pull request is opened as usual")
@@ -164,27 +147,29 @@ class GitHubPullRequests:
         before = found.body or ""
         body = with_addition(before, addition)
         if body != before.replace("\r\n", "\n"):
-            await self._repository.patch("/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
+            await self._repository.call("PATCH", "/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
 
     async def _add_labels(self, number: int) -> str | None:
         """Returns why the labels could not be added, or None."""
-        if not self._options.labels:
+        if not self._settings.labels:
             return None
-        body = {"labels": list(self._options.labels)}
+        body = {"labels": list(self._settings.labels)}
         try:
-            await self._repository.post("/issues/{number}/labels", LABEL, body, number=str(number))
+            await self._repository.call("POST", "/issues/{number}/labels", LABEL, body, number=str(number))
         except CodeHostError as error:
             return f"it has no labels: {error}"
         return None
 
     async def _request_review(self, number: int, requester: Requester | None) -> str | None:
         """Requests a review if the reviewer is known; GitHub requires a collaborator other than the author."""
-        login = self._options.reviewer(requester)
+        users = {name.casefold(): login for name, login in self._settings.github_users.items()}
+        keys = (requester.id, requester.name) if requester else ()
+        login = next((users[key.casefold()] for key in keys if key and key.casefold() in users), None)
         if login is None:
             return None
         path, body = "/pulls/{number}/requested_reviewers", {"reviewers": [login]}
         try:
-            await self._repository.post(path, REQUEST_REVIEW, body, number=str(number))
+            await self._repository.call("POST", path, REQUEST_REVIEW, body, number=str(number))
         except CodeHostError as error:
             return f"{login} was not asked for a review: {error}"
         return None
@@ -197,7 +182,7 @@ class GitHubPullRequests:
 
     async def _read(self, path: str, purpose: Purpose, kind: type[T], commit: str) -> T | None:
         try:
-            return parse(kind, await self._repository.get(path, purpose, commit=commit))
+            return parse(kind, await self._repository.call("GET", path, purpose, commit=commit))
         except CodeHostError as error:
             logger.info("checks of commits are not shown: %s", error)
             return None
@@ -209,15 +194,13 @@ def title(text: str) -> str:
     return cut(line, _TITLE_LIMIT)
 
 
-def description(text: str, *, has_redirecting_host: bool) -> str:
+def description(text: str) -> str:
     """Returns foreign Markdown without effects, at most half as long as GitHub allows.
 
     It notifies nobody, and links or closes no issues. HTML is shown as source, and images become links. Code blocks
     may contain an invisible character.
     """
-    quiet = without_references(text)
-    quiet = quiet if has_redirecting_host else without_issue_links(quiet)
-    return _cut(_MARKUP.sub(lambda match: match[0] + BREAK, quiet).strip(), LIMIT // 2)
+    return _cut(_MARKUP.sub(lambda match: match[0] + BREAK, without_references(text)).strip(), LIMIT // 2)
 
 
 def with_addition(body: str, addition: str) -> str:
@@ -245,10 +228,10 @@ class GitHubConnection:
 
     repository: RepositoryApi = field(repr=False)
     credentials: GitCredentials | None
-    options: PullRequestOptions
+    settings: GitHubSettings
 
     def pull_requests(self, base: BaseBranch) -> GitHubPullRequests:
-        return GitHubPullRequests(self.repository, self.options, base)
+        return GitHubPullRequests(self.repository, self.settings, base)
 
 
 @contextlib.asynccontextmanager
@@ -292,7 +275,7 @@ def _connection(settings: JobServerSettings, address: GitHubAddress, api: GitHub
     return GitHubConnection(
         RepositoryApi(api, tokens, owner=address.owner, repository=address.name),
         _credentials(settings.repository, tokens),
-        PullRequestOptions(settings.draft, settings.labels, settings.github_users, api.url == _PUBLIC_API),
+        settings,
     )
 
 

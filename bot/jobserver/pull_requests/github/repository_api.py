@@ -118,30 +118,20 @@ class RepositoryApi:
         self._name = {"owner": owner, "repo": repository}
 
     async def describe(self) -> RepositoryPayload:
-        """Returns the repository's properties. Raises CodeHostError, as do the other three methods."""
-        return parse(RepositoryPayload, await self.get("", READ))
+        """Returns the repository's properties. Raises CodeHostError."""
+        return parse(RepositoryPayload, await self.call("GET", "", READ))
 
-    async def get(self, path: str, purpose: Purpose, **variables: str) -> Any:
-        return await self._call("GET", path, purpose, variables)
-
-    async def post(
-        self, path: str, purpose: Purpose, body: Mapping[str, Any], *, is_repeatable: bool = True, **variables: str
-    ) -> Any:
-        return await self._call("POST", path, purpose, variables, body, is_repeatable=is_repeatable)
-
-    async def patch(self, path: str, purpose: Purpose, body: Mapping[str, Any], **variables: str) -> Any:
-        return await self._call("PATCH", path, purpose, variables, body)
-
-    async def _call(
+    async def call(
         self,
         method: Literal["GET", "POST", "PATCH"],
         path: str,
         purpose: Purpose,
-        variables: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
         *,
         is_repeatable: bool = True,
+        **variables: str,
     ) -> Any:
+        """Makes a call. Raises CodeHostError."""
         call = Call(method, _REPOSITORY + path, purpose, {**variables, **self._name}, body, is_repeatable)
         token = await self._tokens.token()
         try:
