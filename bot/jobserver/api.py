@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -35,17 +36,6 @@ _OPERATIONS = (
     (_FILE, "put", "uploadFile", _BYTES, "UploadedFile", "400 401 404 413 507"),
 )
 """Path, method, name, body, answer and errors of each operation."""
-_STATUSES = {
-    "200": "It was done.",
-    "201": "The job was created.",
-    "400": "The body or the address is invalid, a file has not been uploaded, or the job is archived.",
-    "401": "The API key is missing or wrong.",
-    "404": "No such project or job.",
-    "413": "The prompt is too long, or the file too large.",
-    "422": "The Idempotency-Key was used for another request.",
-    "429": "Too many requests; Retry-After says how many seconds to wait.",
-    "507": "There is no room for more files until some are deleted.",
-}
 _IDEMPOTENCY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -108,7 +98,7 @@ def _operation(path: str, name: str, body: str, answer: str, errors: str) -> dic
     headers = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
     models = {"201" if name == "createJob" else "200": answer, **dict.fromkeys(errors.split(), "ErrorBody")}
     described["responses"] = {
-        status: {"description": _STATUSES[status], "content": _content(model), "headers": headers}
+        status: {"description": HTTPStatus(int(status)).phrase, "content": _content(model), "headers": headers}
         for status, model in models.items()
     }
     return described

@@ -41,9 +41,9 @@ from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import STEPS as LOCAL_STEPS
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.git import IS_SHALLOW, Git, displayed_repository, short_name
+from bot.jobserver.repository.git import Git, displayed_repository, short_name
 from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror
+from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror, find_base
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
@@ -93,7 +93,10 @@ class Composition:
         settings = self._settings
         github = await self._stack.enter_async_context(connect(settings))
         git = Git.for_settings(settings, github.credentials if github else None)
-        base = await _base_branch(git, settings, self._data)
+        try:
+            base = await find_base(git, settings.base_branch, self._data)
+        except GitError as error:
+            raise JobServerError(f"the repository {settings.repository} cannot be used: {error}") from error
         mirror = Mirror(git, self._data / "mirror.git")
         first_fetch, background = FirstFetch(mirror, base), BackgroundTasks()
         kept = await self._stack.enter_async_context(Database(self._data / "pull_requests.sqlite3", LOCAL_STEPS))
@@ -217,19 +220,6 @@ class Composition:
         program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
         checkers = CheckProgram(sandbox, self._limits, Egress(), min(time_limit, _CHECKER_S))
         return DocumentationChecks(program, RepositoryCheckers(checkers), settings.checks)
-
-
-async def _base_branch(git: Git, settings: JobServerSettings, data: Path) -> BaseBranch:
-    try:
-        branch = settings.base_branch or await git.default_branch(data)
-        exists = await git.has_branch(data, branch)
-    except GitError as error:
-        raise JobServerError(f"the repository {settings.repository} cannot be used: {error}") from error
-    if await asyncio.to_thread(git.is_shallow):
-        raise JobServerError(f"the repository {settings.repository} cannot be used: {IS_SHALLOW}")
-    if not exists:
-        raise JobServerError(f"the repository {settings.repository} has no branch {branch}")
-    return BaseBranch(branch, is_default=settings.base_branch is None)
 
 
 def _now() -> datetime:

@@ -17,7 +17,8 @@ from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.api import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
-from bot.jobserver.repository.git import IS_SHALLOW, Git, explain
+from bot.jobserver.repository.git import Git, explain
+from bot.jobserver.repository.mirror import find_base
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket
@@ -113,7 +114,8 @@ async def _repository(git: Git, settings: JobServerSettings, directory: Path) ->
         return
     try:
         async with asyncio.timeout(_HOST_S):
-            found = await _base(git, settings, directory)
+            base = await find_base(git, settings.base_branch, directory)
+            found = SetupFinding("repository", is_ok=True, message=f"it can be read, and jobs start from {base.name}")
     except TimeoutError:
         found = SetupFinding("repository", is_ok=False, message=f"its host does not answer within {_HOST_S:g} s")
     except (GitError, CodeHostError) as error:
@@ -133,18 +135,6 @@ async def _git_version(git: Git, directory: Path) -> SetupFinding:
     found = _VERSION.search(started)
     is_new = found is not None and (int(found[1]), int(found[2])) >= _OLDEST_GIT
     return SetupFinding("git", is_ok=is_new, message=started if is_new else f"{started}: 2.38 or newer is needed")
-
-
-async def _base(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding:
-    """Reads the repository and looks for the branch that jobs start from."""
-    if await asyncio.to_thread(git.is_shallow):
-        return SetupFinding("repository", is_ok=False, message=IS_SHALLOW)
-    default = None if settings.base_branch else await git.default_branch(directory)
-    branch = settings.base_branch or default or ""
-    if await git.has_branch(directory, branch):
-        return SetupFinding("repository", is_ok=True, message=f"it can be read, and jobs start from {branch}")
-    words = f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that exists"
-    return SetupFinding("repository", is_ok=False, message=words)
 
 
 async def _push(git: Git, directory: Path) -> SetupFinding:

@@ -135,13 +135,6 @@ def in_words(options: Options) -> str:
     return "; ".join(f"{words} {_shown(option.current)} (of {_listed(option)})" for words, option in chosen)
 
 
-def current_in_words(options: Options) -> str:
-    """Returns each option's value, in one line."""
-    return ", ".join(
-        f"{category.label} {_shown(options[category].current)}" for category in Category if category in options
-    )
-
-
 def _listed(option: SessionOption) -> str:
     more = len(option.values) - _MOST_VALUES
     return ", ".join(map(_shown, option.values[:_MOST_VALUES])) + (f" and {more} more" if more > 0 else "")

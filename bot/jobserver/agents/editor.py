@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from acp import schema
 
-from bot.jobserver.agents.connection import AgentConnection, Content, Started, current_in_words, started, with_options
+from bot.jobserver.agents.connection import AgentConnection, Content, Started, in_words, started, with_options
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
@@ -19,7 +19,6 @@ from bot.jobserver.editors.interface import (
     EditProgress,
     EditResult,
     EditTask,
-    Exchange,
     TaskFile,
     attachments_in_words,
     with_conversation,
@@ -30,6 +29,7 @@ from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
 from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.store.records import EarlierInstruction
 from bot.jobserver.usage import Spent
 from bot.runtime.tasks import both_running
 
@@ -82,7 +82,7 @@ class AttachedFiles:
 
 
 def first_prompt(
-    prompt: str, conversation: Sequence[Exchange] = (), granted: Sequence[str] = (), files: str = ""
+    prompt: str, conversation: Sequence[EarlierInstruction] = (), granted: Sequence[str] = (), files: str = ""
 ) -> str:
     """Returns the prompt of a new session. `conversation`: the job's earlier exchanges, oldest first.
 
@@ -249,7 +249,7 @@ class AgentEditor:
             session = await connection.new_session(roots)
         session = await with_options(connection, session, self.launch.wanted)
         if session.options:
-            run.log.line(f"[{current_in_words(session.options)}]")
+            run.log.line(f"[{in_words(session.options)}]")
         if is_new:
             run.progress.session(session.id)
             text = first_prompt(task.prompt, task.conversation, run.granted, files)

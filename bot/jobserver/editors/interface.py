@@ -8,20 +8,12 @@ from typing import Protocol
 
 from bot.jobapi.models import PlanStep, QuestionField
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.store.records import Question
+from bot.jobserver.store.records import EarlierInstruction, Question
 from bot.jobserver.usage import Spent
 
 _PROMPT_CHARACTERS = 4000
 _ANSWER_CHARACTERS = 2000
 _EXCHANGES = 10
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """An earlier instruction of the same job, and its answer."""
-
-    prompt: str
-    answer: str
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class EditTask:
     prompt: str
     workspace: Workspace
     log: Path
-    conversation: Sequence[Exchange] = ()
+    conversation: Sequence[EarlierInstruction] = ()
     session: str | None = None
     is_from_person: bool = True
     attachments: Sequence[TaskFile] = ()
@@ -121,7 +113,7 @@ class Editor(Protocol):
         ...
 
 
-def with_conversation(prompt: str, conversation: Sequence[Exchange]) -> str:
+def with_conversation(prompt: str, conversation: Sequence[EarlierInstruction]) -> str:
     """Returns the prompt after the last ten exchanges, each cut to a few thousand characters.
 
     Their lines all begin with `> `, so that none can be mistaken for the instruction, which comes last.
@@ -150,7 +142,7 @@ def _described(file: TaskFile) -> str:
     return f"{file.mimetype}, {file.size:,} bytes{called}"
 
 
-def _exchange(exchange: Exchange) -> str:
+def _exchange(exchange: EarlierInstruction) -> str:
     asked = _quoted(exchange.prompt, _PROMPT_CHARACTERS)
     answered = _quoted(exchange.answer or "(no answer)", _ANSWER_CHARACTERS)
     return f"Asked:\n{asked}\nAnswered:\n{answered}"

@@ -38,6 +38,7 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+from bot.jobserver.settings.server import TokenBudget
 from bot.jobserver.usage import Spent
 from bot.runtime.http.server import HttpServer
 
@@ -301,7 +302,7 @@ def relays_models(settings: SandboxSettings) -> bool:
 
 def check_budget(settings: JobServerSettings, login: ModelLogin | None) -> None:
     """Raises JobServerError for a budget without a relay that counts tokens."""
-    if settings.budget.is_set and login is None:
+    if settings.budget != TokenBudget() and login is None:
         raise JobServerError(_NOT_COUNTED)
 
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState
-from bot.jobserver.editors.interface import EditResult, EditTask, Exchange
+from bot.jobserver.editors.interface import EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import (
     BudgetUsedUpError,
@@ -37,7 +37,7 @@ from bot.jobserver.pipeline.progress import RecordedProgress
 from bot.jobserver.pipeline.propose import propose, propose_earlier
 from bot.jobserver.pipeline.tools import Edited, Prepared, Tools
 from bot.jobserver.settings import PREFIX
-from bot.jobserver.store.records import Instruction, Outcome, ProgressUpdate
+from bot.jobserver.store.records import EarlierInstruction, Instruction, Outcome, ProgressUpdate
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -155,7 +155,7 @@ async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
         instruction.prompt,
         workspace,
         log,
-        tuple(Exchange(earlier.prompt, earlier.answer) for earlier in instruction.conversation),
+        instruction.conversation,
         instruction.session,
         attachments=await asyncio.to_thread(tools.folders.attach, instruction),
         words=instruction.words,
@@ -232,7 +232,7 @@ async def _corrected(
         task,
         prompt=task_from_checks(_failed(edited.checks)),
         words=None,
-        conversation=(*task.conversation, Exchange(task.prompt, edited.result.summary)),
+        conversation=(*task.conversation, EarlierInstruction(task.prompt, edited.result.summary)),
         session=progress.session_id,
         is_from_person=False,
         attachments=(),
@@ -323,7 +323,7 @@ async def pushed_before(tools: Tools, instruction: Instruction) -> str | None:
     if instruction.commit:
         return instruction.commit
     await tools.repository.start(instruction.branch)
-    newest = await tools.repository.newest(instruction.branch)
+    newest = await tools.repository.mirror.revision(instruction.branch)
     if newest and await tools.repository.trailer(newest, TRAILER) == trailer_value(instruction):
         await tools.queue.record_pushed(instruction, newest)
         return newest

@@ -33,7 +33,6 @@ _PAUSE_S = 15.0
 _MAX_CHECKS = 30
 _PATIENCE_S = 2.0
 """How long a reader waits; the next reader gets the result."""
-_MOST_LOOKUPS, _MOST_WAITING = 4, 200
 _MAY_CHANGE = {PullRequestState.OPEN, PullRequestState.CLOSED}
 """States that can change: a closed pull request may be reopened."""
 
@@ -188,7 +187,6 @@ class PullRequestStates:
         self._patience = patience
         self._tasks = BackgroundTasks()
         self._lookups: dict[str, asyncio.Task[PullRequestState]] = {}
-        self._slots = asyncio.Semaphore(_MOST_LOOKUPS)
 
     async def as_of_now(self, job: AgentJob) -> AgentJob:
         """Returns the job with its pull request's current state, or the last known one if the lookup takes too long."""
@@ -197,8 +195,6 @@ class PullRequestStates:
         if details is None or known is None or known.number is None or known.state not in _MAY_CHANGE:
             return job
         lookup = self._lookups.get(job.id) or self._start(job.id, known.number, known.state)
-        if lookup is None:
-            return job
         await asyncio.wait({lookup}, timeout=self._patience)
         if not lookup.done() or lookup.cancelled():
             return job
@@ -208,9 +204,7 @@ class PullRequestStates:
     async def stop(self) -> None:
         await self._tasks.cancel()
 
-    def _start(self, job_id: str, number: int, known: PullRequestState) -> asyncio.Task[PullRequestState] | None:
-        if len(self._lookups) >= _MOST_WAITING:
-            return None
+    def _start(self, job_id: str, number: int, known: PullRequestState) -> asyncio.Task[PullRequestState]:
         lookup = self._tasks.spawn(self._look_up(job_id, number, known), name=f"the pull request of job {job_id}")
         self._lookups[job_id] = lookup
         lookup.add_done_callback(lambda _: self._lookups.pop(job_id, None))
@@ -218,8 +212,7 @@ class PullRequestStates:
 
     async def _look_up(self, job_id: str, number: int, known: PullRequestState) -> PullRequestState:
         try:
-            async with self._slots:
-                state = PullRequestState(await self._pull_requests.state(number))
+            state = PullRequestState(await self._pull_requests.state(number))
             if state is not known:
                 await self._records.record_state(job_id, number, state)
         except (JobServerError, sqlite3.Error) as error:

@@ -76,7 +76,7 @@ class JobCleanup:
         await _in_batches(partial(self.delete_pull_requests, self.archive_after + self.keep_for))
         await remove_branches(self.jobs, self.tools.pull_requests, self.tools.repository.delete_branch)
         await self.tools.repository.forget_partials(self.jobs.jobs_with_partial_work)
-        if await self.tools.repository.pack():
+        if await self.tools.repository.mirror.pack():
             logger.info("the mirror of the repository was packed")
 
     async def _delete_jobs(self) -> int:

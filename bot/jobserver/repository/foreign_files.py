@@ -8,9 +8,7 @@ import stat
 import subprocess
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from pathlib import Path, PurePosixPath
-from typing import assert_never
 
 _INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _GIT_DIRECTORY = re.compile(r"(?:\.git|git~[0-9])[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
@@ -33,15 +31,6 @@ def remove(path: Path) -> None:
         except (RecursionError, OSError):
             for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
                 subprocess.run([*command, "--", str(path)], check=False, capture_output=True)
-
-
-class _Kind(Enum):
-    FILE = auto()
-    FOLDER = auto()
-    GIT_DIRECTORY = auto()
-    LINK = auto()
-    SPECIAL = auto()
-    TOO_DEEP = auto()
 
 
 @dataclass
@@ -67,26 +56,18 @@ def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> RemovedF
     A folder that contains a git directory is a repository, and is removed entirely unless it existed before.
     """
     removed = RemovedFiles()
-    for kind, path in _walk(directory):
+    for entry, path in _walk(directory):
         if removed.covers(path):
             continue
-        match kind:
-            case _Kind.FILE | _Kind.FOLDER:
-                continue
-            case _Kind.GIT_DIRECTORY if path.parent.parts and path.parent not in known_folders:
-                remove(directory / path.parent)
+        if is_git_directory(entry.name):
+            if path.parent.parts and path.parent not in known_folders:
                 removed.note(path.parent, f"the folder `{path.parent}` is a git repository of its own")
+                remove(directory / path.parent)
                 continue
-            case _Kind.GIT_DIRECTORY:
-                pass  # removed without a note
-            case _Kind.LINK:
-                removed.note(path, f"`{path}` is a link")
-            case _Kind.SPECIAL:
-                removed.note(path, f"`{path}` is not a plain file")
-            case _Kind.TOO_DEEP:
-                removed.note(path, f"a folder in `{path.parts[0]}` is nested too deeply")
-            case _:
-                assert_never(kind)
+        elif reason := _why_not(entry, path):
+            removed.note(path, reason)
+        else:
+            continue
         remove(directory / path)
     return removed
 
@@ -99,16 +80,15 @@ def is_git_directory(name: str) -> bool:
     return any(_GIT_DIRECTORY.fullmatch(part) for part in visible.split("\\"))
 
 
-def _walk(directory: Path) -> Iterator[tuple[_Kind, PurePosixPath]]:
+def _walk(directory: Path) -> Iterator[tuple[os.DirEntry[str], PurePosixPath]]:
     """Yields everything below a directory, folders before their contents; skips what is removed meanwhile."""
     waiting = [PurePosixPath()]
     while waiting:
         folder = waiting.pop()
         for entry in _entries(directory / folder):
             path = folder / entry.name
-            kind = _kind(entry, path)
-            yield kind, path
-            if kind is _Kind.FOLDER:
+            yield entry, path
+            if entry.is_dir(follow_symlinks=False) and not _is_too_deep(path):
                 waiting.append(path)
 
 
@@ -122,18 +102,20 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _kind(entry: os.DirEntry[str], path: PurePosixPath) -> _Kind:
-    if is_git_directory(entry.name):
-        return _Kind.GIT_DIRECTORY
+def _why_not(entry: os.DirEntry[str], path: PurePosixPath) -> str | None:
+    """Returns why something is removed; makes a file that stays readable."""
     if entry.is_symlink():
-        return _Kind.LINK
+        return f"`{path}` is a link"
     if entry.is_dir(follow_symlinks=False):
-        too_deep = len(path.parts) > _DEEPEST or len(os.fsencode(path)) > _LONGEST_PATH
-        return _Kind.TOO_DEEP if too_deep else _Kind.FOLDER
+        return f"a folder in `{path.parts[0]}` is nested too deeply" if _is_too_deep(path) else None
     if not entry.is_file(follow_symlinks=False):
-        return _Kind.SPECIAL
+        return f"`{path}` is not a plain file"
     _make_readable(entry)
-    return _Kind.FILE
+    return None
+
+
+def _is_too_deep(path: PurePosixPath) -> bool:
+    return len(path.parts) > _DEEPEST or len(os.fsencode(path)) > _LONGEST_PATH
 
 
 def _make_readable(entry: os.DirEntry[str]) -> None:

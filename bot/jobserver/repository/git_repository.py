@@ -52,7 +52,7 @@ class GitRepository:
     """The repository that jobs work on. All methods raise GitError."""
 
     def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits) -> None:
-        self._mirror = mirror
+        self.mirror = mirror
         self._base = base
         self._limits = limits
 
@@ -60,7 +60,7 @@ class GitRepository:
         """Fetches the base and the branch; a branch that does not exist yet starts at the base."""
         tips = await self._fetch(branch)
         base, head = tips[self._base.name], tips.get(branch)
-        parted = await self._mirror.merge_base(base.commit, head.commit) if head else ""
+        parted = await self.mirror.merge_base(base.commit, head.commit) if head else ""
         if head is None or parted == head.commit:
             return StartingPoint((base.commit,), base.tree, base.commit)
         if parted == base.commit:
@@ -74,27 +74,27 @@ class GitRepository:
 
     async def _fetch(self, branch: str) -> Mapping[str, Tip]:
         try:
-            return await self._mirror.fetch(self._base.name, branch)
+            return await self.mirror.fetch(self._base.name, branch)
         except NoSuchBranchError:
-            default = await self._mirror.git.default_branch(self._mirror.directory)
+            default = await self.mirror.git.default_branch(self.mirror.directory)
             if default == self._base.name:
                 raise
             self._base.follow(default)
-            return await self._mirror.fetch(self._base.name, branch)
+            return await self.mirror.fetch(self._base.name, branch)
 
     async def _brought_up_to_date(self, branch: str, head: Tip, base: str) -> StartingPoint:
         """Merges the base into a branch that is behind it; if there are conflicts, leaves the branch alone."""
-        merged = await self._mirror.merge(head.commit, base)
+        merged = await self.mirror.merge(head.commit, base)
         if merged.conflicts:
             named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
             note = f"the branch is behind {self._base.name}, and both changed {named}, so it was not updated"
             return StartingPoint((head.commit,), head.tree, base, note)
         message = f"Merge {self._base.name} into {branch}\n"
-        commit = await self._mirror.commit((head.commit, base), merged.tree, message)
+        commit = await self.mirror.commit((head.commit, base), merged.tree, message)
         return StartingPoint((commit,), merged.tree, base, f"{self._base.name} was merged into the branch")
 
     def _working_copy(self, directory: Path) -> WorkingCopy:
-        return WorkingCopy(self._mirror, directory, self._limits)
+        return WorkingCopy(self.mirror, directory, self._limits)
 
     async def check_out(self, tree: str, directory: Path) -> None:
         """Writes the files of a tree or commit into an empty directory, without a git directory or links."""
@@ -106,44 +106,44 @@ class GitRepository:
 
     async def commit(self, start: StartingPoint, tree: str, message: str) -> str:
         """Commits a tree and returns the commit's id."""
-        return await self._mirror.commit(start.parents, tree, message)
+        return await self.mirror.commit(start.parents, tree, message)
 
     async def push(self, commit: str, branch: str) -> None:
         """Pushes a commit without force. Raises PushRejectedError if somebody else's commits are in the way."""
-        pushed = await self._mirror.git.push(self._mirror.directory, commit, branch)
+        pushed = await self.mirror.git.push(self.mirror.directory, commit, branch)
         if pushed.exit_code:
             is_blocked = any(words in pushed.errors for words in BLOCKED)  # somebody else's commits are not the cause
             is_behind = not is_blocked and any(words in pushed.errors for words in _IN_THE_WAY)
             kind = PushRejectedError if is_behind else GitError
             words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
             raise kind(f"the branch could not be pushed: {words}")
-        await self._mirror.set_branch(branch, commit)
+        await self.mirror.set_branch(branch, commit)
 
     async def merge(self, first: str, second: str) -> str | None:
         """Returns the tree of a merge of two commits; None if both changed the same lines."""
-        merged = await self._mirror.merge(first, second)
+        merged = await self.mirror.merge(first, second)
         return None if merged.conflicts else merged.tree
 
     async def delete_branch(self, branch: str) -> None:
         """Deletes a branch of the repository and of the mirror, if it exists."""
-        deleted = await self._mirror.git.push(self._mirror.directory, "", branch)
+        deleted = await self.mirror.git.push(self.mirror.directory, "", branch)
         if deleted.exit_code and "remote ref does not exist" not in deleted.errors:
             raise GitError(f"the branch {branch} could not be deleted: {' '.join(deleted.errors.split())[-300:]}")
-        await self._mirror.set_branch(branch, None)
+        await self.mirror.set_branch(branch, None)
 
     async def keep_partial(self, job_id: str, commit: str) -> None:
         """Keeps a commit that was not pushed, in place of the job's previous one."""
-        await self._mirror.run("update-ref", f"{_PARTIAL}{job_id}", commit)
+        await self.mirror.run("update-ref", f"{_PARTIAL}{job_id}", commit)
 
     async def forget_partials(self, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
         """Drops those of all jobs except the ones that `kept` returns; it is called after they were listed."""
-        if not self._mirror.directory.exists():
+        if not self.mirror.directory.exists():
             return
-        listed = (await self._mirror.run("for-each-ref", "--format=%(refname)", _PARTIAL)).split()
+        listed = (await self.mirror.run("for-each-ref", "--format=%(refname)", _PARTIAL)).split()
         names = {f"{_PARTIAL}{job_id}" for job_id in await kept()} if listed else set()
         for name in listed:
             if name not in names:
-                await self._mirror.run("update-ref", "-d", name)
+                await self.mirror.run("update-ref", "-d", name)
 
     async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
         """Applies the change that `commit` made to a directory into which `tree` was checked out.
@@ -151,35 +151,27 @@ class GitRepository:
         Returns False and changes nothing if both changed the same lines. The merged commits have no history, so that
         nothing else from the branch of `commit` comes back.
         """
-        root = await self._mirror.commit((), await self._mirror.tree_of(f"{commit}^"), "Before\n")
-        now = await self._mirror.commit((root,), tree, "Now\n")
-        partial = await self._mirror.commit((root,), await self._mirror.tree_of(commit), "Partial\n")
+        root = await self.mirror.commit((), await self.mirror.tree_of(f"{commit}^"), "Before\n")
+        now = await self.mirror.commit((root,), tree, "Now\n")
+        partial = await self.mirror.commit((root,), await self.mirror.tree_of(commit), "Partial\n")
         merged = await self.merge(now, partial)
         if merged is not None:
             await self._working_copy(directory).change_to(merged)
         return merged is not None
 
-    async def pack(self) -> bool:
-        """Packs the mirror if it has grown untidy; returns whether it did."""
-        return await self._mirror.pack()
-
-    async def newest(self, branch: str) -> str | None:
-        """Returns the branch's newest commit as of the last fetch; None if there is none."""
-        return await self._mirror.revision(branch)
-
     async def trailer(self, commit: str, key: str) -> str:
         """Returns the value of a trailer in a commit's message; empty if there is none."""
-        output = await self._mirror.run("log", "-1", f"--format=%(trailers:key={key},valueonly)", commit, "--")
+        output = await self.mirror.run("log", "-1", f"--format=%(trailers:key={key},valueonly)", commit, "--")
         return output.strip()
 
     async def changes(self, start: str, end: str) -> Changes:
         """Returns what a pull request of `end` into `start` changes, without the titles of pages."""
-        output = await self._mirror.run(
+        output = await self.mirror.run(
             "diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat",
-            await self._mirror.merge_base(start, end) or start, end, "--",
+            await self.mirror.merge_base(start, end) or start, end, "--",
         )  # fmt: skip
         return parse_changes(printable(output))
 
     def snapshot(self, tree: str) -> TreeSnapshot:
         """Returns the files of a tree or commit."""
-        return TreeSnapshot(self._mirror, tree)
+        return TreeSnapshot(self.mirror, tree)

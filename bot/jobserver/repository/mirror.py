@@ -202,6 +202,20 @@ class BaseBranch:
         self.name = default
 
 
+async def find_base(git: Git, setting: str | None, directory: Path) -> BaseBranch:
+    """Returns the branch of the setting or, without one, the repository's default branch.
+
+    Raises:
+        GitError: the repository cannot be read, is a shallow clone, or has no such branch.
+    """
+    if await asyncio.to_thread(git.is_shallow):
+        raise GitError(IS_SHALLOW)
+    branch = setting or await git.default_branch(directory)
+    if not await git.has_branch(directory, branch):
+        raise GitError(f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that exists")
+    return BaseBranch(branch, is_default=setting is None)
+
+
 class MirrorState(StrEnum):
     """The state of the mirror, as reported by `/health`."""
 
@@ -224,20 +238,17 @@ class FirstFetch:
 
     async def run(self) -> None:
         """Fetches until it has succeeded."""
-        await self._fetch()
-        while self.state is not MirrorState.MADE:
-            await asyncio.sleep(self._pause)
-            await self._fetch()
-
-    async def _fetch(self) -> None:
-        try:
-            await self._mirror.fetch(self._base.name)
-        except GitError as error:
-            if self.state is not MirrorState.OUT_OF_REACH:
-                logger.warning("the mirror of the repository cannot be made yet: %s", error)
-            self.state = MirrorState.OUT_OF_REACH
-        else:
-            self.state = MirrorState.MADE
+        while True:
+            try:
+                await self._mirror.fetch(self._base.name)
+            except GitError as error:
+                if self.state is not MirrorState.OUT_OF_REACH:
+                    logger.warning("the mirror of the repository cannot be made yet: %s", error)
+                self.state = MirrorState.OUT_OF_REACH
+                await asyncio.sleep(self._pause)
+            else:
+                self.state = MirrorState.MADE
+                return
 
 
 @dataclass(frozen=True)

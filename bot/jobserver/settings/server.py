@@ -60,10 +60,6 @@ class TokenBudget:
     job: int | None = None
     day: int | None = None
 
-    @property
-    def is_set(self) -> bool:
-        return self != TokenBudget()
-
 
 def _budget(value: object) -> object:
     if not isinstance(value, str):

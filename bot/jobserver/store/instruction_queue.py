@@ -106,11 +106,8 @@ class InstructionQueue:
 
     async def is_stopped(self, instruction: Instruction) -> bool:
         """Whether somebody has cancelled the instruction."""
-        async with self._database.transaction() as connection:
-            row = await fetch_row(
-                connection, "SELECT stop_reason FROM instructions WHERE number = ?", (instruction.number,)
-            )
-            return row is not None and row["stop_reason"] is not None
+        statement = "SELECT 1 FROM instructions WHERE number = ? AND stop_reason IS NOT NULL"
+        return bool(await self._database.rows(statement, (instruction.number,)))
 
     async def record_progress(self, job_id: str, update: ProgressUpdate) -> None:
         async with self._database.transaction() as connection:
@@ -175,15 +172,13 @@ class InstructionQueue:
 
     async def tokens_today(self) -> int:
         """Returns the tokens that all jobs have used today, in UTC."""
-        async with self._database.transaction() as connection:
-            row = await fetch_row(connection, "SELECT tokens FROM spending WHERE day = ?", (_day_of(self._now()),))
-            return int(row["tokens"]) if row else 0
+        rows = await self._database.rows("SELECT tokens FROM spending WHERE day = ?", (_day_of(self._now()),))
+        return sum(row["tokens"] for row in rows)
 
     async def record_question(self, job_id: str, question: Question | None) -> None:
-        async with self._database.transaction() as connection:
-            asked = question and JobDetails(question=question.text, question_fields=question.fields)
-            kept = asked and asked.model_dump_json(exclude_defaults=True)
-            await connection.execute("UPDATE jobs SET open_question = ? WHERE id = ?", (kept, job_id))
+        asked = question and JobDetails(question=question.text, question_fields=question.fields)
+        kept = asked and asked.model_dump_json(exclude_defaults=True)
+        await self._database.execute("UPDATE jobs SET open_question = ? WHERE id = ?", (kept, job_id))
 
     async def next_reply(self, instruction: Instruction) -> QueuedReply | None:
         """Returns the oldest message that waits behind an instruction, unless it has files."""
@@ -317,17 +312,8 @@ def _from_row(row: aiosqlite.Row, details: JobDetails, conversation: tuple[Earli
 
 
 def _final_details(known: JobDetails, new: JobDetails) -> JobDetails:
-    return JobDetails(
-        summary=new.summary,
-        reason=new.reason,
-        question=new.question,
-        question_fields=new.question_fields,
-        examples=new.examples,
-        plan=known.plan,
-        changes=new.changes or known.changes,
-        pull_request=new.pull_request or known.pull_request,
-        revision=new.revision or known.revision,
-    )
+    kept = {name: getattr(new, name) or getattr(known, name) for name in ("changes", "pull_request", "revision")}
+    return new.model_copy(update={"plan": known.plan, **kept})
 
 
 def _day_of(moment: datetime) -> str:

@@ -81,7 +81,7 @@ class EarlierInstruction:
 
     prompt: str
     answer: str
-    words: str
+    words: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from support.worlds.agent_world import AgentWorld, agent_world, is_running, scri
 from bot.jobapi.models import PlanStep, StepStatus
 from bot.jobserver.agents.choice import CHECK_S, check_editor
 from bot.jobserver.agents.connection import Wanted
-from bot.jobserver.editors.interface import EditResult, Exchange
+from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.store.records import Question
+from bot.jobserver.store.records import EarlierInstruction, Question
 from bot.jobserver.usage import Money, Spent
 
 EDITS = """
@@ -61,7 +61,7 @@ async def test_a_prompt_is_data_and_never_first_in_the_agents_input(tmp_path: Pa
 async def test_a_follow_up_continues_the_jobs_own_session(tmp_path: Path) -> None:
     world = agent_world(tmp_path, REMEMBERS)
     await world.edit("one")
-    second = await world.edit("make that shorter", [Exchange("one", "Prompt 1 of session-1.")])
+    second = await world.edit("make that shorter", [EarlierInstruction("one", "Prompt 1 of session-1.")])
     assert second.summary == "Prompt 2 of session-1."
     assert world.progress.sessions == ["session-1"]
     assert [params["sessionId"] for params in world.received("session/resume")] == ["session-1"]
@@ -103,7 +103,7 @@ async def test_without_a_session_the_conversation_is_repeated(tmp_path: Path, st
     """Loading one is not tried: agents replay it, some in the middle of the next turn."""
     world = agent_world(tmp_path, start + REMEMBERS)
     await world.edit("Write about\ncolours")
-    second = await world.edit("make that shorter", [Exchange("Write about\ncolours", "I did.")])
+    second = await world.edit("make that shorter", [EarlierInstruction("Write about\ncolours", "I did.")])
     assert second.summary == "Prompt 1 of session-2."
     assert world.progress.sessions == ["session-1", "session-2"]
     assert "> Write about\n> colours\nAnswered:\n> I did." in world.prompts()[1]
@@ -112,7 +112,7 @@ async def test_without_a_session_the_conversation_is_repeated(tmp_path: Path, st
 
 async def test_a_lost_session_is_started_anew(tmp_path: Path) -> None:
     world = agent_world(tmp_path, REMEMBERS)
-    result = await world.edit("shorter", [Exchange("one", "first")], session="session-of-another-home")
+    result = await world.edit("shorter", [EarlierInstruction("one", "first")], session="session-of-another-home")
     assert result.summary == "Prompt 1 of session-1."
     assert "> one" in world.prompts()[0]
 
@@ -421,7 +421,7 @@ async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path) -> No
         told = world.received("session/set_config_option")
         assert [(one["configId"], one["value"]) for one in told] == CHOSEN * times
     assert world.progress.sessions == ["session-1"]
-    assert "[model haiku, effort high, mode default]" in world.log
+    assert "[model haiku (of " in world.log
 
 
 async def test_an_option_with_the_wanted_value_is_not_set_again(tmp_path: Path) -> None:

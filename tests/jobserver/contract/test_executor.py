@@ -22,9 +22,9 @@ from bot.jobapi.models import (
     Status,
     StepStatus,
 )
-from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask, Exchange
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.store.records import Question
+from bot.jobserver.store.records import EarlierInstruction, Question
 
 ROBIN = Requester(name="Robin", id="U1", url="https://example.slack.com/archives/C1/p1")
 
@@ -57,7 +57,7 @@ async def test_a_follow_up_has_the_conversation_session_and_folder(tmp_path: Pat
         await world.done("two", job.id)
         first, second = world.editor.tasks
         assert (first.session, list(first.conversation)) == (None, [])
-        assert (second.session, list(second.conversation)) == ("s-1", [Exchange("one", "Did: one")])
+        assert (second.session, list(second.conversation)) == ("s-1", [EarlierInstruction("one", "Did: one", "one")])
         assert first.workspace == second.workspace
         assert {path.name for path in second.workspace.home.iterdir()} == {"one", "two"}
         assert not second.workspace.copy.exists(), "at rest a job takes no room for its files"
@@ -139,7 +139,7 @@ async def test_check_findings_go_back_once_and_the_rest_is_reported(tmp_path: Pa
     async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:
         job = await world.done("one")
         _, second = world.editor.tasks
-        assert (second.session, list(second.conversation)) == ("s-1", [Exchange("one", "Written.")])
+        assert (second.session, list(second.conversation)) == ("s-1", [EarlierInstruction("one", "Written.", "one")])
         assert "not by a person" in second.prompt
         assert "words: a.md: says wrong" in second.prompt
         assert world.subjects(f"pagehand/{job.id}") == ["one"], "an instruction is one commit"

@@ -91,7 +91,7 @@ async def test_files_are_exported_without_git_and_imported_as_one_commit(world: 
     assert not list(world.copy.rglob(".git"))
     assert git(world.bare, "show", f"{BRANCH}:docs/start.md") == "# Start\n\nTwo.\n"
     assert git(world.bare, "rev-list", "--count", f"main..{BRANCH}").strip() == "1"
-    assert await world.repository.newest(BRANCH) == commit
+    assert await world.repository.mirror.revision(BRANCH) == commit
     assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
 
 
@@ -306,7 +306,7 @@ async def test_deleting_a_branch_is_idempotent(world: World) -> None:
     await world.repository.delete_branch(BRANCH)
     await world.repository.delete_branch(BRANCH)
     assert BRANCH not in git(world.bare, "for-each-ref")
-    assert await world.repository.newest(BRANCH) is None
+    assert await world.repository.mirror.revision(BRANCH) is None
 
 
 async def test_changes_are_those_of_the_pull_request(world: World) -> None:
@@ -373,10 +373,10 @@ async def test_the_mirrors_objects_are_shared(world: World) -> None:
 @pytest.mark.full
 async def test_packing_waits_until_worthwhile_and_keeps_referenced_objects(world: World) -> None:
     commit = await pushed(world, "docs/start.md", "Ours\n")
-    assert not await world.repository.pack()
+    assert not await world.repository.mirror.pack()
     await asyncio.to_thread(many_objects, world.mirror.directory)
-    assert await world.repository.pack()
-    assert not await world.repository.pack()
+    assert await world.repository.mirror.pack()
+    assert not await world.repository.mirror.pack()
     assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
 
 

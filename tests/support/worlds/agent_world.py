@@ -14,11 +14,12 @@ from bot.jobserver.agents.connection import Wanted
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, TaskFile
+from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
 from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.store.records import EarlierInstruction
 
 ENOUGH = RunLimits(memory=2**31, processes=100, disk=2**30)
 PROGRAM = Path(__file__).parents[1] / "servers" / "scripted_agent.py"
@@ -47,7 +48,7 @@ class AgentWorld:
     async def edit(
         self,
         prompt: str,
-        conversation: Sequence[Exchange] = (),
+        conversation: Sequence[EarlierInstruction] = (),
         *,
         session: str | None = None,
         is_from_person: bool = True,

@@ -16,12 +16,13 @@ from support.servers.model_server import ModelServer
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.named import agent_for
-from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, TaskFile
+from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
 from bot.jobserver.pipeline.job_folders import drop_caches
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN
+from bot.jobserver.store.records import EarlierInstruction
 
 PAGE = "colours.md"
 SERVER_KEY = "planted-key-of-the-job-server"
@@ -41,7 +42,7 @@ class RealAgentWorld:
     model: ModelServer
     mark: str
     progress: FakeProgress = field(default_factory=FakeProgress)
-    conversation: list[Exchange] = field(default_factory=list)
+    conversation: list[EarlierInstruction] = field(default_factory=list)
     editor: AgentEditor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +59,7 @@ class RealAgentWorld:
             prompt, self.workspace, self.log, tuple(self.conversation), session, attachments=tuple(attachments)
         )
         result = await self.editor.edit(task, self.progress)
-        self.conversation.append(Exchange(prompt, result.summary))
+        self.conversation.append(EarlierInstruction(prompt, result.summary))
         return result
 
     @property
