@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from bot.jobserver.errors import PullRequestNotFoundError
 from bot.runtime.logging import REQUEST_ID_HEADER, LogContext, is_request_id, log_context
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,8 @@ def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
             return _http_error(request, error, error_response)
         except web.RequestPayloadError:
             return error_response(request, 400, _MESSAGES[400])
+        except PullRequestNotFoundError:
+            return error_response(request, 404, _MESSAGES[404])
         except (web.HTTPException, ConnectionError):  # a redirect, or a client that is gone
             raise
         except Exception:

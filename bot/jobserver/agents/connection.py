@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -66,17 +66,8 @@ class AgentSession:
     options: Options
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The options to set; None leaves the choice to the agent."""
-
-    model: str | None = None
-    effort: str | None = None
-    mode: str | None = None
-
-    def in_order(self) -> Iterator[tuple[Category, str]]:
-        wanted = {Category.MODEL: self.model, Category.EFFORT: self.effort, Category.MODE: self.mode}
-        yield from ((category, value) for category, value in wanted.items() if value)
+Wanted = Mapping[Category, str]
+"""The options to set; others are left to the agent."""
 
 
 def options_of(
@@ -325,7 +316,8 @@ async def with_options(connection: AgentConnection, session: AgentSession, wante
     Raises:
         NotOfferedError: the agent does not offer a value.
     """
-    for category, value in wanted.in_order():
+    for category in filter(wanted.__contains__, Category):
+        value = wanted[category]
         if option := option_to_set(connection.agent.name, category, value, session.options):
             session = await connection.set_option(session.id, option, value)
             check_set(connection.agent.name, category, value, session.options)

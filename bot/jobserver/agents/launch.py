@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from bot.errors import ConfigError
-from bot.jobserver.agents.connection import Wanted
+from bot.jobserver.agents.connection import Category, Wanted
 from bot.jobserver.agents.named import Agent, agent_for
 from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, RelayedModel, relayed_model, relays_models
 from bot.jobserver.egress.providers import ModelLogin, login_of, login_with
@@ -109,7 +109,7 @@ class AgentLaunch:
     home: Path | None = None
     login: ModelLogin | None = None
     relayed: RelayedModel | None = None
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: Wanted = field(default_factory=dict)
 
     @asynccontextmanager
     async def opened(
@@ -214,6 +214,7 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
         relayed.check_address()
         relayed = replace(relayed, own=frozenset((*agent.keys, *agent.address_variables)))
     named = {MODEL: settings.model} if settings.model else {}
+    wanted = {Category.MODEL: settings.model, Category.EFFORT: settings.effort, Category.MODE: agent.mode}
     launch = AgentLaunch(
         agent,
         {**passed, **own},
@@ -222,7 +223,7 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
         None if is_listed else settings.model,
         settings.agent_home,
         relayed,
-        wanted=Wanted(settings.model, settings.effort, agent.mode),
+        wanted={category: value for category, value in wanted.items() if value},
     )
     launch.check_placeholders()
     return launch

@@ -12,8 +12,6 @@ from bot.jobserver.repository.listings import ChangedFile, GitFileMode, PullRequ
 from bot.runtime.text import MISLEADING
 
 _MIN_SIMILARITY = 0.4
-LONGEST_LINE = 5000
-"""How many characters of a line are shown."""
 _DECEPTIVE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f]|{MISLEADING.pattern}")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@ ?(.*)")
 LineKind = Literal["added", "removed", "context"]
@@ -65,13 +63,12 @@ def _spans(start: str, line: str, end: str) -> Spans:
 
 @dataclass(frozen=True)
 class DiffLine:
-    """One line of a hunk, with its number before and after. `hidden` characters at its end are not shown."""
+    """One line of a hunk, with its number before and after."""
 
     kind: LineKind
     old_number: int | None
     new_number: int | None
     spans: Spans
-    hidden: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,8 +95,8 @@ def _numbered(lines: Sequence[str], old: int, new: int) -> Iterator[DiffLine]:
         kind = _KINDS.get(line[:1])
         if kind is None:  # "\ No newline at end of file"
             continue
-        spans, hidden = whole(visible_line(line[1 : LONGEST_LINE + 1])), max(0, len(line) - 1 - LONGEST_LINE)
-        yield DiffLine(kind, None if kind == "added" else old, None if kind == "removed" else new, spans, hidden)
+        spans = whole(visible_line(line[1:]))
+        yield DiffLine(kind, None if kind == "added" else old, None if kind == "removed" else new, spans)
         old += kind != "added"
         new += kind != "removed"
 
@@ -215,8 +212,7 @@ def _omission(file: ChangedFile, hunks: Sequence[Hunk]) -> str:
     hidden = file.lines - sum(line.kind != "context" for line in lines)
     if hidden:
         return f"{hidden} of its {_count(file.lines, 'changed line')} {'is' if hidden == 1 else 'are'} not shown here."
-    cut = sum(bool(line.hidden) for line in lines)
-    return f"The ends of {_count(cut, 'long line')} are not shown here." if cut else ""
+    return ""
 
 
 def _notes(file: ChangedFile) -> list[str]:

@@ -139,10 +139,7 @@ class PullRequestPages:
         path = request.match_info["path"]
         if not path.lower().endswith(PICTURE_FORMATS) or "\0" in path:
             raise web.HTTPNotFound
-        try:
-            contents = await self._pull_requests.file(_number(request), side, path, limit=PICTURE_BYTES)
-        except PullRequestNotFoundError as error:
-            raise web.HTTPNotFound from error
+        contents = await self._pull_requests.file(_number(request), side, path, limit=PICTURE_BYTES)
         # By its first bytes; these formats cannot contain scripts.
         if (kind := picture_type(contents or b"")) is None:
             raise web.HTTPNotFound
@@ -165,8 +162,8 @@ class PullRequestPages:
         name = self._gate.check_may_decide(request)
         try:
             await action(_number(request), name)
-        except PullRequestNotFoundError as error:
-            raise web.HTTPNotFound from error
+        except PullRequestNotFoundError:
+            raise
         except MergeError as error:
             return await self._show(request, status=409, problem=str(error))
         except JobServerError:
@@ -175,10 +172,7 @@ class PullRequestPages:
 
     async def _contents(self, request: web.Request) -> PullRequestContents:
         self._gate.check_may_read(request)
-        try:
-            return await self._pull_requests.contents(_number(request))
-        except PullRequestNotFoundError as error:
-            raise web.HTTPNotFound from error
+        return await self._pull_requests.contents(_number(request))
 
     async def _show(self, request: web.Request, *, status: int = 200, problem: str = "") -> web.Response:
         contents = await self._contents(request)

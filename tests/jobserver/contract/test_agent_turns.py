@@ -13,7 +13,7 @@ from support.worlds.agent_world import AgentWorld, agent_world, is_running, scri
 
 from bot.jobapi.models import PlanStep, StepStatus
 from bot.jobserver.agents.choice import CHECK_S, check_editor
-from bot.jobserver.agents.connection import Wanted
+from bot.jobserver.agents.connection import Category
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 from bot.jobserver.settings import JobServerSettings
@@ -414,7 +414,7 @@ CHOSEN = [("the-model", "haiku"), ("the-thought_level", "high"), ("the-mode", "d
 
 async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path) -> None:
     """A restarted program may have forgotten them."""
-    wanted = Wanted("haiku", "high", "default")
+    wanted = {Category.MODEL: "haiku", Category.EFFORT: "high", Category.MODE: "default"}
     world = agent_world(tmp_path, LISTS, wanted=wanted)
     for times in (1, 2):
         assert (await world.edit("go")).summary == "Done."
@@ -425,13 +425,13 @@ async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path) -> No
 
 
 async def test_an_option_with_the_wanted_value_is_not_set_again(tmp_path: Path) -> None:
-    world = agent_world(tmp_path, LISTS, wanted=Wanted("opus", "low", "auto"))
+    world = agent_world(tmp_path, LISTS, wanted={Category.MODEL: "opus", Category.EFFORT: "low", Category.MODE: "auto"})
     await world.edit("go")
     assert world.received("session/set_config_option") == []
 
 
 async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -> None:
-    world = agent_world(tmp_path, LISTS, wanted=Wanted("sonet"))
+    world = agent_world(tmp_path, LISTS, wanted={Category.MODEL: "sonet"})
     with pytest.raises(EditError, match="has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"):
         await world.edit("go")
     assert world.received("session/prompt") == []
@@ -441,7 +441,7 @@ async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -
 async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path, answer: str) -> None:
     """In that mode it may ask nobody."""
     ignores = f"{LISTS}\noverrides = {{'session/set_config_option': lambda *_: {{'configOptions': {answer}}}}}\n"
-    world = agent_world(tmp_path, ignores, wanted=Wanted(mode="default"))
+    world = agent_world(tmp_path, ignores, wanted={Category.MODE: "default"})
     with pytest.raises(EditError, match="did not accept the mode “default”"):
         await world.edit("go")
     assert world.received("session/prompt") == []
@@ -450,7 +450,7 @@ async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path
 @pytest.mark.parametrize("answer", ["None", "{'configOptions': 'x'}", "[]"])
 async def test_a_resumed_session_without_options_continues(tmp_path: Path, answer: str) -> None:
     script = f"{LISTS}\noverrides = {{'session/resume': lambda agent, params: agent._resume(params) and {answer}}}\n"
-    world = agent_world(tmp_path, script, wanted=Wanted("haiku"))
+    world = agent_world(tmp_path, script, wanted={Category.MODEL: "haiku"})
     await world.edit("go")
     assert (await world.edit("go on")).summary == "Done."
     assert world.progress.sessions == ["session-1"]

@@ -14,6 +14,7 @@ from support.agents.packages import package_of
 
 from bot.errors import ConfigError
 from bot.jobserver.agents.choice import model_finding
+from bot.jobserver.agents.connection import Category
 from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, agent_launch, passed_variables, write_file
 from bot.jobserver.agents.named import CLAUDE, CODEX, NAMED, Agent, agent_for
 from bot.jobserver.egress.model_relay import RELAY_ADDRESS, relayed_login
@@ -84,7 +85,7 @@ def test_an_unlistable_model_is_passed_at_start(agent: str, model: str, address:
     addresses = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": address} if address else {}
     made = launch(keys | addresses, agent=(agent,), model=model, effort="low")
     variable = made.agent.model_variable
-    assert (made.model, made.wanted.model, made.wanted.effort) == (told, model, "low")
+    assert (made.model, made.wanted[Category.MODEL], made.wanted[Category.EFFORT]) == (told, model, "low")
     assert variable is None or made.program().environment.get(variable) == told
 
 
@@ -95,10 +96,14 @@ def test_an_agents_own_login_may_have_unlisted_models() -> None:
 def test_agents_run_in_asking_mode_and_sandboxed_codex_in_another() -> None:
     """Its own sandbox does not start in ours."""
     bare: dict[str, Any] = {"sandbox": "none", "egress": "open"}
-    assert launch(agent=("claude",)).wanted.mode == launch(agent=("claude",), **bare).wanted.mode == "default"
-    assert launch(agent=("codex",), **bare).wanted.mode == "workspace-write"
-    assert launch(agent=("codex",)).wanted.mode == "agent-full-access"
-    assert launch(agent=("/opt/my-agent",)).wanted.mode is None
+    assert (
+        launch(agent=("claude",)).wanted[Category.MODE]
+        == launch(agent=("claude",), **bare).wanted[Category.MODE]
+        == "default"
+    )
+    assert launch(agent=("codex",), **bare).wanted[Category.MODE] == "workspace-write"
+    assert launch(agent=("codex",)).wanted[Category.MODE] == "agent-full-access"
+    assert Category.MODE not in launch(agent=("/opt/my-agent",)).wanted
 
 
 def test_the_relay_accepts_any_model_of_the_agents_own_choice() -> None:

@@ -11,7 +11,6 @@ from bot.jobapi.models import ChangeKind
 from bot.jobserver.middleware import allowed_hosts, host_name, is_same_origin
 from bot.jobserver.pages.diff import (
     FILE_LINES,
-    LONGEST_LINE,
     PAGE_LINES,
     Hunk,
     LinePart,
@@ -282,13 +281,6 @@ def test_many_files_share_a_page() -> None:
     diffs = file_diffs([changed(f"{n}.md", 1000) for n in range(10)], [added_lines(1000)] * 10)
     assert sum(len(hunk.lines) for diff in diffs for hunk in diff.hunks) == PAGE_LINES
     assert [bool(diff.omission) for diff in diffs] == [False] * 6 + [True] * 4
-
-
-def test_a_long_line_is_cut_with_a_remark() -> None:
-    [diff] = file_diffs([changed(added=1)], [added_lines(1, "x" * 100_000)])
-    [line] = diff.hunks[0].lines
-    assert (sum(len(span.text) for span in line.spans), line.hidden) == (LONGEST_LINE, 100_000 - LONGEST_LINE)
-    assert diff.omission == "The ends of 1 long line are not shown here."
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def agent_world(
 ) -> AgentWorld:
     for name in ("copy", "home"):
         (root / name).mkdir(exist_ok=True)
-    launch = AgentLaunch(scripted(root, script, **traits), passed or {}, wanted=wanted or Wanted())
+    launch = AgentLaunch(scripted(root, script, **traits), passed or {}, wanted=wanted or {})
     editor = AgentEditor(launch, sandbox or NoSandbox(), limits, Egress("open"), time_limit=time_limit, may_ask=may_ask)
     return AgentWorld(root, editor)
 

@@ -27,6 +27,12 @@ _RENAMED = (
     f"set {PREFIX}REPOSITORY to its address now"
 )
 NOT_UNDERSTOOD = "GitHub's answer makes no sense; is the address of its API right?"
+_NOT_FOUND = f"GitHub shows no such repository: check {PREFIX}REPOSITORY, and that the token or App has access to it"
+_NOT_KNOWN = (
+    f"GitHub does not accept the token: make a new one, and give it as {PREFIX}GITHUB_TOKEN; "
+    "a token can also have expired or been revoked"
+)
+_APP_NOT_FOUND = "the GitHub App is not installed for this repository: install it at GitHub, in the App's settings"
 _APP_NOT_KNOWN = (
     f"GitHub does not know the App: check {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_PRIVATE_KEY, "
     "and that this machine's clock is right"
@@ -57,17 +63,14 @@ class UncertainError(CodeHostError):
 
 @dataclass(frozen=True)
 class Purpose:
-    """The purpose of a call, as the end of "GitHub does not allow to …", and the permission that it needs."""
+    """The purpose of a call, as the end of "GitHub does not allow to …", and the permission that it needs.
+
+    `is_of_app`: it is called with the App's own JWT.
+    """
 
     doing: str
     permission: str
-    not_found: str = (
-        f"GitHub shows no such repository: check {PREFIX}REPOSITORY, and that the token or App has access to it"
-    )
-    not_known: str = (
-        f"GitHub does not accept the token: make a new one, and give it as {PREFIX}GITHUB_TOKEN; "
-        "a token can also have expired or been revoked"
-    )
+    is_of_app: bool = False
 
 
 READ = Purpose("read the repository", "Metadata: read")
@@ -78,29 +81,19 @@ LABEL = Purpose("label a pull request", "Pull requests: read and write")
 REQUEST_REVIEW = Purpose("ask for a review", "Pull requests: read and write")
 READ_CHECKS = Purpose("read the checks of commits", "Checks: read")
 READ_STATUSES = Purpose("read the statuses of commits", "Commit statuses: read")
-FIND_INSTALLATION = Purpose(
-    "find where the App is installed",
-    "Metadata: read",
-    not_found="the GitHub App is not installed for this repository: install it at GitHub, in the App's settings",
-    not_known=_APP_NOT_KNOWN,
-)
-MAKE_TOKEN = Purpose(
-    "make a token for the App",
-    "Metadata: read",
-    not_found="the GitHub App is no longer installed: install it at GitHub, in the App's settings",
-    not_known=_APP_NOT_KNOWN,
-)
+FIND_INSTALLATION = Purpose("find where the App is installed", "Metadata: read", is_of_app=True)
+MAKE_TOKEN = Purpose("make a token for the App", "Metadata: read", is_of_app=True)
 
 
 def refusal(purpose: Purpose, status: int, said: str, headers: Mapping[str, str]) -> str:
     """Returns an explanation of a status from 400 to 499. `headers` have names in lower case."""
     match status:
         case 401:
-            return purpose.not_known
+            return _APP_NOT_KNOWN if purpose.is_of_app else _NOT_KNOWN
         case 403:
             return _forbidden(purpose, said, headers)
         case 404:
-            return purpose.not_found
+            return _APP_NOT_FOUND if purpose.is_of_app else _NOT_FOUND
         case _:
             return f"GitHub did not {purpose.doing}: {said}"
 
