@@ -48,15 +48,6 @@ class OptionName(StrEnum):
     QUIET = "quiet"
 
 
-class OptionFault(StrEnum):
-    """What is wrong with an option."""
-
-    TWICE = "twice"
-    EMPTY = "empty"
-    UNCLOSED = "unclosed"
-    """Its value starts with a quotation mark but does not end with one."""
-
-
 @dataclass(frozen=True)
 class Options:
     """The options: the project as typed (empty: none), and whether the end mentions nobody."""
@@ -73,7 +64,6 @@ class WrongOption:
     """A malformed option, so that nothing is started."""
 
     name: OptionName
-    fault: OptionFault
 
 
 def split_options(words: str) -> tuple[Options, str] | WrongOption:
@@ -84,25 +74,24 @@ def split_options(words: str) -> tuple[Options, str] | WrongOption:
     while (match := _OPTION.match(rest)) is not None:
         name = OptionName.QUIET if match["flag"] or match["word"] else OptionName.PROJECT
         if name in said:
-            return WrongOption(name, OptionFault.TWICE)
+            return WrongOption(name)
         value = (name, rest[match.end() :]) if name is OptionName.QUIET else _value(rest[match.end() :])
-        if isinstance(value, OptionFault):
-            return WrongOption(name, value)
+        if value is None:
+            return WrongOption(name)
         said[name], rest = value[0], value[1].lstrip(BLANKS)
     project = with_names(said.get(OptionName.PROJECT, ""), {})[:MAX_PROJECT_NAME]
     return Options(project, quiet=OptionName.QUIET in said), words[len(words) - len(rest) :]
 
 
-def _value(text: str) -> tuple[str, str] | OptionFault:
-    """Returns an option's value and what follows it."""
+def _value(text: str) -> tuple[str, str] | None:
+    """Returns an option's value and what follows it; None if it is empty, or its quotation mark is not closed."""
     closing = _CLOSING.get(text[:1])
     if closing is None:
         value = text[: next((at for at, character in enumerate(text) if character in BLANKS), len(text))]
-        return (value, text[len(value) :]) if value else OptionFault.EMPTY
+        return (value, text[len(value) :]) if value else None
     end = next((at for at, character in enumerate(text) if at and character in closing), 0)
-    if not end:
-        return OptionFault.UNCLOSED
-    return (text[1:end].strip(BLANKS), text[end + 1 :]) if text[1:end].strip(BLANKS) else OptionFault.EMPTY
+    value = text[1:end].strip(BLANKS) if end else ""
+    return (value, text[end + 1 :]) if value else None
 
 
 class ThreadWord(StrEnum):
@@ -274,29 +263,16 @@ ASIDE_PREFIX = "//"
 
 _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
 """What autocorrection turns two hyphens into."""
-_HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
+_HELP_WORDS = frozenset({"", "help", "-h", "--help", "?", "status", "list", "cancel", "stop"})
+"""Words that, alone, are probably meant for Pagehand rather than for the agent."""
 _TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
 """The beginning of a message to a person, a user group, or everybody. Invisible characters may precede it."""
 _QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb", "\u300c\u300d"})
 
 
-class LoneWord(StrEnum):
-    """A word that, alone, is probably meant for Pagehand rather than for the agent."""
-
-    STATUS = "status"
-    LIST = "list"
-    CANCEL = "cancel"
-    STOP = "stop"
-
-
-_LONE_WORDS = frozenset(LoneWord)
-
-
 @dataclass(frozen=True)
 class Help:
-    """The person asks for help; `meant` is the word that they tried as a command."""
-
-    meant: LoneWord | None = None
+    """The person asks for help, or tried a word as a command."""
 
 
 @dataclass(frozen=True)
@@ -359,8 +335,6 @@ def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
         return Blank(options)
     if word in _HELP_WORDS:
         return Help()
-    if word in _LONE_WORDS:
-        return Help(LoneWord(word))
     return Start(_insisted_on(prompt) or prompt, options)
 
 
@@ -425,7 +399,7 @@ def mentions(text: str, user_id: str) -> bool:
 def _insisted_on(prompt: str) -> str:
     """Returns a quoted word that would show the help without quotation marks; otherwise empty."""
     inner = prompt[1:-1] if latin(prompt[:1] + prompt[-1:]) in _QUOTES else ""
-    return inner if _as_word(inner) in _HELP_WORDS | _LONE_WORDS else ""
+    return inner if _as_word(inner) in _HELP_WORDS else ""
 
 
 def _as_word(text: str) -> str:

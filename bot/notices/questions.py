@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import ClassVar
 
 from bot.domain.commands import ThreadWord
@@ -259,29 +258,15 @@ class ReplyEdited(ToPerson, kind="reply_edited"):
         return NoticeKey(f"{request.id}/edited/{request.edited_at}")
 
 
-class WordsBefore(StrEnum):
-    """What became of a message's words from before an edit."""
-
-    NOT_SENT = "not_sent"
-    SENT = "sent"
-    IN_DOUBT = "in_doubt"
-
-
 @dataclass(frozen=True)
 class EditWithoutEffect(ToPerson, kind="edit_without_effect"):
     """A message was edited into a `word` for Pagehand or, if None, from one into words for the agent, which does
-    nothing. `text` is the beginning of the new words; `before`: what became of earlier words for the agent, if any.
+    nothing. `text` is the beginning of the new words.
     """
 
     quotes: ClassVar = ("text",)
-    words_by_before: ClassVar[Mapping[WordsBefore, str]] = {
-        WordsBefore.NOT_SENT: "What you wrote before isn't sent to the agent either.",
-        WordsBefore.SENT: "The agent already has what you wrote before.",
-        WordsBefore.IN_DOUBT: "The agent may already have what you wrote before.",
-    }
     word: ThreadWord | None
     text: str = ""
-    before: WordsBefore | None = None
 
     def tell(self, show: Renderer, thread: Thread) -> Said:
         """See NoticeContent."""
@@ -299,10 +284,7 @@ class EditWithoutEffect(ToPerson, kind="edit_without_effect"):
                 "Nothing was started: an edit doesn't give me a command. Write `!new and the task` in a new message, "
                 "in the job's thread."
             )
-        told = show(words, word=show.line(self.word or ""), text=show.quote(self.text))
-        if self.before is None:
-            return Said(told)
-        return Said(show("{told} {before}", told=told, before=show(self.words_by_before[self.before])))
+        return Said(show(words, word=show.line(self.word or ""), text=show.quote(self.text)))
 
     @staticmethod
     def key(reply: Reply) -> NoticeKey:

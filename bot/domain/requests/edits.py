@@ -36,7 +36,7 @@ from bot.domain.threads.reply_rules import ReplyMeaning, in_direct_message, is_e
 from bot.domain.threads.thread import ThreadOptions
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, Reaction, ReactionChanged
-from bot.notices.questions import EditWithoutEffect, ReplyEdited, WordsBefore
+from bot.notices.questions import EditWithoutEffect, ReplyEdited
 from bot.notices.requests import ReplyNotFullySent
 
 TAKEN_BACK_FOR = 86_400.0
@@ -45,7 +45,6 @@ MAX_QUOTED = 1_000
 """Characters of the new text that an offer quotes."""
 
 _FOR_THE_AGENT = frozenset({ReplyMeaning.SEND, ReplyMeaning.ASK_FIRST, ReplyMeaning.MUTED})
-_WORDS_BEFORE = {RequestState.ACCEPTED: WordsBefore.SENT, RequestState.UNCERTAIN: WordsBefore.IN_DOUBT}
 _NEVER_TRIED = frozenset({NO_WORDS, RejectionReason.NOT_PERMITTED})
 """The problems of requests that were rejected before they could be sent."""
 
@@ -137,14 +136,9 @@ def without_effect(
         told = not reply.withdrawn and means in _FOR_THE_AGENT and (was_word or (was_new and ends_now))
     if not told:
         return None
-    earlier = None
-    if ends_now and before is not None and before.state is not RequestState.WITHDRAWN:
-        earlier = WordsBefore.NOT_SENT
-    elif after is not None and not was_word:
-        earlier = _WORDS_BEFORE.get(after.state)
     asked_on = Surface.TOP_LEVEL if in_direct_message(reply) and not reply.thread_ts else Surface.CONVERSATION
     text = beginning(reply.text, MAX_QUOTED)
-    message = EditWithoutEffect(reply.person.id, reply.word, text, earlier, asked_on=asked_on)
+    message = EditWithoutEffect(reply.person.id, reply.word, text, asked_on=asked_on)
     return NewNotice(EditWithoutEffect.key(reply), message)
 
 

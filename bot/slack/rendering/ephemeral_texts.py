@@ -3,9 +3,7 @@
 They are not notices and have no row; often they are sent because no row could be written.
 """
 
-from collections.abc import Mapping
-
-from bot.domain.commands import LoneWord, OptionFault, OptionName, ThreadWord, WrongOption
+from bot.domain.commands import OptionName, ThreadWord, WrongOption
 from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
@@ -40,13 +38,7 @@ TASK_MISSING = (
     'Nothing was started: the task is missing. Write it after the options: `{command} quiet Replace "colour" with '
     '"color"`.'
 )
-_WRONG_OPTION: Mapping[OptionFault, str] = {
-    OptionFault.TWICE: "Nothing was started: `{name}` is there twice. Write it once, before the task, like {example}.",
-    OptionFault.EMPTY: "Nothing was started: `{name}:` needs a name. Write it right after the colon, like {example}.",
-    OptionFault.UNCLOSED: (
-        "Nothing was started: the quotation mark after `{name}:` isn't closed. Write the name without one: {example}."
-    ),
-}
+_WRONG_OPTION = "Nothing was started: I can't read the option `{name}`. Write it once, before the task, like {example}."
 _HELP = (
     "*Pagehand hands documentation tasks to an agent and brings back the pull request.*",
     '• Start: `{command} Replace "colour" with "color"`. A card shows how it goes.',
@@ -59,21 +51,14 @@ _HELP = (
     "• Another job in the same thread: `!new` and the task.",
     "• Stop: `!stop`, the card's *Stop* button, or :x: on the card.",
     "• Marks on a reply: :eyes: received, :white_check_mark: sent to the agent, :warning: see the thread.",
-    '• `status`, `list`, `cancel` and `stop` alone show this help. As a task: `{command} "{word}"`.',
+    '• `status`, `list`, `cancel` and `stop` alone show this help. As a task: `{command} "status"`.',
 )
-_TO_STOP = "To stop a job, write `!stop` in its thread."
-_INSTEAD: Mapping[LoneWord, str] = {
-    LoneWord.STATUS: "Each job's card shows its newest state.",
-    LoneWord.LIST: "Your jobs are listed on my Home tab.",
-    LoneWord.CANCEL: _TO_STOP,
-    LoneWord.STOP: _TO_STOP,
-}
 
 
 def wrong_option(wrong: WrongOption, show: MessageContext) -> Markup:
     """Answers a malformed option before a task."""
     example = Markup("`quiet`" if wrong.name is OptionName.QUIET else "`project:NAME`")
-    return show(_WRONG_OPTION[wrong.fault], name=escape(wrong.name), example=example)
+    return show(_WRONG_OPTION, name=escape(wrong.name), example=example)
 
 
 def word_without_job(word: ThreadWord, show: MessageContext) -> Markup:
@@ -88,13 +73,6 @@ def forwarded_alone(message_ts: str, thread_ts: str = "") -> ChatMessage:
     return paragraph(ask, button("Write the task", HAND_OVER, f"{message_ts}/{thread_ts}"))
 
 
-def help_text(show: MessageContext, meant: LoneWord | None = None) -> Markup:
-    """Returns the help; it begins with an explanation if a word was `meant` as a separate command."""
-    word = escape(meant or LoneWord.STATUS)
-    lines = [show(line, word=word) for line in _HELP]
-    if meant is not None:
-        instead = Markup(_INSTEAD[meant])
-        lines.insert(
-            0, show("Nothing was started: `{command} {word}` is not a command. {instead}", word=word, instead=instead)
-        )
-    return joined(lines, "\n")
+def help_text(show: MessageContext) -> Markup:
+    """Returns the help."""
+    return joined(map(show, _HELP), "\n")

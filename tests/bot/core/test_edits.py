@@ -23,7 +23,7 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.notices.answers import ActionAnswered
 from bot.notices.notice import Reaction
-from bot.notices.questions import EditWithoutEffect, HeldAsked, ProjectAsked, ReplyEdited, RequestRefused, WordsBefore
+from bot.notices.questions import EditWithoutEffect, HeldAsked, ProjectAsked, ReplyEdited, RequestRefused
 from bot.notices.requests import ContextCut, ReplyNotFullySent
 from bot.scheduler.retention import DAY
 from bot.store.request_queue import ClaimedRequest
@@ -615,35 +615,33 @@ async def pagehand(sqlite_template: Path) -> AsyncIterator[TutorialWorld]:
         await world.store.close()
 
 
-def told(world: CoreWorld) -> list[tuple[ThreadWord | None, str, WordsBefore | None]]:
-    return [(each.word, each.text, each.before) for each in world.chat.private_as(EditWithoutEffect)]
+def told(world: CoreWorld) -> list[tuple[ThreadWord | None, str]]:
+    return [(each.word, each.text) for each in world.chat.private_as(EditWithoutEffect)]
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "word", "earlier"),
+    ("before", "after", "word"),
     [
-        ("do this", "!stop", STOP, WordsBefore.NOT_SENT),
-        ("do this", "!stpo", STOP, WordsBefore.NOT_SENT),
-        ("do this", "!help", ThreadWord.HELP, WordsBefore.NOT_SENT),
-        ("do this", "!new do that", NEW, WordsBefore.NOT_SENT),
-        ("!stpo", "!stop", STOP, None),
-        ("!stpo", "!statsu", STATUS, None),
-        ("!stpo", "!new do that", NEW, None),
-        ("!help", "!stop", STOP, None),
-        ("!status", "!stop", STOP, None),
-        ("!status", "!new do that", NEW, None),
-        ("// among us", "!stop", STOP, None),
-        (":tada:", "!stop", STOP, None),
+        ("do this", "!stop", STOP),
+        ("do this", "!stpo", STOP),
+        ("do this", "!help", ThreadWord.HELP),
+        ("do this", "!new do that", NEW),
+        ("!stpo", "!stop", STOP),
+        ("!stpo", "!statsu", STATUS),
+        ("!stpo", "!new do that", NEW),
+        ("!help", "!stop", STOP),
+        ("!status", "!stop", STOP),
+        ("!status", "!new do that", NEW),
+        ("// among us", "!stop", STOP),
+        (":tada:", "!stop", STOP),
     ],
 )
-async def test_an_edit_gives_no_command(
-    pagehand: TutorialWorld, before: str, after: str, word: ThreadWord, earlier: WordsBefore | None
-) -> None:
+async def test_an_edit_gives_no_command(pagehand: TutorialWorld, before: str, after: str, word: ThreadWord) -> None:
     await pagehand.types("/docs Fix the guides")
     message = await pagehand.replies(before)
     await pagehand.edits(message, before, after)
     await pagehand.later()
-    assert [(each, words) for each, _, words in told(pagehand)] == [(word, earlier)]
+    assert [each for each, _ in told(pagehand)] == [word]
     assert pagehand.job_api.messages == {}
     assert pagehand.job_api.created == ["Fix the guides"]
 
@@ -657,7 +655,7 @@ async def test_an_edit_of_an_unsent_request_for_another_job_withdraws_it(
     message = await pagehand.replies("!new do that")
     await pagehand.edits(message, "!new do that", after)
     await pagehand.later()
-    assert told(pagehand) == [(word, "" if word else "do this", WordsBefore.NOT_SENT)]
+    assert told(pagehand) == [(word, "" if word else "do this")]
     assert pagehand.job_api.messages == {}
     assert pagehand.job_api.created == ["Fix the guides"]
 
@@ -668,7 +666,7 @@ async def test_an_edit_takes_no_command_back(pagehand: TutorialWorld, before: st
     message = await pagehand.replies(before)
     await pagehand.edits(message, before, "do this")
     await pagehand.later()
-    assert told(pagehand) == [(None, "do this", None)]
+    assert told(pagehand) == [(None, "do this")]
     assert "do this" not in pagehand.job_api.messages["job-1"]
     assert pagehand.job_api.created == ["Fix the guides"]
 
@@ -680,7 +678,7 @@ async def test_an_edit_of_words_that_were_sent_gives_no_command(pagehand: Tutori
     await pagehand.later()
     await pagehand.edits(message, "do this", after)
     await pagehand.later()
-    assert told(pagehand) == [(STOP, "", WordsBefore.SENT)]
+    assert told(pagehand) == [(STOP, "")]
     assert pagehand.chat.answers() == []
     assert pagehand.job_api.messages == {"job-1": ["do this"]}
 
@@ -711,7 +709,7 @@ async def test_a_word_and_back_sends_the_newest_words(pagehand: TutorialWorld) -
     await pagehand.edits(message, "!stpo", "!stop")
     await pagehand.edits(message, "!stop", "do this")
     await pagehand.later()
-    assert told(pagehand) == [(STOP, "", None)]
+    assert told(pagehand) == [(STOP, "")]
     assert pagehand.job_api.messages["job-1"] == ["do this"]
 
 
@@ -728,7 +726,7 @@ async def test_each_edit_is_answered_once_by_all_instances(world: CoreWorld) -> 
         world.restart(instance)
         await world.service.revise(edit)
         await world.pass_time(5)
-    assert told(world) == [(STOP, "", WordsBefore.NOT_SENT), (STATUS, "", None)]
+    assert told(world) == [(STOP, ""), (STATUS, "")]
     assert world.job_api.messages == {}
 
 
@@ -737,7 +735,7 @@ async def test_an_edit_before_its_message_gives_no_command(world: CoreWorld) -> 
     await world.service.revise(Reply(ANA, "C1", ts, SENT_AT, "", edited_at=EDITED, withdrawn=True, word=STOP))
     await world.service.receive(Reply(ANA, "C1", ts, SENT_AT, "do this"))
     await world.pass_time(5)
-    assert told(world) == [(STOP, "", None)]
+    assert told(world) == [(STOP, "")]
     assert world.job_api.messages == {}
 
 
@@ -760,7 +758,7 @@ async def test_a_mention_that_asked_for_a_job_gives_no_command(world: CoreWorld,
     for _ in range(2):
         await world.service.revise(edit)
         await world.pass_time(5)
-    assert told(world) == [(STOP, "", WordsBefore.SENT if sent else WordsBefore.NOT_SENT)]
+    assert told(world) == [(STOP, "")]
     assert world.job_api.created == (["Do it"] if sent else [])
     assert world.chat.answers() == []
 
@@ -775,7 +773,7 @@ async def test_a_held_line_of_a_direct_message_gives_no_command(world: CoreWorld
     await world.service.revise(edit)
     await world.pass_time(5)
     (answer,) = world.chat.private_as(EditWithoutEffect)
-    assert (answer.word, answer.before, answer.asked_on) == (STOP, WordsBefore.NOT_SENT, Surface.TOP_LEVEL)
+    assert (answer.word, answer.asked_on) == (STOP, Surface.TOP_LEVEL)
     assert world.job_api.created == [SENT_AT]
 
 

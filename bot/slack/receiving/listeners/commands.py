@@ -53,10 +53,8 @@ async def handle_command(payload: CommandPayload, dependencies: Dependencies) ->
             return ""
         case Blank(options) if options != NO_OPTIONS:
             return context(TASK_MISSING)
-        case Blank():
+        case Blank() | Help():
             return help_text(context)
-        case Help(meant):
-            return help_text(context, meant)
         case WrongOption():
             return wrong_option(asked, context)
         case _:

@@ -203,8 +203,8 @@ class MessageListeners:
                 await self._start(message, prompt, options)
             case Blank(options):
                 await self._without_task(message, options)
-            case Help(meant):
-                self._tell(message, help_text(context, meant))
+            case Help():
+                self._tell(message, help_text(context))
             case WrongOption():
                 self._tell(message, wrong_option(asked, context))
             case UnclearWord(meant):

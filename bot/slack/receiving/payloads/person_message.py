@@ -10,7 +10,6 @@ from bot.domain.commands import (
     Blank,
     FollowUp,
     Help,
-    LoneWord,
     NoWords,
     OnlyEmoji,
     Start,
@@ -294,19 +293,10 @@ def _word_in(now: Parsed) -> ThreadWord | None:
     match now:
         case Word(word) | UnclearWord(word):
             return word
-        case Help(meant):
-            return _MEANT[meant]
+        case Help():
+            return ThreadWord.HELP
         case _:
             return None
-
-
-_MEANT = {
-    None: ThreadWord.HELP,
-    LoneWord.STATUS: ThreadWord.STATUS,
-    LoneWord.LIST: ThreadWord.STATUS,
-    LoneWord.CANCEL: ThreadWord.STOP,
-    LoneWord.STOP: ThreadWord.STOP,
-}
 
 
 def _is_by_its_author(after: _Version, before: _Version | None) -> bool:
