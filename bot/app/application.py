@@ -49,7 +49,7 @@ from bot.slack.receiving.modal_opener import Admission
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.authorization import APP_TOKEN
-from bot.slack.sending.web_api import new_client
+from bot.slack.sending.web_api import SlackClient
 
 logger = logging.getLogger(__name__)
 
@@ -260,7 +260,7 @@ class App:
     def _build_receiver(self, config: Config) -> Receiver:
         edges, slack = self._edges, self._slack
         if config.slack_app_token is not None:
-            client = new_client(
+            client = SlackClient(
                 config.slack_app_token,
                 edges.session,
                 base_url=f"{config.slack_api_url}/",

@@ -38,7 +38,7 @@ from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
-from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, new_client, new_session
+from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, SlackClient, new_session
 from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
 from bot.store.store import Committed, Store, open_store
 
@@ -110,7 +110,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         session, missing, refused = new_session(), MissingScopes(config.left_out), asyncio.Event()
         stack.push_async_callback(session.close)
         client, yielding_client = (
-            new_client(
+            SlackClient(
                 config.slack_bot_token,
                 session,
                 base_url=f"{config.slack_api_url}/",

@@ -24,7 +24,7 @@ from bot.app.manifest import (
 from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ChatError, ChatNotInChannel, ChatRejected
-from bot.slack.sending.web_api import call, new_client, new_session
+from bot.slack.sending.web_api import SlackClient, call, new_session
 
 T = TypeVar("T")
 _APPS = "https://api.slack.com/apps"
@@ -221,7 +221,7 @@ class SlackSteps:
         return [Finding.ok("setup.post", f"A message was posted in {channel}.")]
 
     def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
-        return new_client(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")
+        return SlackClient(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")
 
     def _manage(self, token: str, work: Callable[[SlackApps], Awaitable[T]]) -> T:
         return self._run(lambda session: work(SlackApps(self._client(token, session))))

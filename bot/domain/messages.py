@@ -154,20 +154,7 @@ MOST_FILES, MOST_FORWARDED = 20, 10
 """How many of each are kept per message."""
 MOST_CHARACTERS = 20_000
 """Characters of a forwarded message; the rest is cut off."""
-_NEVER_TEXT = (
-    "application/gzip",
-    "application/msword",
-    "application/pdf",
-    "application/vnd.",
-    "application/x-7z-compressed",
-    "application/x-gzip",
-    "application/x-tar",
-    "application/zip",
-    "audio/",
-    "font/",
-    "image/",
-    "video/",
-)
+_NEVER_TEXT = ("application/pdf", "application/vnd.", "application/zip", "audio/", "font/", "image/", "video/")
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # starts like UTF-16's
@@ -277,7 +264,8 @@ def decoded(data: bytes, *, complete: bool = True) -> str | None:
     """Decodes text by its byte order mark, or else as UTF-8 or Latin-1; None if the result contains characters that no
     text has.
     """
-    for encoding in _encodings(data):
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
+    for encoding in (marked,) if marked else ("utf-8", "cp1252", "latin-1"):
         decoder = codecs.getincrementaldecoder(encoding)()
         try:
             text = decoder.decode(data, final=complete)
@@ -285,21 +273,6 @@ def decoded(data: bytes, *, complete: bool = True) -> str | None:
             continue
         return None if _NO_TEXT.search(text) else text.removeprefix("\ufeff")
     return None
-
-
-def _encodings(data: bytes) -> tuple[str, ...]:
-    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
-    if marked is not None:
-        return (marked,)
-    return (_unmarked_utf_16(data) or "utf-8", "cp1252", "latin-1")
-
-
-def _unmarked_utf_16(data: bytes) -> str | None:
-    """Decodes UTF-16 without a byte order mark: in mostly Latin text, every other byte is zero."""
-    even, odd = data[::2].count(0), data[1::2].count(0)
-    if max(even, odd) * 4 < len(data) or min(even, odd):
-        return None
-    return "utf-16-le" if odd else "utf-16-be"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from bot.app.settings.config import Config
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import SlackClient, new_session
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iter
 
 
 def _client(config: Config, session: aiohttp.ClientSession, token: RotatingSecret | str) -> AsyncWebClient:
-    return new_client(token, session, base_url=f"{config.slack_api_url}/")
+    return SlackClient(token, session, base_url=f"{config.slack_api_url}/")
 
 
 _NEEDS: Mapping[str, frozenset[str]] = {

@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -41,19 +40,6 @@ from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import quiet_libraries, quiet_logger
 
 logger = logging.getLogger(__name__)
-
-
-def _log_events_held_back(payload: SlackPayload) -> None:
-    """Slack delivers at most 30,000 events an hour (docs.slack.dev, `app_rate_limited`)."""
-    try:
-        minute = datetime.fromtimestamp(payload.minute_rate_limited, UTC)
-    except (ValueError, OSError, OverflowError):
-        minute = datetime.fromtimestamp(0, UTC)
-    logger.error(
-        "Slack holds events back since %s UTC: replies of that time are missing, please write them again. It does so "
-        "beyond 30,000 events an hour, or where too many were not acknowledged",
-        minute.strftime("%Y-%m-%d %H:%M"),
-    )
 
 
 LISTENERS = (commands, messages, events, buttons)
@@ -128,7 +114,10 @@ class SlackApp:
             self._log_other_installation(payload)
             return BoltResponse(status=200, body=OTHER_INSTALLATION if payload.command else "")
         if payload.type == "app_rate_limited":
-            _log_events_held_back(payload)
+            logger.error(  # at most 30,000 events an hour (docs.slack.dev, `app_rate_limited`)
+                "Slack holds events back: replies of this time are missing, please write them again. It does so beyond "
+                "30,000 events an hour, or where too many were not acknowledged"
+            )
             return BoltResponse(status=200, body="")
         return None
 

@@ -184,27 +184,50 @@ Called = Callable[[str, ChatError | None, float], None]
 """Is told of each call: its method, the error that it ended with, if any, and the seconds that it took."""
 
 
-class _Client(AsyncWebClient):
-    """Adds a timeout to each call, uses the current token, and records missing scopes from every response."""
+class SlackClient(AsyncWebClient):
+    """Adds a timeout to each call, uses the current token, and records missing scopes from every response. It never
+    retries automatically: a retried post could appear twice; the outbox prevents that.
+
+    Args:
+        token: The bot token or, for opening sockets, the app-level token.
+        session: The session for HTTP requests.
+        base_url: A URL other than Slack's own.
+        missing_scopes: Records what the responses show.
+        channel_ids: The current ids of channels whose id Slack has changed.
+        gate: Delays calls until Slack's limits allow them.
+        call_seconds: The timeout of a call.
+        token_refused: Is set if Slack refuses the token.
+        called: See Called.
+    """
 
     def __init__(
         self,
+        token: RotatingSecret | str,
+        session: aiohttp.ClientSession,
         *,
-        token_refused: asyncio.Event,
-        missing_scopes: MissingScopes,
-        channel_ids: NewestChannelIds,
-        gate: CallGate | None,
-        call_seconds: float,
-        token: RotatingSecret,
-        called: Called,
-        **options: Any,
+        base_url: str = AsyncWebClient.BASE_URL,
+        missing_scopes: MissingScopes | None = None,
+        channel_ids: NewestChannelIds | None = None,
+        gate: CallGate | None = None,
+        call_seconds: float = CALL_SECONDS,
+        token_refused: asyncio.Event | None = None,
+        called: Called = lambda _, __, ___: None,
     ) -> None:
-        super().__init__(timeout=int(call_seconds), token=token.newest, **options)
-        self._rotating_token = token
+        quiet_libraries()
+        self._rotating_token = RotatingSecret(token) if isinstance(token, str) else token
+        super().__init__(
+            timeout=int(call_seconds),
+            token=self._rotating_token.newest,
+            base_url=base_url,
+            session=session,
+            retry_handlers=[],
+            logger=quiet_logger("bot.slack.web_client"),
+        )
+        self.proxy = slack_proxy(self.base_url)
         self._gate = gate
-        self._channel_ids = channel_ids
-        self._missing_scopes = missing_scopes
-        self._token_refused = token_refused
+        self._channel_ids = channel_ids or NewestChannelIds()
+        self._missing_scopes = missing_scopes or MissingScopes()
+        self._token_refused = token_refused or asyncio.Event()
         self._called = called
         self._call_seconds = call_seconds
 
@@ -266,49 +289,6 @@ def _channel_of(options: Mapping[str, Any]) -> tuple[str, str]:
 
 def _with_channel(options: Mapping[str, Any], where: str, channel_id: str) -> Mapping[str, Any]:
     return {**options, where: {**options[where], "channel": channel_id}}
-
-
-def new_client(
-    token: RotatingSecret | str,
-    session: aiohttp.ClientSession,
-    *,
-    base_url: str | None = None,
-    missing_scopes: MissingScopes | None = None,
-    channel_ids: NewestChannelIds | None = None,
-    gate: CallGate | None = None,
-    call_seconds: float = CALL_SECONDS,
-    token_refused: asyncio.Event | None = None,
-    called: Called = lambda _, __, ___: None,
-) -> AsyncWebClient:
-    """Returns a client that never retries automatically. A retried post could appear twice; the outbox prevents that.
-
-    Args:
-        token: The bot token or, for opening sockets, the app-level token.
-        session: The session for HTTP requests.
-        base_url: A URL other than Slack's own.
-        missing_scopes: Records what the responses show.
-        channel_ids: The current ids of channels whose id Slack has changed.
-        gate: Delays calls until Slack's limits allow them.
-        call_seconds: The timeout of a call.
-        token_refused: Is set if Slack refuses the token.
-        called: See Called.
-    """
-    quiet_libraries()
-    client = _Client(
-        missing_scopes=missing_scopes or MissingScopes(),
-        channel_ids=channel_ids or NewestChannelIds(),
-        gate=gate,
-        call_seconds=call_seconds,
-        token_refused=token_refused or asyncio.Event(),
-        called=called,
-        token=RotatingSecret(token) if isinstance(token, str) else token,
-        base_url=base_url or AsyncWebClient.BASE_URL,
-        session=session,
-        retry_handlers=[],
-        logger=quiet_logger("bot.slack.web_client"),
-    )
-    client.proxy = slack_proxy(client.base_url)
-    return client
 
 
 UNCERTAIN = frozenset(

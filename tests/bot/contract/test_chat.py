@@ -35,7 +35,7 @@ from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.hosts import slack_proxy
 from bot.slack.sending.identity import identify
-from bot.slack.sending.web_api import NewestChannelIds, new_client, new_session
+from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 
 LINK = "https://git.example/team/guides/pull/7"
@@ -55,7 +55,7 @@ def notice(message: NoticeContent = STARTED, key: str = "th1/started") -> Notice
 
 
 async def test_the_bots_identity_is_read_once_at_start(world: SlackWorld) -> None:
-    client = new_client(world.workspace.credentials.bot_token, new := new_session(), base_url=world.workspace.api_url)
+    client = SlackClient(world.workspace.credentials.bot_token, new := new_session(), base_url=world.workspace.api_url)
     identity = await identify(client)
     assert identity.bot_user_id == world.workspace.app.bot_user_id
     assert identity.bot_id == world.workspace.app.bot_id
@@ -64,7 +64,7 @@ async def test_the_bots_identity_is_read_once_at_start(world: SlackWorld) -> Non
 
 
 async def test_a_bad_token_has_its_own_error(world: SlackWorld) -> None:
-    client = new_client("xoxb-wrong-secret", new := new_session(), base_url=world.workspace.api_url)
+    client = SlackClient("xoxb-wrong-secret", new := new_session(), base_url=world.workspace.api_url)
     with pytest.raises(ChatNotAllowed) as caught:
         await identify(client)
     assert caught.value.reason == "invalid_auth"
@@ -360,7 +360,7 @@ async def test_a_timeout_is_uncertain() -> None:
 
 async def test_a_refused_connection_certainly_did_not_arrive(world: SlackWorld) -> None:
     session = new_session()
-    client = new_client(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
+    client = SlackClient(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
     chat = SlackChat(client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls))
     await world.workspace.begin_outage()
     with pytest.raises(ChatUnreachable):
@@ -395,7 +395,7 @@ async def test_answers_not_from_slack_are_uncertain(world: SlackWorld, answer: b
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     session = new_session()
-    client = new_client("xoxb-x", session, base_url=f"http://127.0.0.1:{port}/api/")
+    client = SlackClient("xoxb-x", session, base_url=f"http://127.0.0.1:{port}/api/")
     chat = SlackChat(
         client, world.chat._identity, MessageContext(), EphemeralSender(client, KnownResponseUrls(session))
     )
@@ -408,7 +408,7 @@ async def test_answers_not_from_slack_are_uncertain(world: SlackWorld, answer: b
 async def test_the_proxy_is_not_used_for_loopback(world: SlackWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     session = new_session()
-    client = new_client(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
+    client = SlackClient(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
     await SlackChat(
         client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls)
     ).post_card(world.thread, "k")
@@ -445,7 +445,7 @@ async def test_a_channel_with_a_changed_id_is_found_by_its_newest(world: SlackWo
 
     async with new_session() as session:
         token, address = world.workspace.credentials.bot_token, world.workspace.api_url
-        client = new_client(token, session, base_url=address, channel_ids=NewestChannelIds(find))
+        client = SlackClient(token, session, base_url=address, channel_ids=NewestChannelIds(find))
         posted = await client.chat_postMessage(channel="G0BEFORE", text="here")
         await client.conversations_info(channel="G0BEFORE")
         await client.conversations_replies(channel="G0BEFORE", ts=posted["ts"])

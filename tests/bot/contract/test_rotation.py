@@ -21,7 +21,7 @@ from bot.runtime.http.server import listening_socket
 from bot.slack.receiving.http_receiver import HttpReceiver, signature_of
 from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.identity import identify
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import SlackClient, new_session
 
 OLD, NEW = "planted-old-secret", "planted-new-secret"
 
@@ -73,7 +73,7 @@ async def test_a_new_bot_token_is_used_at_once(world: SlackWorld, file: SecretFi
     credentials = world.workspace.credentials
     file.put(credentials.bot_token)
     session = new_session()
-    client = new_client(file.secret(), session, base_url=world.workspace.api_url)
+    client = SlackClient(file.secret(), session, base_url=world.workspace.api_url)
     await identify(client)
     credentials.bot_token = "xoxb-planted-new-token"
     with pytest.raises(ChatNotAllowed, match="invalid_auth"):

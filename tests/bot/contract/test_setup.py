@@ -29,7 +29,7 @@ from bot.app.manifest import SlackAppRefused, SlackApps
 from bot.cli.demo_services import manifest
 from bot.cli.main import main
 from bot.runtime.env_file import read_env_file
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import SlackClient, new_session
 from bot.workspace import AppConfig
 
 pytestmark = pytest.mark.promise("setup")
@@ -407,7 +407,7 @@ async def test_setup_rejects_a_wrong_configuration_token(new: World, token: str,
 async def test_manifest_errors_from_slack_are_shown_with_their_place(world: World) -> None:
     async with new_session() as session:
         token = world.workspace.credentials.configuration_token
-        apps = SlackApps(new_client(token, session, base_url=world.workspace.api_url))
+        apps = SlackApps(SlackClient(token, session, base_url=world.workspace.api_url))
         with pytest.raises(SlackAppRefused, match=r"/settings/interactivity: Interactivity requires a Request URL"):
             await apps.create(
                 {"display_information": {"name": "x"}, "settings": {"interactivity": {"is_enabled": True}}}

@@ -17,7 +17,7 @@ from bot.cli.demo_services import manifest
 from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.health import Health
 from bot.slack.sending.authorization import MissingScopes
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import SlackClient, new_session
 
 pytestmark = pytest.mark.promise("setup watch")
 
@@ -45,8 +45,8 @@ async def world() -> AsyncIterator[World]:
     await workspace.start()
     async with new_session() as session:
         credentials = workspace.credentials
-        client = new_client(credentials.bot_token, session, base_url=workspace.api_url)
-        app_client = new_client(credentials.app_token, session, base_url=workspace.api_url)
+        client = SlackClient(credentials.bot_token, session, base_url=workspace.api_url)
+        app_client = SlackClient(credentials.app_token, session, base_url=workspace.api_url)
 
         async def slack() -> Sequence[Finding]:
             return await check_bot(client, now=time.time)
@@ -162,7 +162,7 @@ async def test_a_refused_call_triggers_a_check_at_once(world: World) -> None:
     )
     running = asyncio.create_task(watch.run())
     async with new_session() as session:
-        client = new_client("xoxb-planted-other", session, base_url=world.workspace.api_url, token_refused=refused)
+        client = SlackClient("xoxb-planted-other", session, base_url=world.workspace.api_url, token_refused=refused)
         await asyncio.sleep(0)
         assert not looked.is_set()
         with pytest.raises(Exception, match="invalid_auth"):

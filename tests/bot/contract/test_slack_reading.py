@@ -22,7 +22,7 @@ from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory, read_user
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import SlackClient, new_session
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Upload
 
@@ -111,7 +111,7 @@ async def test_an_answer_without_a_person_is_unknown(answer: dict[str, Any]) -> 
     """Slack never sends it."""
     async with file_server() as slack, new_session() as session:
         slack.gives("/api/users.info", _json(answer), Content_Type="application/json")
-        client = new_client("x", session, base_url=f"{slack.address}/api/")
+        client = SlackClient("x", session, base_url=f"{slack.address}/api/")
         with pytest.raises(ChatRejected):
             await SlackMembers(UserDirectory(client), Identity("T1", "Acme", "U0", "B0")).member("U1")
 
@@ -225,7 +225,7 @@ async def test_endless_pages_are_given_up_and_non_messages_left_out() -> None:
     page = {"ok": True, "messages": [*odd, message], "response_metadata": {"next_cursor": "again"}}
     async with file_server() as slack, new_session() as session:
         slack.gives("/api/conversations.replies", _json(page), Content_Type="application/json")
-        client = new_client("x", session, base_url=f"{slack.address}/api/")
+        client = SlackClient("x", session, base_url=f"{slack.address}/api/")
         people = SlackPeople(client, patience=0.5)
         read = SlackConversations(client, Identity("T1", "Acme", "U0BOT", "B0BOT"), people)
         told = await read.thread("C1", "1700000000.000100")
@@ -253,7 +253,7 @@ class FileWorld:
 @pytest.fixture
 async def files_world() -> AsyncIterator[FileWorld]:
     async with file_server() as slack, file_server() as elsewhere, new_session() as session:
-        client = new_client(TOKEN, session, base_url=f"{slack.address}/api/")
+        client = SlackClient(TOKEN, session, base_url=f"{slack.address}/api/")
         yield FileWorld(slack, elsewhere, SlackFiles(client, session, seconds=5.0))
 
 

@@ -239,7 +239,7 @@ LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message 
         ),
         (
             edit(f"<@{BOT}> cancel", **ASKED),
-            reply_of("", mentions_us=True, withdrawn=True, word=ThreadWord.STOP),
+            reply_of("", mentions_us=True, withdrawn=True, word=ThreadWord.HELP),
         ),
     ],
     ids=str,

@@ -25,7 +25,7 @@ from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.views import SlackViews
-from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session
+from bot.slack.sending.web_api import CALL_SECONDS, SlackClient, new_session
 from bot.workspace.model.app_config import AppConfig
 
 
@@ -140,7 +140,7 @@ async def slack_world(
     workspace = FaultyWorkspace(config, **options)
     await workspace.start()
     async with new_session() as session:
-        client = new_client(
+        client = SlackClient(
             workspace.credentials.bot_token,
             session,
             base_url=workspace.api_url,

@@ -5,7 +5,7 @@ the beginning of one.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, assert_never
 
@@ -33,10 +33,8 @@ from bot.domain.commands import (
     says_new,
 )
 from bot.domain.people import Account
-from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import MessageVersion, WayIn
+from bot.domain.requests.new_jobs import job_of_reply, source_key_of
 from bot.domain.threads.reply_rules import may_ask
-from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreError
 from bot.notices.answers import word_meant
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
@@ -113,7 +111,7 @@ class MessageListeners:
         )
         if author is not Account.PERSON or await self.dependencies.service.revise(reply) or not message.is_to_us:
             return
-        if reply.word is not None or may_ask(message.ts, message.edited_at):
+        if reply.word is not None or may_ask(message.message_ts, message.edited_at):
             await self._handle(message)
         elif not reply.withdrawn and (reply.text or reply.attachments):
             self._tell(message, self.dependencies.message_context(EDITED_TOO_LATE))
@@ -150,7 +148,9 @@ class MessageListeners:
                 await self.dependencies.service.receive(message.as_reply(words))
             case NoWords() if message.attachments:
                 alone = self._is_forwarded_alone(message)
-                await self._record(message, "", no_job=forwarded_alone(message.ts, message.thread_ts) if alone else "")
+                await self._record(
+                    message, "", no_job=forwarded_alone(message.message_ts, message.thread_ts) if alone else ""
+                )
             case NoWords() if message.mentions_us:
                 self._tell(message, help_text(context))
             case Aside() | NoWords():
@@ -218,32 +218,16 @@ class MessageListeners:
         """Starts a job for a file without text; otherwise asks the author what to do."""
         context = self.dependencies.message_context
         if self._is_forwarded_alone(message):
-            self._tell(message, forwarded_alone(message.ts))
+            self._tell(message, forwarded_alone(message.message_ts))
         elif message.attachments:
             await self._start(message, "", options)
         else:
             self._tell(message, help_text(context) if options == NO_OPTIONS else context(TASK_MISSING))
 
     async def _start(self, message: PersonMessage, prompt: str, options: Options) -> None:
-        job = NewJob(
-            person=message.person,
-            channel_id=message.channel_id,
-            prompt=prompt,
-            source_key=message.key,
-            way_in=WayIn.DIRECT_MESSAGE if message.in_direct_message else WayIn.MENTION,
-            project_said=options.project,
-            quiet=options.quiet or None,
-            thread_ts=message.ts,
-            message_ts=message.ts,
-            edited_at=message.edited_at,
-            origin=ThreadOrigin.REQUEST,
-            attachments=message.attachments,
-            may_be_reply=message.in_direct_message
-            and options == NO_OPTIONS
-            and not says_new(message.text, self.dependencies.identity.bot_user_id),
-            arrival=message.arrival,
-        )
-        await self.dependencies.service.start(job)
+        is_new = says_new(message.text, self.dependencies.identity.bot_user_id)
+        reply = message.as_reply(prompt, ThreadWord.NEW if is_new else None)
+        await self.dependencies.service.start(job_of_reply(replace(reply, options=options), None))
 
     def _is_forwarded_alone(self, message: PersonMessage) -> bool:
         """Returns whether a message was forwarded without text or a file, so the author has to be asked what to do with
@@ -256,13 +240,12 @@ class MessageListeners:
 
     def _tell(self, message: PersonMessage, words: str | ChatMessage) -> None:
         """Tells a message's author something privately, once, even if Slack sends it again to another process."""
-        if self.dependencies.told.add(f"{message.key}/{message.edited_at}"):
+        if self.dependencies.told.add(f"{source_key_of(message)}/{message.edited_at}"):
             self.dependencies.recorder.in_background(self._tell_once(message, words), name="answering a message")
 
     async def _tell_once(self, message: PersonMessage, words: str | ChatMessage) -> None:
-        version = MessageVersion(message.channel_id, message.ts, message.person.id, message.edited_at)
         with suppress(StoreError):  # then rather twice than not at all
-            if not await self.dependencies.service.is_first_answer(version):
+            if not await self.dependencies.service.is_first_answer(message.version):
                 return
         recorder, thread_ts = self.dependencies.recorder, message.thread_ts
         recorder.tell_in_background(message.person, message.channel_id, words, thread_ts=thread_ts)

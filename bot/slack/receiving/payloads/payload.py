@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt
+from pydantic import BeforeValidator, Field, StrictBool
 
 from bot.domain.requests.request import Person
 from bot.runtime.untrusted_json import EmptyAsNone, LenientModel, Objects, Text
@@ -83,7 +83,6 @@ class SlackPayload(LenientModel):
     api_app_id: Text = ""
     command: Text = ""
     ssl_check: Text = ""
-    minute_rate_limited: StrictInt = 0
     team_id: Text = ""
     enterprise_id: Text = ""
     context_team_id: Text = ""

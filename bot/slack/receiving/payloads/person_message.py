@@ -3,7 +3,7 @@ a preview that it adds.
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from bot.domain.commands import (
     Aside,
@@ -23,7 +23,7 @@ from bot.domain.commands import (
     parse_reply,
     parse_request,
 )
-from bot.domain.requests.request import Arrival, Attachments, Person, Reply
+from bot.domain.requests.request import Arrival, Reply
 from bot.slack.message_parts.contents import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.message_parts.written_words import message_text, pasted_words
@@ -46,23 +46,12 @@ _PRIVATE_MESSAGES = "groups:history"
 
 
 @dataclass(frozen=True)
-class PersonMessage:
-    """A message by a person. `text` is in Slack's escaped form. `thread_ts` is empty for a message outside a thread,
-    even if it begins one. `answers_us`: the thread's first message is ours. `edited_at` is the `ts` of the last edit;
-    empty for a message that was just written.
+class PersonMessage(Reply):
+    """A message by a person, whose `text` is in Slack's escaped form. `thread_ts` is empty for a message outside a
+    thread, even if it begins one. `answers_us`: the thread's first message is ours.
     """
 
-    person: Person
-    channel_id: str
-    ts: str
-    thread_ts: str
-    text: str
-    attachments: Attachments
-    mentions_us: bool
-    answers_us: bool
-    in_direct_message: bool
-    edited_at: str = ""
-    arrival: Arrival = Arrival.LIVE
+    answers_us: bool = False
 
     @property
     def may_concern_us(self) -> bool:
@@ -74,26 +63,10 @@ class PersonMessage:
         """Whether it is written to Pagehand."""
         return self.mentions_us or self.in_direct_message
 
-    @property
-    def key(self) -> str:
-        """Made from Slack's own ids, so it is the same for both events about one message."""
-        return f"message/{self.channel_id}/{self.ts}"
-
     def as_reply(self, text: str = "", word: ThreadWord | None = None) -> Reply:
         """Returns the message as a reply that says this."""
-        return Reply(
-            person=self.person,
-            channel_id=self.channel_id,
-            thread_ts=self.thread_ts,
-            message_ts=self.ts,
-            text=text,
-            attachments=self.attachments,
-            edited_at=self.edited_at,
-            mentions_us=self.mentions_us,
-            word=word,
-            in_direct_message=self.in_direct_message,
-            arrival=self.arrival,
-        )
+        values = {each.name: getattr(self, each.name) for each in fields(Reply)}
+        return Reply(**values | {"text": text, "word": word})
 
 
 def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> PersonMessage | None:
@@ -113,7 +86,7 @@ def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival =
     return PersonMessage(
         person=person,
         channel_id=event.channel,
-        ts=event.ts,
+        message_ts=event.ts,
         thread_ts=event.thread_ts if event.is_reply else "",
         text=text,
         attachments=attachments_of(event),
@@ -225,12 +198,11 @@ def read_edit(
     edited = PersonMessage(
         person=replace(message_author(message, payload, identity), id=after.author_id),
         channel_id=event.channel,
-        ts=message.ts,
+        message_ts=message.ts,
         thread_ts=after.thread_ts,
         text=after.text,
         attachments=attachments_of(message),
         mentions_us=after.mentions_us,
-        answers_us=False,
         in_direct_message=after.in_direct_message,
         edited_at=edited_at,
         arrival=arrival,
