@@ -41,13 +41,6 @@ _CLOSING = {
 """The closing mark of each opening quotation mark, since software replaces the straight ones while people type."""
 
 
-class OptionName(StrEnum):
-    """An option before a prompt."""
-
-    PROJECT = "project"
-    QUIET = "quiet"
-
-
 @dataclass(frozen=True)
 class Options:
     """The options: the project as typed (empty: none), and whether the end mentions nobody."""
@@ -61,26 +54,24 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True)
 class WrongOption:
-    """A malformed option, so that nothing is started."""
-
-    name: OptionName
+    """An option is malformed or there twice, so that nothing is started."""
 
 
 def split_options(words: str) -> tuple[Options, str] | WrongOption:
     """Returns the options in front of a prompt, and the prompt."""
-    said: dict[OptionName, str] = {}
+    said: dict[str, str] = {}
     words = words.strip(BLANKS)
     rest = latin(words)
     while (match := _OPTION.match(rest)) is not None:
-        name = OptionName.QUIET if match["flag"] or match["word"] else OptionName.PROJECT
+        name = "quiet" if match["flag"] or match["word"] else "project"
         if name in said:
-            return WrongOption(name)
-        value = (name, rest[match.end() :]) if name is OptionName.QUIET else _value(rest[match.end() :])
+            return WrongOption()
+        value = (name, rest[match.end() :]) if name == "quiet" else _value(rest[match.end() :])
         if value is None:
-            return WrongOption(name)
+            return WrongOption()
         said[name], rest = value[0], value[1].lstrip(BLANKS)
-    project = with_names(said.get(OptionName.PROJECT, ""), {})[:MAX_PROJECT_NAME]
-    return Options(project, quiet=OptionName.QUIET in said), words[len(words) - len(rest) :]
+    project = with_names(said.get("project", ""), {})[:MAX_PROJECT_NAME]
+    return Options(project, quiet="quiet" in said), words[len(words) - len(rest) :]
 
 
 def _value(text: str) -> tuple[str, str] | None:

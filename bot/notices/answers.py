@@ -224,10 +224,8 @@ class PromptRequested(ToPerson, kind="prompt_requested"):
 class AnswerMissing(StrEnum):
     """Why an agent's whole answer cannot be shown."""
 
-    NEWER = "newer"
-    """The job API keeps only the newest answer, which is another one."""
     GONE = "gone"
-    """The job API no longer knows the job, or reports no answer."""
+    """The job API no longer knows the job, or has no answer or a newer one."""
     NOT_NOW = "not_now"
     """The job API does not answer."""
 
@@ -241,7 +239,6 @@ class AnswerRequested(ToPerson, kind="answer_requested"):
 
     words: ClassVar = "The whole answer:"
     words_by_reason: ClassVar[Mapping[AnswerMissing, str]] = {
-        AnswerMissing.NEWER: "The whole of this answer is no longer kept: the agent has answered again since.",
         AnswerMissing.GONE: "The whole of this answer is no longer kept.",
         AnswerMissing.NOT_NOW: "The agent isn't answering right now. Please press the button again in a minute.",
     }

@@ -46,10 +46,8 @@ async def whole_answer(job_api: JobApi, thread: Thread, wanted: AnswerRequested)
         return replace(wanted, missing=AnswerMissing.GONE)
     except (errors.JobApiError, TimeoutError):
         return replace(wanted, missing=AnswerMissing.NOT_NOW)
-    if job.details is None or not job.details.summary:
+    if job.details is None or not job.details.summary or digest(job.details.summary) != wanted.answer_id:
         return replace(wanted, missing=AnswerMissing.GONE)
-    if digest(job.details.summary) != wanted.answer_id:
-        return replace(wanted, missing=AnswerMissing.NEWER)
     return replace(wanted, text=job.details.summary)
 
 

@@ -275,7 +275,7 @@ class Thread:
     has_replies: bool = False
 
 
-_OVER = frozenset(
+OVER = frozenset(
     {
         Problem.REJECTED,
         Problem.UNCERTAIN,
@@ -297,7 +297,7 @@ def waits_for_person(thread: Thread) -> bool:
 def can_only_be_stopped_here(thread: Thread) -> bool:
     """Returns whether a job that has not ended has no card yet, which has the button otherwise."""
     job = thread.state.job
-    ended = thread.state.failure.problem in _OVER or (job is not None and job.ended)
+    ended = thread.state.failure.problem in OVER or (job is not None and job.ended)
     return thread.card_ts is None and not ended
 
 

@@ -118,12 +118,8 @@ class HandOverContext:
 _MOST_SUBMITTED = 1_000
 
 
-@dataclass(frozen=True)
-class DraftKey:
-    """The person and the place (ModalPlace.draft_key) that a draft belongs to."""
-
-    person_id: str
-    place: str
+DraftKey = tuple[str, str]
+"""The person and the place (ModalPlace.draft_key) that a draft belongs to."""
 
 
 class DraftKeeper:
@@ -138,7 +134,7 @@ class DraftKeeper:
     async def text(self, key: DraftKey) -> str:
         """Returns what was typed last, saved or not. Raises StoreError."""
         unsaved = self._unsaved.get(key)
-        return await self._service.draft(key.person_id, key.place) if unsaved is None else unsaved
+        return await self._service.draft(*key) if unsaved is None else unsaved
 
     def keep(self, key: DraftKey, text: str, *, view_id: str) -> None:
         """Keeps a text, unless its view has been submitted meanwhile."""
@@ -160,7 +156,7 @@ class DraftKeeper:
         saved: str | None = None
         try:
             while (text := self._unsaved[key]) != saved:
-                await self._service.save_draft(key.person_id, key.place, text)
+                await self._service.save_draft(*key, text)
                 saved = text
         except StoreError as error:
             logger.warning("a draft is not kept: %s", type(error).__name__)
@@ -366,7 +362,7 @@ class ModalOpener:
     async def _drafted(self, person: Person, place: ModalPlace) -> Drafted:
         """Returns what was typed before. If the database is unavailable, the form starts empty."""
         try:
-            text = await self.drafts.text(DraftKey(person.id, place.draft_key))
+            text = await self.drafts.text((person.id, place.draft_key))
             return Drafted(text, await self._service.preference(person.id))
         except StoreError as error:
             logger.warning("a modal is opened without its draft: %s", type(error).__name__)

@@ -3,7 +3,7 @@ what can be done about the job, in its row of buttons. Pure.
 """
 
 from bot.domain.jobs.job import ARCHIVED, Problem
-from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState, can_be_retried
+from bot.domain.threads.thread import NO_FOLLOW_UPS, OVER, FollowUpCounts, Thread, ThreadState, can_be_retried
 from bot.jobapi.models import PullRequestState
 from bot.notices.card import CardState, asked, facts, is_undecided, job_state, state_of
 from bot.notices.job import changed_pages, discard_button
@@ -61,18 +61,6 @@ def _sentences(pages: str) -> list[str]:
     return [f"{title} {', '.join(line.removeprefix('• ') for line in listed)}"] if listed else [title] * bool(title)
 
 
-_NOT_STARTED = frozenset(
-    {
-        Problem.REJECTED,
-        Problem.UNCERTAIN,
-        Problem.CANNOT_POST,
-        Problem.GONE,
-        Problem.STOPPED,
-        Problem.WITHDRAWN,
-    }
-)
-
-
 def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Block]:
     """The card's row: at most 5, the menu last."""
     job, made = thread.state.job, []
@@ -100,7 +88,7 @@ def can_be_stopped(thread: Thread) -> bool:
     if problem is Problem.GONE:
         return False
     if job is None:
-        return problem not in _NOT_STARTED
+        return problem not in OVER
     return not job.ended and not thread.state.people.stopped_by
 
 

@@ -3,7 +3,7 @@
 They are not notices and have no row; often they are sent because no row could be written.
 """
 
-from bot.domain.commands import OptionName, ThreadWord, WrongOption
+from bot.domain.commands import ThreadWord
 from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
@@ -38,7 +38,9 @@ TASK_MISSING = (
     'Nothing was started: the task is missing. Write it after the options: `{command} quiet Replace "colour" with '
     '"color"`.'
 )
-_WRONG_OPTION = "Nothing was started: I can't read the option `{name}`. Write it once, before the task, like {example}."
+WRONG_OPTION = (
+    "Nothing was started: I can't read the options. Write each once, before the task, like `project:NAME` or `quiet`."
+)
 _HELP = (
     "*Pagehand hands documentation tasks to an agent and brings back the pull request.*",
     '• Start: `{command} Replace "colour" with "color"`. A card shows how it goes.',
@@ -53,12 +55,6 @@ _HELP = (
     "• Marks on a reply: :eyes: received, :white_check_mark: sent to the agent, :warning: see the thread.",
     '• `status`, `list`, `cancel` and `stop` alone show this help. As a task: `{command} "status"`.',
 )
-
-
-def wrong_option(wrong: WrongOption, show: MessageContext) -> Markup:
-    """Answers a malformed option before a task."""
-    example = Markup("`quiet`" if wrong.name is OptionName.QUIET else "`project:NAME`")
-    return show(_WRONG_OPTION, name=escape(wrong.name), example=example)
 
 
 def word_without_job(word: ThreadWord, show: MessageContext) -> Markup:

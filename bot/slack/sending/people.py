@@ -44,7 +44,6 @@ class SlackGroups(Groups):
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._cache = ExpiringCache[frozenset[str]](seconds=_GROUPS_KEPT, monotonic=monotonic)
-        self._logged: set[str] = set()
 
     async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
         """See Groups."""
@@ -55,14 +54,11 @@ class SlackGroups(Groups):
         try:
             answer = MembersAnswer.read(await call(self._client.usergroups_users_list(usergroup=group_id)))
         except ChatRejected as error:
-            self._log_once(group_id, error.reason)
+            logger.warning(
+                "the user group %s counts as empty, because Slack does not show it (%s)", group_id, error.reason
+            )
             return frozenset()
         return frozenset(answer.users)
-
-    def _log_once(self, group_id: str, reason: str) -> None:
-        if group_id not in self._logged:
-            self._logged.add(group_id)
-            logger.warning("the user group %s counts as empty, because Slack does not show it (%s)", group_id, reason)
 
 
 _MOST_LOOKED_UP = 20

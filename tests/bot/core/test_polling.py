@@ -65,7 +65,7 @@ async def test_a_whole_answer_is_never_stored(world: CoreWorld) -> None:
 async def test_a_deleted_answer_is_explained(world: CoreWorld) -> None:
     ts = await finished(world, JobDetails(summary=LONG))
     world.job_api.show("job-1", "completed", LINK, JobDetails(summary="Another one."))
-    assert (await press(world, ts, LONG, "a")).missing is AnswerMissing.NEWER
+    assert (await press(world, ts, LONG, "a")).missing is AnswerMissing.GONE
     world.job_api.show("job-1", "completed", LINK)
     assert (await press(world, ts, LONG, "b")).missing is AnswerMissing.GONE
     world.job_api.faults = [JobApiUnreachable("down")]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.thread_states import thread_state
 
-from bot.domain.commands import OptionName, ThreadWord, WrongOption
+from bot.domain.commands import ThreadWord
 from bot.domain.context import ContextNotes
 from bot.domain.jobs.job import Problem
 from bot.domain.people import HomeContent, PartHealth, Preference
@@ -20,7 +20,7 @@ from bot.notices.answers import CardNotPosted, word_meant
 from bot.notices.notice import Notice
 from bot.runtime.secrets import SecretKind
 from bot.slack.receiving.payloads.interactions import ViewPayload
-from bot.slack.rendering.ephemeral_texts import TASK_MISSING, help_text, word_without_job, wrong_option
+from bot.slack.rendering.ephemeral_texts import TASK_MISSING, help_text, word_without_job
 from bot.slack.rendering.home import HOME_EXAMPLE, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import (
@@ -348,13 +348,6 @@ def test_the_help_lists_every_way_in_and_control_word() -> None:
         assert told in text
     for word in ThreadWord:
         assert f"`!{word}`" in text
-
-
-@pytest.mark.parametrize("name", OptionName)
-def test_an_invalid_option_is_explained_with_the_correct_form(name: OptionName) -> None:
-    text = wrong_option(WrongOption(name), CONTEXT)
-    assert text.startswith("Nothing was started: ")
-    assert ("`quiet`" if name is OptionName.QUIET else "`project:NAME`") in text
 
 
 def test_missing_input_is_named() -> None:

@@ -21,7 +21,7 @@ from bot.runtime.http.server import PendingBytes
 from bot.runtime.process_signals import ending_signals, freeze_startup_objects, lasting_imports, run_until_signal
 from bot.runtime.tasks import RESTART_BACKOFF, BackgroundTasks, Supervisor, log_fault
 from bot.scheduler.job_poller import KnownLook, PollMemory
-from bot.slack.receiving.modal_opener import DraftKeeper, DraftKey
+from bot.slack.receiving.modal_opener import DraftKeeper
 from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight
 
 FAR = 10_000.0
@@ -443,7 +443,7 @@ def test_every_signal_stops_the_process_alike(number: signal.Signals) -> None:
     assert running.stopped
 
 
-ANA, BEN = DraftKey("U0ANA", "job/C1"), DraftKey("U0BEN", "job/C1")
+ANA, BEN = ("U0ANA", "job/C1"), ("U0BEN", "job/C1")
 
 
 def keeper_of(world: ListeningWorld) -> DraftKeeper:

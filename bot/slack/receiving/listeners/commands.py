@@ -19,8 +19,8 @@ from bot.slack.rendering.ephemeral_texts import (
     RECORDED,
     STILL_RECORDING,
     TASK_MISSING,
+    WRONG_OPTION,
     help_text,
-    wrong_option,
 )
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ async def handle_command(payload: CommandPayload, dependencies: Dependencies) ->
         case Blank() | Help():
             return help_text(context)
         case WrongOption():
-            return wrong_option(asked, context)
+            return context(WRONG_OPTION)
         case _:
             assert_never(asked)
 

@@ -51,10 +51,10 @@ from bot.slack.rendering.ephemeral_texts import (
     EDITED_TOO_LATE,
     TASK_MISSING,
     UNKNOWN_JOB,
+    WRONG_OPTION,
     forwarded_alone,
     help_text,
     word_without_job,
-    wrong_option,
 )
 
 EVENTS = ("message", "app_mention")
@@ -169,9 +169,7 @@ class MessageListeners:
     async def _word(self, message: PersonMessage, word: ThreadWord, prompt: str) -> None:
         context, asked = self.dependencies.message_context, parse_prompt(prompt)
         if word is ThreadWord.NEW and isinstance(asked, WrongOption | Blank):
-            self._tell(
-                message, wrong_option(asked, context) if isinstance(asked, WrongOption) else context(TASK_MISSING)
-            )
+            self._tell(message, context(WRONG_OPTION if isinstance(asked, WrongOption) else TASK_MISSING))
         else:
             await self._record(message, prompt, word, no_job=word_without_job(word, context))
 
@@ -206,7 +204,7 @@ class MessageListeners:
             case Help():
                 self._tell(message, help_text(context))
             case WrongOption():
-                self._tell(message, wrong_option(asked, context))
+                self._tell(message, context(WRONG_OPTION))
             case UnclearWord(meant):
                 self._tell(message, word_meant(meant))
             case Word(word):

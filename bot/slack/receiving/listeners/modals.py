@@ -15,7 +15,7 @@ from bot.domain.requests.request import Attachments, Person, RequestContext, Way
 from bot.domain.threads.thread import ThreadOrigin
 from bot.ports.service import ServicePort
 from bot.runtime.text import displayable
-from bot.slack.receiving.modal_opener import DraftKey, ModalOpener
+from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.payloads.interactions import ViewClickPayload, ViewPayload, user_of
 from bot.slack.receiving.payloads.payload import is_direct_message
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
@@ -152,7 +152,7 @@ class ModalListeners:
         if outcome is RecordingOutcome.LATE:
             return {"response_action": "update", "view": message_modal(STILL_RECORDING)}
         if at == Input.PROMPT:
-            self.opener.drafts.forget(DraftKey(person.id, place.draft_key), view_id=payload.view.id)
+            self.opener.drafts.forget((person.id, place.draft_key), view_id=payload.view.id)
         return {}
 
     # -- what people do before they submit ----------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class ModalListeners:
         click = ViewClickPayload.read(body)
         person, view = user_of(click, self.identity), click.view
         if person.id:
-            self.opener.drafts.keep(DraftKey(person.id, view.place.draft_key), click.element.value, view_id=view.id)
+            self.opener.drafts.keep((person.id, view.place.draft_key), click.element.value, view_id=view.id)
         await ack()
 
     async def _on_scope(self, body: dict[str, Any], ack: AsyncAck) -> None:
