@@ -153,7 +153,7 @@ async def test_command_options_may_be_in_any_order(world: WaysInWorld, options: 
 async def test_an_invalid_option_starts_nothing_and_is_explained(world: WaysInWorld) -> None:
     """Privately and at once."""
     answer = await world.ana.command("docs", "/docs", "quiet quiet Fix the guides")
-    assert "is there twice" in answer.text
+    assert "can't read the options" in answer.text
     await world.begun("Another one")
     assert [created.prompt for created in world.job_api.created] == ["Another one"]
 
