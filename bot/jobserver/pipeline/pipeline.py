@@ -232,7 +232,7 @@ async def _corrected(
         task,
         prompt=task_from_checks(_failed(edited.checks)),
         words=None,
-        conversation=(*task.conversation, EarlierInstruction(task.prompt, edited.result.summary)),
+        conversation=(*task.conversation, EarlierInstruction(task.prompt, edited.result.summary, task.own_words)),
         session=progress.session_id,
         is_from_person=False,
         attachments=(),

@@ -44,6 +44,7 @@ class SlackGroups(Groups):
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._cache = ExpiringCache[frozenset[str]](seconds=_GROUPS_KEPT, monotonic=monotonic)
+        self._logged: set[str] = set()
 
     async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
         """See Groups."""
@@ -54,9 +55,10 @@ class SlackGroups(Groups):
         try:
             answer = MembersAnswer.read(await call(self._client.usergroups_users_list(usergroup=group_id)))
         except ChatRejected as error:
-            logger.warning(
-                "the user group %s counts as empty, because Slack does not show it (%s)", group_id, error.reason
-            )
+            if group_id not in self._logged:
+                words = "the user group %s counts as empty, because Slack does not show it (%s)"
+                logger.warning(words, group_id, error.reason)
+                self._logged.add(group_id)
             return frozenset()
         return frozenset(answer.users)
 
