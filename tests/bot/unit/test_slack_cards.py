@@ -395,6 +395,8 @@ def test_a_card_shows_requester_request_and_state() -> None:
             "isn't answering properly, so this may",
         ),
         (ThreadState(job=job("failed"), failure=Failure(problem=Problem.GONE)), "When last seen: Failed"),
+        (thread_state(job=job("active"), stopped_by="U0BEN"), "*Stopping, as <@U0BEN> asked*"),
+        (thread_state(job=job("completed"), stopped_by="U0BEN"), "*Stopped by <@U0BEN>*"),
     ],
 )
 def test_the_state_is_described_accurately(state: ThreadState, words: str) -> None:
