@@ -250,7 +250,8 @@ class ReplyEdited(ToPerson, kind="reply_edited"):
     def tell(self, show: Renderer, thread: Thread) -> Said:
         """See NoticeContent."""
         button = Button("Send the new version", ButtonId.SEND_NEW_WORDS, self.request_id)
-        return Said(show(self.words_by_earlier[self.earlier], text=show.quote(self.text)), (button,))
+        words = self.words_by_earlier.get(self.earlier, self.words_by_earlier[RequestState.UNCERTAIN])
+        return Said(show(words, text=show.quote(self.text)), (button,))
 
     @staticmethod
     def key(request: Request) -> NoticeKey:

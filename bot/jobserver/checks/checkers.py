@@ -155,11 +155,11 @@ def could_not_run(done: Finished) -> CheckCouldNotRunError:
     return CheckCouldNotRunError(f"it ended with exit code {done.exit_code}{f': {words}' if words else ''}")
 
 
-def _reader(line: re.Pattern[str], found: int) -> Callable[[Finished], Iterator[LineFault]]:
+def _reader(parse: Callable[[str], re.Match[str] | None], found: int) -> Callable[[Finished], Iterator[LineFault]]:
     """Returns a parser for output with one finding per line; `found` is the exit code that means findings."""
 
     def read(done: Finished) -> Iterator[LineFault]:
-        findings = [match for text in done.output.splitlines() if (match := line.fullmatch(text))]
+        findings = [match for text in done.output.splitlines() if (match := parse(text))]
         if done.exit_code and not (done.exit_code == found and findings):
             raise could_not_run(done)
         for match in findings:
@@ -171,7 +171,7 @@ def _reader(line: re.Pattern[str], found: int) -> Callable[[Finished], Iterator[
 MARKDOWNLINT = Checker(
     "markdownlint",
     ("markdownlint-cli2", "--no-globs"),
-    _reader(_MARKDOWNLINT, 1),
+    _reader(_MARKDOWNLINT.fullmatch, 1),
     page=":{}".format,  # the colon makes it a name instead of a pattern
     beside=re.compile(r"\.markdownlint(?:-cli2)?\.(?:jsonc?|ya?ml|[cm]js)"),
     shared={"package.json": re.compile(r'"markdownlint-cli2"\s*:\s*\{')},
@@ -183,7 +183,7 @@ CSPELL = Checker(
         "cspell", "lint", "--reporter=default", "--no-progress", "--no-summary", "--no-color", "--no-cache",
         "--no-must-find-files", "--file",
     ),
-    _reader(_CSPELL, 1),
+    _reader(_CSPELL.fullmatch, 1),
     settings=re.compile(r"\.(?:config|vscode)/\.?c[sS]pell(?:\.config)?\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"),
     beside=re.compile(r"\.?c[sS]pell\.(?:jsonc?|ya?ml)|\.?cspell\.config\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"),
     shared={"package.json": re.compile(r'"cspell"\s*:\s*\{')},
@@ -191,7 +191,7 @@ CSPELL = Checker(
 CODESPELL = Checker(
     "codespell",
     ("codespell", "--disable-colors", "--interactive=0"),
-    _reader(_CODESPELL, 65),
+    _reader(_CODESPELL.fullmatch, 65),
     settings=re.compile(r"\.codespellrc"),
     shared={
         "setup.cfg": re.compile(r"^\[codespell\]", re.MULTILINE),

@@ -93,7 +93,7 @@ if LIBFAKETIME:
     )
 OVER_SOCKET_MODE = {
     "a signing secret for an app-level token": SetupFault(
-        ["SLACK_APP_TOKEN", "looks like a signing secret"], {"SLACK_APP_TOKEN": "0123456789abcdef" * 2}
+        ["SLACK_APP_TOKEN must be the app-level tok"], {"SLACK_APP_TOKEN": "0123456789abcdef" * 2}
     ),
     "a database in a directory of nowhere": SetupFault(
         ["DATABASE_URL names a file in /nowhere"], {"DATABASE_URL": "sqlite:////nowhere/pagehand.sqlite3"}
