@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, text
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
 from support.chaos.kill_target import SLACK_PACE
 from support.chaos.process_group import ProcessGroup
 from support.chaos.process_pool import ProcessPool
@@ -19,10 +19,10 @@ from support.fakes.slack_limits import FasterRateLimits
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
+from support.worlds.app_world import reading_engine
 
 from bot.cli.demo_services import manifest
 from bot.domain.requests.request import RequestState
-from bot.store.database.engine import engine_for, sqlite_path
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, User
 from bot.workspace.model.sample_data import HOME
@@ -184,7 +184,7 @@ async def world(
         workspace.channels[channel].members += [workspace.people[person].id for person in (GUEST, AT_THE_LIMIT)]
     fake_job_api = FakeJobApiServer(honours_keys=idempotent)
     fake_job_api.projects.add(WITHOUT_CANCEL)
-    engine = _reading(database_url)
+    engine = reading_engine(database_url)
     await _use_up_the_limit(engine, workspace.people[AT_THE_LIMIT].id)
     secret_file = directory / f"{name}.signing-secret"
     put_secrets(secret_file, workspace.credentials.signing_secret)
@@ -229,14 +229,6 @@ async def until(condition: Callable[[], Awaitable[object]], seconds: float, ever
     except TimeoutError:
         return False
     return True
-
-
-def _reading(database_url: str) -> AsyncEngine:
-    """Opens a read connection that, unlike the application's, does not block writers of SQLite."""
-    path = sqlite_path(database_url)
-    if path is None:
-        return engine_for(database_url)
-    return create_async_engine(URL.create("sqlite+aiosqlite", database=path), connect_args={"timeout": 30.0})
 
 
 def _app(port: int | None) -> AppConfig:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import URL, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from support.fakes.slack_limits import ANY_NUMBER
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
@@ -32,7 +32,7 @@ from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.notices.notice import Reaction
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.ephemeral_texts import RECORDED
-from bot.store.database.engine import engine_for
+from bot.store.database.engine import engine_for, sqlite_path
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text
@@ -385,6 +385,15 @@ def _short(key: str) -> str:
     return "/".join(part for part in parts if len(part) < 16 and not re.fullmatch(r"r\d+", part))
 
 
+def reading_engine(database_url: str) -> AsyncEngine:
+    """Opens a database for looks at it, and for single changes: unlike the application, it does not hold up writers
+    of SQLite, and waits for them."""
+    path = sqlite_path(database_url)
+    if path is None:
+        return engine_for(database_url)
+    return create_async_engine(URL.create("sqlite+aiosqlite", database=path), connect_args={"timeout": 30.0})
+
+
 @asynccontextmanager
 async def a_world(
     database_url: str,
@@ -415,7 +424,7 @@ async def a_world(
     fake_job_api = FakeJobApiServer()
     await fake_job_api.start()
     await workspace.start()
-    engine = engine_for(database_url)
+    engine = reading_engine(database_url)
     world = AppWorld(workspace, fake_job_api, database_url, settings, engine, edge_timings or AT_ONCE)
     try:
         yield world
