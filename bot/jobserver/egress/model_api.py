@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +10,10 @@ from typing import Any
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from bot.jobserver.egress.request_rules import RELAY, Refusals, RefusedRequest, Shapes, check, shown
+from bot.jobserver.egress.request_rules import RELAY, Refusals, RefusedRequest, Shapes, Unfamiliar, check, shown
 from bot.jobserver.settings.values import PREFIX
+
+logger = logging.getLogger(__name__)
 
 MODEL_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
 _QUERY_VALUE = r"[A-Za-z0-9._:=-]{0,200}"
@@ -33,6 +36,8 @@ _ERROR_KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: 
 MOST_VALUES = 1_000_000
 """Objects, lists and members per body: each costs memory, however few bytes it has."""
 _COUNTED = (b",", b"{", b"[")
+_MOST_LOGGED = 100
+"""Names of a run that are logged; an agent could make up any number."""
 _SEARCHES_ON_ITS_OWN = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
 """Models that search or browse at their provider without being given a tool."""
 _SETTING = f"{PREFIX}MODEL"
@@ -182,6 +187,7 @@ class RequestPolicy:
 
     api: ModelApi
     model: str | None = None
+    _logged: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def route(self, method: str, target: str, headers: CIMultiDictProxy[str]) -> Route | RefusedRequest:
         """Returns the route, or why it is refused; the body is checked later."""
@@ -208,9 +214,18 @@ class RequestPolicy:
         except ValueError as error:
             return _refused_form(str(error))
         try:
-            return next(self._refusals(route, route.shape, value), None)
+            for found in self._refusals(route, route.shape, value):
+                if isinstance(found, RefusedRequest):
+                    return found
+                self._log_once(found)
         except RecursionError:
             return _refused_form("it is nested too deeply")
+        return None
+
+    def _log_once(self, found: Unfamiliar) -> None:
+        if found.what not in self._logged and len(self._logged) < _MOST_LOGGED:
+            self._logged.add(found.what)
+            logger.info("model relay: passed on what it does not know: %s", found.what)
 
     def _refusals(self, route: Route, shape: str, body: Mapping[str, object]) -> Refusals:
         yield from check(body, shape, self.api.shapes, self.api.opaque)

@@ -23,8 +23,15 @@ class RefusedRequest:
     message: str
 
 
-Refusals = Iterator[RefusedRequest]
-"""The faults of a request, of which the first one suffices."""
+@dataclass(frozen=True)
+class Unfamiliar:
+    """The name of something that is new here, and passes."""
+
+    what: str
+
+
+Refusals = Iterator[RefusedRequest | Unfamiliar]
+"""The faults of a request, of which the first one suffices, and what is new in it."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,7 @@ def malformed(where: str) -> RefusedRequest:
 
 
 def check(body: Mapping[str, Any], shape: str, shapes: Shapes, opaque: Collection[str]) -> Refusals:
-    """Yields what is refused in a body.
+    """Yields what is refused in a body, and what is new in it.
 
     Args:
         body: The request.
@@ -188,7 +195,7 @@ def _object(value: Mapping[str, Any], shape: Fields | Kinds, shapes: Shapes) -> 
         kind = kind_of(value)
         found = shape.untyped if value.get("type") is None else shape.of(kind)
         if found is None:
-            yield from [refused(shape.what, kind)] if shape.is_closed else unfamiliar(shape.what, kind, value)
+            yield refused(shape.what, kind) if shape.is_closed else unfamiliar(shape.what, kind, value)
             return
         shape = found
     known = value if shape.known is None else shape.known
@@ -198,15 +205,14 @@ def _object(value: Mapping[str, Any], shape: Fields | Kinds, shapes: Shapes) -> 
         if shape.is_closed and content is not None:
             yield refused("field", name)
         elif not _is_off(content):
-            yield from unfamiliar("field", name, {name: content})
+            yield unfamiliar("field", name, {name: content})
     for name, inner in shape.inside.items():
         yield from _shaped(value.get(name), inner, shapes)
 
 
-def unfamiliar(kind: str, name: object, value: object) -> Refusals:
+def unfamiliar(kind: str, name: object, value: object) -> RefusedRequest | Unfamiliar:
     """Refuses something new if anything in it could be an address, a stored file or a tool."""
-    if any(map(_is_suspect, _members(value, _WORDS))):
-        yield refused(kind, name)
+    return refused(kind, name) if any(map(_is_suspect, _members(value, _WORDS))) else Unfamiliar(shown(name))
 
 
 def _members(value: object, opaque: Collection[str]) -> Iterator[tuple[str, object]]:
