@@ -168,7 +168,8 @@ def note_progress(
     A new step of the plan counts as a change of the job, which is then polled more often; a new activity does not.
     """
     progress = progress_of(details, ended=state.job is not None and state.job.ended)
-    progress = replace(progress, changes=progress.changes or state.work.progress.changes)
+    if progress.changes is None and state.work.progress.changes is not None:
+        progress = replace(progress, changes=state.work.progress.changes)
     if progress == state.work.progress:
         return state
     only_further = _results(progress) == _results(state.work.progress) and not other_news
@@ -222,8 +223,11 @@ def note_question(
     is no longer muted. After a follow-up was sent, a question is repeated only if the job was observed without it in
     between.
     """
+    work = state.work
     if not details.question:
-        return replace(state, work=replace(state.work, question="", question_untold=False, answered="")), []
+        if work.question or work.question_untold or work.answered:
+            state = replace(state, work=replace(work, question="", question_untold=False, answered=""))
+        return state, []
     if not _is_new_question(state, details):
         return state, []
     muted = bool(state.people.muted_by)
@@ -233,7 +237,7 @@ def note_question(
         QuestionAsked.key(state.round, asked),
         QuestionAsked(words, question_form(details.question_fields), person_id=state.people.asker_id),
     )
-    work = replace(state.work, question=asked, question_untold=muted and not by_end, answered="")
+    work = replace(work, question=asked, question_untold=muted and not by_end, answered="")
     return replace(state, work=work), [] if by_end else [notice]
 
 

@@ -22,7 +22,7 @@ from bot.domain.jobs.news import (
 )
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.requests.request import RejectionReason
-from bot.domain.threads.thread import ThreadState
+from bot.domain.threads.thread import Failure, ThreadState
 from bot.jobapi.models import Job
 from bot.notices.job import JobDisappeared, tells_of_an_end
 from bot.notices.notice import NewNotice, NoticeKey
@@ -234,17 +234,13 @@ def _with_count(state: ThreadState, count: int, since: float | None) -> ThreadSt
 
 def found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
     """Returns the state of a job that the job API knows, and the end of an outage that was announced."""
-    failure, news = state.failure, []
+    failure, nothing_wrong = state.failure, Failure(outage_count=state.failure.outage_count)
+    if failure == nothing_wrong:
+        return state, []
+    news = []
     if failure.outage_announced:
         news = [NewNotice(OutageEnded.key(failure.outage_count), OutageEnded(failure.problem))]
-    failure = replace(
-        failure.with_problem(None),
-        outage_since=None,
-        outage_announced=False,
-        not_found_count=0,
-        not_found_since=None,
-    )
-    return replace(state, failure=failure), news
+    return replace(state, failure=nothing_wrong), news
 
 
 def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
