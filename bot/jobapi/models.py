@@ -102,13 +102,13 @@ def _id(value: Any) -> str:
     return text
 
 
-def _usable(most: int) -> WrapValidator:
+def usable(most: int) -> WrapValidator:
     """Reads a list without its surplus items, and without unusable ones."""
 
     def validate(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         if info.context is None:
             return handler(value)
-        items = value[:most] if isinstance(value, list) else []
+        items = list(value[:most]) if isinstance(value, list | tuple) else []
         try:
             return handler(items)
         except ValidationError:
@@ -127,6 +127,8 @@ def _whole_number(value: Any, info: ValidationInfo) -> Any:
 
 
 Line = Annotated[str, _line()]
+Words = Annotated[str, _words()]
+Link = Annotated[str, _read_by(_link)]
 Count = Annotated[NonNegativeInt, BeforeValidator(_whole_number)]
 
 
@@ -140,7 +142,7 @@ class ApiModel(BaseModel):
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True)
 
 
-class _Told(ApiModel):
+class Told(ApiModel):
     """What a job API tells."""
 
     @field_validator("*", mode="wrap")
@@ -167,7 +169,7 @@ TERMINAL = frozenset({Status.COMPLETED, Status.ARCHIVED, Status.FAILED})
 """The statuses that end polling (specification, part 3). Any other, known or not, means work in progress."""
 
 
-class Source(_Told):
+class Source(Told):
     """The repository a job works on."""
 
     repository: Annotated[str | None, _read_by(_repository)] = Field(None, description="Repository the job works on.")
@@ -182,7 +184,7 @@ class StepStatus(StrEnum):
     COMPLETED = "completed"
 
 
-class PlanStep(_Told):
+class PlanStep(Told):
     """One step of the agent's plan."""
 
     title: Line
@@ -198,7 +200,7 @@ class ChangeKind(StrEnum):
     DELETED = "deleted"
 
 
-class FileChange(_Told):
+class FileChange(Told):
     """A changed file of the pull request."""
 
     path: Line
@@ -210,10 +212,10 @@ class FileChange(_Told):
     )
 
 
-class Changes(_Told):
+class Changes(Told):
     """All changes of the pull request. `files` may be truncated; the three totals never are."""
 
-    files: Annotated[tuple[FileChange, ...], _usable(MAX_CHANGED_FILES)] = ()
+    files: Annotated[tuple[FileChange, ...], usable(MAX_CHANGED_FILES)] = ()
     file_count: Count = Field(0, validate_default=True)
     added: Count = Field(0, description="Lines added in all text files.")
     removed: Count = Field(0, description="Lines removed in all text files.")
@@ -241,15 +243,15 @@ class CheckStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-class CheckResult(_Told):
+class CheckResult(Told):
     """The result of a check, with the faults that the change introduced, a line each."""
 
     name: Line = "check"
     status: CheckStatus = CheckStatus.SKIPPED
-    problems: Annotated[tuple[Line, ...], _usable(MAX_PROBLEMS)] = ()
+    problems: Annotated[tuple[Line, ...], usable(MAX_PROBLEMS)] = ()
 
 
-class PullRequestDetails(_Told):
+class PullRequestDetails(Told):
     """The job's pull request, as far as its host reports it."""
 
     number: int | None = Field(None, description="Null while it is pending.")
@@ -259,25 +261,25 @@ class PullRequestDetails(_Told):
     reason: Annotated[str | None, _words()] = Field(
         None, description="Why it is pending, or what it lacks, such as labels."
     )
-    checks: Annotated[tuple[CheckResult, ...], _usable(MAX_CHECKS)] = Field(
+    checks: Annotated[tuple[CheckResult, ...], usable(MAX_CHECKS)] = Field(
         (), description="This server's own checks, then those of its host."
     )
 
 
-class PartialWork(_Told):
+class PartialWork(Told):
     """The work of a failed instruction: it is kept outside the pull request, and the next message continues from it."""
 
     files: Count = Field(description="How many files it changes.")
 
 
-class Cost(_Told):
+class Cost(Told):
     """The cost in money, as far as an agent reports it."""
 
     amount: float
     currency: str = Field(description="An ISO 4217 code, such as USD.")
 
 
-class Usage(_Told):
+class Usage(Told):
     """A job's use of its model, over all its instructions."""
 
     tokens_sent: int = Field(description="Tokens sent to the model, including those read from its cache.")
@@ -322,7 +324,7 @@ class QuestionField(ApiModel):
         return self.model_copy(update={"title": change(self.title), "options": options})
 
 
-class JobDetails(_Told):
+class JobDetails(Told):
     """A job's details beyond the specification. Each can be missing, and then nothing is claimed about it."""
 
     summary: Annotated[str | None, _words(MAX_SUMMARY)] = Field(
@@ -331,7 +333,7 @@ class JobDetails(_Told):
     reason: Annotated[str | None, _words()] = Field(
         None, description="Why it failed, or why nothing was changed, or who stopped it."
     )
-    plan: Annotated[tuple[PlanStep, ...], _usable(MAX_STEPS)] = Field(
+    plan: Annotated[tuple[PlanStep, ...], usable(MAX_STEPS)] = Field(
         (), description="The agent's plan and its progress."
     )
     activity: Annotated[str | None, _line()] = Field(
@@ -345,7 +347,7 @@ class JobDetails(_Told):
         description="The question's fields, if it offers choices. The message that answers contains an option's label; "
         "for several fields, a line each: `title: answer`.",
     )
-    examples: Annotated[tuple[Line, ...], _usable(MAX_EXAMPLES)] = Field(
+    examples: Annotated[tuple[Line, ...], usable(MAX_EXAMPLES)] = Field(
         (), description="Messages that can be sent as they are, if an instruction was not understood."
     )
     changes: Changes | None = Field(None, description="What the pull request changes.")
@@ -385,7 +387,7 @@ class Job:
         return self.status in TERMINAL
 
 
-class AgentJob(_Told):
+class AgentJob(Told):
     """A job as clients see it. Only id and status are required; a status can be one that only its server knows."""
 
     id: Annotated[str, BeforeValidator(_id)] = Field(description="Unique identifier of the agent job.")

@@ -15,8 +15,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import models_json_schema
 
 from bot import __version__
+from bot.codehosts.pull_request import PullRequest
 from bot.jobapi.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile, media_type
-from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
+from bot.jobserver.errors import (
+    CodeHostError,
+    PullRequestNotFoundError,
+    RateLimitExceededError,
+    RequestRejectedError,
+)
+from bot.jobserver.pull_requests.interface import PullRequestReader
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
@@ -33,6 +40,7 @@ _OPERATIONS = (
     (f"{_JOB}/cancel", "post", "cancelJob", "CancelBody", "AgentJob", "400 401 404"),
     (f"{_JOB}/discard", "post", "discardWork", "", "AgentJob", "401 404"),
     (_JOB, "get", "getJob", "", "AgentJob", "401 404"),
+    (f"{_JOB}/pull-request", "get", "getPullRequest", "", "PullRequest", "401 404 503"),
     (_FILE, "put", "uploadFile", _BYTES, "UploadedFile", "400 401 404 413 507"),
 )
 """Path, method, name, body, answer and errors of each operation."""
@@ -59,6 +67,7 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
     _, definitions = models_json_schema(
         [
             (AgentJob, "serialization"),
+            (PullRequest, "serialization"),
             (PromptBody, "validation"),
             (CancelBody, "validation"),
             (UploadedFile, "serialization"),
@@ -131,6 +140,7 @@ class JobApiHandlers:
         wake: Callable[[str], None],
         interrupt: Callable[[int], None],
         as_of_now: Callable[[AgentJob], Awaitable[AgentJob]],
+        pull_requests: PullRequestReader,
         mirror_state: Callable[[], str],
     ) -> None:
         self._settings = settings
@@ -140,12 +150,14 @@ class JobApiHandlers:
         self._wake = wake
         self._interrupt = interrupt
         self._as_of_now = as_of_now
+        self._pull_requests = pull_requests
         self._mirror_state = mirror_state
 
     def add_routes(self, app: web.Application) -> None:
         project = "/v2/agent/{project_id}"
         app.router.add_post(f"{project}/job", self._authorized(self.create))
         app.router.add_get(f"{project}/job/{{job_id}}", self._authorized(self.get))
+        app.router.add_get(f"{project}/job/{{job_id}}/pull-request", self._authorized(self.pull_request))
         app.router.add_post(f"{project}/job/{{job_id}}/message", self._authorized(self.message))
         app.router.add_post(f"{project}/job/{{job_id}}/cancel", self._authorized(self.cancel))
         app.router.add_post(f"{project}/job/{{job_id}}/discard", self._authorized(self.discard))
@@ -162,6 +174,24 @@ class JobApiHandlers:
     async def get(self, request: web.Request) -> web.Response:
         job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
         return _job_response(await self._as_of_now(job), 200)
+
+    async def pull_request(self, request: web.Request) -> web.Response:
+        """Answers 304 if it is as the client knows it."""
+        job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
+        opened = job.details.pull_request if job.details else None
+        if opened is None or opened.number is None:
+            raise RequestRejectedError("this job has no pull request", 404)
+        try:
+            found = await self._pull_requests.read(opened.number)
+        except PullRequestNotFoundError as error:
+            raise RequestRejectedError(str(error), 404) from None
+        except CodeHostError as error:
+            raise RequestRejectedError(f"the pull request cannot be read: {error}", 503) from None
+        text = found.model_dump_json(by_alias=True)
+        etag = hashlib.sha256(text.encode()).hexdigest()[:32]
+        if any(known.value == etag for known in request.if_none_match or ()):
+            return web.Response(status=304, headers={"ETag": f'"{etag}"'})
+        return web.json_response(text=text, headers={"ETag": f'"{etag}"'})
 
     async def cancel(self, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")

@@ -36,7 +36,7 @@ from bot.jobserver.pipeline.progress import Asking
 from bot.jobserver.pipeline.propose import PullRequestStates, retry_forever
 from bot.jobserver.pipeline.retention import JobCleanup
 from bot.jobserver.pipeline.tools import Tools
-from bot.jobserver.pull_requests.github.github_pull_requests import connect
+from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRequests, connect
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import STEPS as LOCAL_STEPS
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
@@ -108,7 +108,7 @@ class Composition:
         uploads = UploadStore(database, uploads_folder(self._data), space, now=_now)
         await uploads.prepare()
         at_github = github is not None and settings.pull_requests == "github"
-        keeper: PullRequests = github.pull_requests(base) if github and at_github else local
+        keeper: GitHubPullRequests | LocalPullRequests = github.pull_requests(base) if github and at_github else local
         jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
         tools = await self._tools(mirror, base, keeper, queue, ProposalStore(database, now=_now))
         runner = JobRunner(
@@ -128,7 +128,7 @@ class Composition:
             settings, jobs, uploads,
             template=lambda: JobTemplate(shown, base.name, settings.shown_model),
             wake=runner.wake, interrupt=runner.interrupt, as_of_now=states.as_of_now,
-            mirror_state=lambda: first_fetch.state,
+            pull_requests=keeper, mirror_state=lambda: first_fetch.state,
         )  # fmt: skip
         gate = Gate(settings, public_url=public_url, everybody=everybody)
         pages = PullRequestPages(local, gate, repository=short_name(settings.repository))

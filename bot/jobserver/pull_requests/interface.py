@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.codehosts.pull_request import PullRequest
 from bot.jobapi.models import CheckResult, PullRequestState, Requester
 
 _REMEMBERED = 1_000
@@ -59,6 +60,16 @@ class PullRequests(Protocol):
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         """Appends to the description, unless it is already there; called after more commits were pushed."""
+        ...
+
+
+class PullRequestReader(Protocol):
+    """Where a pull request can be read whole."""
+
+    async def read(self, number: int) -> PullRequest:
+        """Returns a pull request with its checks, reviews and comments, as they were at most half a minute ago. Raises
+        JobServerError.
+        """
         ...
 
 

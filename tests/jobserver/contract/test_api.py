@@ -264,11 +264,35 @@ async def test_the_openapi_document_describes_the_answers(world: JobServerWorld)
         ("/v2/agent/{projectId}/job/{id}/cancel", "post"),
         ("/v2/agent/{projectId}/job/{id}/discard", "post"),
         ("/v2/agent/{projectId}/job/{id}", "get"),
+        ("/v2/agent/{projectId}/job/{id}/pull-request", "get"),
         ("/v2/agent/{projectId}/file/{sha256}", "put"),
     }
     health = (await world.client.get("/health")).json()
     assert health["status"] == "ok"
     assert health["mirror"] in {"being made", "made"}
+
+
+async def test_a_jobs_pull_request_is_told_until_it_is_merged(world: JobServerWorld) -> None:
+    """What the client knows is not sent again."""
+    job = await world.done(REPLACE)
+    address = f"{JOB}/{job['id']}/pull-request"
+    told = await world.client.get(address)
+    document = (await world.client.get("/openapi.json")).json()
+    schema = {"$ref": "#/components/schemas/PullRequest", "components": document["components"]}
+    jsonschema.Draft202012Validator(schema).validate(told.json())
+    assert (told.json()["link"], told.json()["state"]) == (job["prLink"], "open")
+    known = {"If-None-Match": told.headers["ETag"]}
+    assert (await world.client.get(address, headers=known)).status_code == 304
+    await world.press(job["prLink"], "merge")
+    merged = (await world.client.get(address, headers=known)).json()
+    assert (merged["state"], merged["endedBy"]) == ("merged", "Ada Lovelace")
+
+
+async def test_a_job_without_a_pull_request_says_so(world: JobServerWorld) -> None:
+    job = await world.done("What can you do?")
+    for job_id, words in ((job["id"], "this job has no pull request"), ("unknown", "job")):
+        answer = await world.client.get(f"{JOB}/{job_id}/pull-request")
+        assert (answer.status_code, words in answer.json()["error"]) == (404, True)
 
 
 async def test_the_openapi_document_describes_the_request_id(world: JobServerWorld) -> None:

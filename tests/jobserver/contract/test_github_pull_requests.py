@@ -17,6 +17,7 @@ from support.worlds.github_world import PassingTime, as_app, branch_with_a_commi
 
 from bot.jobapi.models import CheckStatus, PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError
+from bot.jobserver.pull_requests.github.github_pull_requests import LOOK_EVERY_S
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import JobServerSettings
@@ -190,7 +191,7 @@ async def test_unreadable_checks_are_omitted(server: GitHubServer) -> None:
         (faults.error(403, "Repository was archived so is read-only."), "archived"),
         (faults.error(403, "Something new"), "GitHub does not allow to open a pull request: Something new"),
         (faults.error(404, "Not Found"), "PAGEHAND_JOBSERVER_REPOSITORY"),
-        (faults.error(410, "Gone\x1b[31m for good"), "did not open a pull request: Gone [31m for good"),
+        (faults.error(410, "Gone\x1b[31m for good"), "did not open a pull request: Gone[31m for good"),
         (faults.nonsense(b'{"errors": [1]}', status=422), "did not open a pull request: 422: 1"),
         (faults.error(403, "x", headers={"Retry-After": "Fri, 27 Nov 2026 00:00:00 GMT"}), "limits the rate"),
         (faults.error(403, "Soon", headers={"Retry-After": "soon"}), "does not allow to open a pull request: Soon"),
@@ -406,3 +407,21 @@ async def test_the_github_check_explains_a_wrong_identity(server: GitHubServer) 
 async def test_without_github_there_is_nothing_to_check(tmp_path: Path) -> None:
     settings = JobServerSettings(repository=str(tmp_path), api_key=SecretStr("planted-key-of-sixteen"))
     assert await shown(settings) == []
+
+
+async def test_reading_is_paced_and_a_refusal_is_explained(server: GitHubServer, passing: PassingTime) -> None:
+    commit = server.repository.git.head(BRANCH) or ""
+    async with connected(server, passing) as github:
+        keeper = github.pull_requests(BaseBranch("main"))
+        await keeper.open(NEW)
+        first = await keeper.read(1)
+        server.asked.clear()
+        server.repository.check_runs[commit] = [{"name": "links", "status": "completed", "conclusion": "failure"}]
+        assert await keeper.read(1) == first
+        assert server.asked == []
+        passing.at += LOOK_EVERY_S
+        assert [check.name for check in (await keeper.read(1)).checks] == ["links"]
+        server.faults.arm("GET", f"{PULLS}/1", faults.error(404, "Not Found"), times=10)
+        passing.at += LOOK_EVERY_S
+        with pytest.raises(CodeHostError, match="shows no such pull request"):
+            await keeper.read(1)

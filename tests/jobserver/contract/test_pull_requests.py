@@ -13,7 +13,8 @@ from support.servers.github_server_git import BareRepository
 from support.worlds.github_world import connected
 
 from bot.jobapi.models import PullRequestState, Requester
-from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
+from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRequests
+from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.pull_requests.local.local_pull_requests import STEPS, LocalPullRequests
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
@@ -28,7 +29,7 @@ NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.", Requ
 class Kept:
     """A host, the repository, and what a person does there directly."""
 
-    keeper: PullRequests
+    keeper: GitHubPullRequests | LocalPullRequests
     repository: BareRepository
     merge: Callable[[int], object]
 
@@ -85,3 +86,15 @@ class TestEveryKeeper:
         again = await kept.keeper.open(NEW)
         assert again.number != opened.number
         assert await kept.keeper.find(BRANCH) == again
+
+    async def test_it_is_read_with_its_newest_commit(self, kept: Kept) -> None:
+        opened = await kept.keeper.open(NEW)
+        read = await kept.keeper.read(opened.number)
+        known = (read.link, read.state, read.title, read.head, read.base)
+        assert known == (opened.link, PullRequestState.OPEN, NEW.title, kept.repository.head(BRANCH), "main")
+
+    async def test_a_merged_one_is_read_as_merged(self, kept: Kept) -> None:
+        opened = await kept.keeper.open(NEW)
+        kept.merge(opened.number)
+        await kept.keeper.find(BRANCH)
+        assert (await kept.keeper.read(opened.number)).state is PullRequestState.MERGED

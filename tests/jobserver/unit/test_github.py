@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from support.servers.github_server_state import app_key_pem
 
+from bot.codehosts.github_client import seconds_to_wait
 from bot.errors import ConfigError
-from bot.jobserver.pull_requests.github.api import seconds_to_wait
 from bot.jobserver.repository.credentials import remove_abandoned, speaks_to_remote
 from bot.jobserver.repository.git import explain
 from bot.jobserver.settings import PREFIX, JobServerSettings

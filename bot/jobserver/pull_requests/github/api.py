@@ -13,14 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from urllib.parse import quote
 
+from bot.codehosts.github_client import GitHubAnswer, GitHubTransport, NoGitHubAnswerError, seconds_to_wait
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.settings import PREFIX
-from bot.jobserver.text import one_line
 from bot.runtime.backoff import Backoff
-from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 
 _RENAMED = (
     "GitHub has another address for this repository, which may have been renamed: "
@@ -39,10 +38,6 @@ _APP_NOT_KNOWN = (
 )
 LONGEST_PATIENCE_S = 60.0
 """The longest time that a call waits for rate limits to end, all its attempts together."""
-_UNSAID_S = 60.0
-"""How long to wait, according to GitHub, if a secondary rate limit does not say."""
-_LIMITING = {403, 429}
-_MOST_FAULTS = 10
 ATTEMPTS = 4
 BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
 _VARIABLE = re.compile(r"\{(\w{1,40})\}")
@@ -116,73 +111,6 @@ def _forbidden(purpose: Purpose, said: str, headers: Mapping[str, str]) -> str:
     return f"GitHub does not allow to {purpose.doing}: {said}"
 
 
-class NoGitHubAnswerError(Exception):
-    """There was no answer, or none that can be read."""
-
-    def __init__(self, what: str, *, is_unreadable: bool = False) -> None:
-        self.is_unreadable = is_unreadable
-        super().__init__(what)
-
-
-@dataclass(frozen=True)
-class GitHubAnswer:
-    """An answer of any status. `headers` have names in lower case; `data` is parsed JSON, or None."""
-
-    status: int
-    headers: Mapping[str, str]
-    data: Any
-
-    @property
-    def said(self) -> str:
-        """GitHub's own message about a failure, with the faults that it lists, in one line."""
-        found = self.data if isinstance(self.data, dict) else {}
-        listed = found.get("errors")
-        faults = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
-        words = "; ".join(_fault_in_words(each) for each in faults[:_MOST_FAULTS])
-        return one_line(f"{found.get('message') or self.status}{': ' if words else ''}{words}")
-
-
-def _fault_in_words(fault: object) -> str:
-    if not isinstance(fault, dict):
-        return str(fault)
-    return str(fault.get("message") or f"'{fault.get('field')}' is {fault.get('code')}")
-
-
-class GitHubTransport(Protocol):
-    """Makes one call of GitHub's API and follows no redirect; `path` begins with a slash.
-
-    Raises:
-        NoGitHubAnswerError: there is no answer, or a success that is not JSON.
-    """
-
-    async def send(self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None) -> GitHubAnswer: ...
-
-
-def seconds_to_wait(status: int, said: str, headers: Mapping[str, str], *, now: float) -> float | None:
-    """Returns how long an answer asks to wait; None if it is not about a rate limit.
-
-    Source: GitHub, "Rate limits for the REST API". `headers` have names in lower case; `now` is in seconds since the
-    epoch.
-    """
-    if status not in _LIMITING:
-        return None
-    after = parse_retry_after(headers.get("retry-after", ""), date=headers.get("date", ""), now=now)
-    if after is not None:
-        return after
-    if headers.get("x-ratelimit-remaining", "") == "0":
-        return _until_reset(headers.get("x-ratelimit-reset", ""), now)
-    is_secondary = "rate limit" in said.lower() or "abuse" in said.lower()
-    return _UNSAID_S if status == 429 or is_secondary else None  # noqa: PLR2004 - Too Many Requests
-
-
-def _until_reset(reset: str, now: float) -> float:
-    try:
-        seconds = float(reset) - now
-    except ValueError:
-        return _UNSAID_S
-    return min(max(seconds, 0.0), LONGEST_WAIT) + 1.0 if math.isfinite(seconds) else _UNSAID_S
-
-
 @dataclass(frozen=True)
 class Call:
     """One call. `variables` are filled into `path`; `body` is sent as JSON; `is_repeatable` if it is idempotent."""
@@ -231,6 +159,20 @@ class GitHubRestApi:
                     raise
                 await self.pause(failures)
 
+    async def send(
+        self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None, *, etag: str = ""
+    ) -> GitHubAnswer:
+        """Makes one call, and returns an answer of any status. While a rate limit lasts, it says so instead.
+
+        Raises:
+            NoGitHubAnswerError: see `GitHubTransport`.
+        """
+        if (held := self._held_until - self.now()) > 0:
+            return GitHubAnswer(HTTPStatus.TOO_MANY_REQUESTS, {"retry-after": str(math.ceil(held))}, None)
+        answer = await self.transport.send(method, path, bearer, body, etag=etag)
+        self._note_limit(answer)
+        return answer
+
     async def pause(self, failures: int) -> None:
         await self.sleep(BACKOFF.delay(failures, jitter=self.jitter()))
 
@@ -266,11 +208,16 @@ class GitHubRestApi:
 
     def _refused(self, call: Call, answer: GitHubAnswer) -> RefusedError:
         status, said = answer.status, answer.said
-        seconds = seconds_to_wait(status, said, answer.headers, now=self.now())
-        if seconds is not None:
-            self._held_until = max(self._held_until, self.now() + seconds)
+        if self._note_limit(answer):
             return _RateLimitedError("GitHub limits the rate of calls: try again later", status=status, said=said)
         return RefusedError(refusal(call.purpose, status, said, answer.headers), status=status, said=said)
+
+    def _note_limit(self, answer: GitHubAnswer) -> bool:
+        """Returns whether an answer is about a rate limit, which everybody obeys from now on."""
+        seconds = seconds_to_wait(answer.status, answer.said, answer.headers, now=self.now())
+        if seconds is not None:
+            self._held_until = max(self._held_until, self.now() + seconds)
+        return seconds is not None
 
 
 class _RateLimitedError(RefusedError):

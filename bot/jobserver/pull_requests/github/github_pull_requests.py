@@ -6,24 +6,32 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
 
-from bot.jobapi.models import CheckResult, PullRequestState, Requester
+from bot.codehosts.github import GitHub
+from bot.codehosts.pull_request import (
+    Check,
+    CheckOutcome,
+    CodeHost,
+    Found,
+    NotModified,
+    PullRequest,
+    Reason,
+    Unreadable,
+)
+from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
 from bot.jobserver.pull_requests.github.api import (
     ATTEMPTS,
     LABEL,
+    NOT_UNDERSTOOD,
     OPEN,
-    READ_CHECKS,
     READ_PULL_REQUESTS,
-    READ_STATUSES,
     REQUEST_REVIEW,
     UPDATE,
     GitHubRestApi,
-    Purpose,
     RefusedError,
     UncertainError,
 )
@@ -34,7 +42,7 @@ from bot.jobserver.pull_requests.github.repository_api import (
     RepositoryApi,
     TokenSource,
 )
-from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, check_results, parse
+from bot.jobserver.pull_requests.github.wire import PullRequestPayload, parse
 from bot.jobserver.pull_requests.interface import (
     NewPullRequest,
     OpenedPullRequest,
@@ -42,19 +50,33 @@ from bot.jobserver.pull_requests.interface import (
 )
 from bot.jobserver.repository.credentials import remove_abandoned
 from bot.jobserver.repository.mirror import BaseBranch
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.github import GitHubAddress, GitHubSettings, github_address
 from bot.jobserver.text import BREAK, cut, without_references
 from bot.runtime.clock import SteadyClock
+from bot.runtime.secrets.masking import SecretMasker
 
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
 LOOK_EVERY_S = 30.0
 """The shortest time between requests for a pull request's state. GitHub allows 5,000 calls an hour."""
-T = TypeVar("T")
 LIMIT = 60_000
 """In characters; GitHub's limit is 65,536, but it does not document how it counts."""
 _TITLE_LIMIT = 256
+_MOST_READ, _MOST_CHECKS = 100, 30
+_STATUSES = {
+    CheckOutcome.FAILED: CheckStatus.FAILED, CheckOutcome.PASSED: CheckStatus.PASSED,
+    CheckOutcome.SKIPPED: CheckStatus.SKIPPED,
+}  # fmt: skip
+_UNREADABLE = {
+    Reason.UNKNOWN_HOST: "the pull request is not at this GitHub",
+    Reason.NOT_FOUND: "GitHub shows no such pull request: it may be deleted, or the token may not see it",
+    Reason.MOVED: f"GitHub has another address for this repository: set {PREFIX}REPOSITORY to it",
+    Reason.NOT_ALLOWED: "GitHub does not let the token or App read pull requests",
+    Reason.RATE_LIMITED: "GitHub limits the rate of calls: try again later",
+    Reason.OUT_OF_REACH: "GitHub cannot be reached, or has a fault of its own: try again later",
+    Reason.NONSENSE: NOT_UNDERSTOOD,
+}
 _CUT = "\n\n*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*"
 _FENCE = "```"
 # HTML could hide text; an image would be fetched from any address; an entity could represent an "@".
@@ -64,18 +86,45 @@ _MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Z
 class GitHubPullRequests:
     """Implements `PullRequests` with GitHub's API."""
 
-    def __init__(self, repository: RepositoryApi, settings: GitHubSettings, base: BaseBranch) -> None:
+    def __init__(self, repository: RepositoryApi, settings: GitHubSettings, base: BaseBranch, *, web_url: str) -> None:
         self._repository = repository
         self._settings = settings
         self._base = base
+        self._web_url = web_url
+        now, hide = repository.api.now, SecretMasker()
+        self._host: CodeHost = GitHub(repository, web_url=web_url, now=now, hide=lambda text: hide.mask(text).text)
+        self._read: dict[int, tuple[float, Found]] = {}
+        """What was read last, and until when it is new enough."""
         self._states = RecentStates(for_seconds=LOOK_EVERY_S, now=repository.api.now)
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         found = await self._newest(branch, state="all")
         if found is None:
             return None
-        checks = await self._checks(found.head.sha) if found.outcome is PullRequestState.OPEN else ()
+        checks = await self._checks(found.number) if found.outcome is PullRequestState.OPEN else ()
         return OpenedPullRequest(found.number, found.html_url, branch, found.outcome, checks)
+
+    async def read(self, number: int) -> PullRequest:
+        until, known = self._read.pop(number, (0.0, None))
+        if known is None or self._repository.api.now() >= until:
+            known = await self._read_again(number, known)
+            until = self._repository.api.now() + max(LOOK_EVERY_S, known.wait)
+        self._read[number] = until, known
+        if len(self._read) > _MOST_READ:
+            del self._read[next(iter(self._read))]
+        return known.pull_request
+
+    async def _read_again(self, number: int, known: Found | None) -> Found:
+        link = f"{self._web_url}/{self._repository.full_name}/pull/{number}"
+        match await self._host.read(link, known):
+            case Found() as found:
+                return found
+            case NotModified() if known is not None:
+                return known
+            case Unreadable(reason):
+                raise CodeHostError(_UNREADABLE[reason])
+            case _:
+                raise CodeHostError(_UNREADABLE[Reason.NONSENSE])
 
     async def state(self, number: int) -> PullRequestState:
         if known := self._states.get(number):
@@ -174,18 +223,20 @@ class GitHubPullRequests:
             return f"{login} was not asked for a review: {error}"
         return None
 
-    async def _checks(self, commit: str) -> tuple[CheckResult, ...]:
-        """Returns the results of GitHub's own checks, without those that cannot be read."""
-        runs = await self._read("/commits/{commit}/check-runs?per_page=100", READ_CHECKS, CheckRuns, commit)
-        statuses = await self._read("/commits/{commit}/status", READ_STATUSES, CombinedStatus, commit)
-        return check_results(runs.check_runs if runs else (), statuses.statuses if statuses else ())
-
-    async def _read(self, path: str, purpose: Purpose, kind: type[T], commit: str) -> T | None:
+    async def _checks(self, number: int) -> tuple[CheckResult, ...]:
+        """Returns the results of GitHub's own checks; none if they cannot be read."""
         try:
-            return parse(kind, await self._repository.call("GET", path, purpose, commit=commit))
+            checks = (await self._read_again(number, None)).pull_request.checks
         except CodeHostError as error:
             logger.info("checks of commits are not shown: %s", error)
-            return None
+            return ()
+        return tuple(map(_result, [check for check in checks if check.outcome in _STATUSES][:_MOST_CHECKS]))
+
+
+def _result(check: Check) -> CheckResult:
+    on_base = "the base branch fails it, too" if check.fails_on_base else None
+    problems = tuple(filter(None, (check.words, on_base)))
+    return CheckResult(name=check.name, status=_STATUSES[check.outcome], problems=problems)
 
 
 def title(text: str) -> str:
@@ -229,9 +280,10 @@ class GitHubConnection:
     repository: RepositoryApi = field(repr=False)
     credentials: GitCredentials | None
     settings: GitHubSettings
+    web_url: str
 
     def pull_requests(self, base: BaseBranch) -> GitHubPullRequests:
-        return GitHubPullRequests(self.repository, self.settings, base)
+        return GitHubPullRequests(self.repository, self.settings, base, web_url=self.web_url)
 
 
 @contextlib.asynccontextmanager
@@ -250,7 +302,7 @@ async def connect(
     if address is None:
         yield None
         return
-    from bot.jobserver.pull_requests.github.client import GitHubClient  # noqa: PLC0415 - githubkit takes its time
+    from bot.codehosts.github_client import GitHubClient  # noqa: PLC0415 - githubkit takes its time
 
     remove_abandoned()
     url = settings.github_api_url or address.api_url
@@ -276,6 +328,7 @@ def _connection(settings: JobServerSettings, address: GitHubAddress, api: GitHub
         RepositoryApi(api, tokens, owner=address.owner, repository=address.name),
         _credentials(settings.repository, tokens),
         settings,
+        f"{address.scheme}://{address.host}",
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 import jwt
 
+from bot.codehosts.github_client import GitHubAnswer
 from bot.jobserver.pull_requests.github.api import (
     FIND_INSTALLATION,
     MAKE_TOKEN,
@@ -114,6 +115,7 @@ class RepositoryApi:
 
     def __init__(self, api: GitHubRestApi, tokens: TokenSource, *, owner: str, repository: str) -> None:
         self.api = api
+        self.full_name = f"{owner}/{repository}"
         self._tokens = tokens
         self._name = {"owner": owner, "repo": repository}
 
@@ -140,3 +142,13 @@ class RepositoryApi:
             if error.status != HTTPStatus.UNAUTHORIZED or not await self._tokens.renew(token):
                 raise
         return await self.api.call(call, await self._tokens.token())
+
+    async def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
+    ) -> GitHubAnswer:
+        """Makes one call with a path from the API's root; implements `GitHubCalls`. Raises CodeHostError, too."""
+        token = await self._tokens.token()
+        answer = await self.api.send(method, path, token, body, etag=etag)
+        if answer.status != HTTPStatus.UNAUTHORIZED or not await self._tokens.renew(token):
+            return answer
+        return await self.api.send(method, path, await self._tokens.token(), body, etag=etag)

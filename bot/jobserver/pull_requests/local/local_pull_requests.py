@@ -9,6 +9,7 @@ from typing import Literal
 
 import aiosqlite
 
+from bot.codehosts.pull_request import PullRequest
 from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError, PullRequestNotFoundError
 from bot.jobserver.pull_requests.interface import (
@@ -123,6 +124,20 @@ class LocalPullRequests:
             state = (await self._refresh(row)).state
         self._states.remember(number, state)
         return state
+
+    async def read(self, number: int) -> PullRequest:
+        await self.state(number)  # which looks whether it was merged by hand
+        row = await self._get(number)
+        return PullRequest(
+            number=row.number,
+            link=self._as_pull_request(row).link,
+            state=row.state,
+            title=row.title,
+            head=row.head_commit,
+            base=row.base,
+            ended_by=row.ended_by,
+            updated_at=row.ended_at.isoformat() if row.ended_at else None,
+        )
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         async with self._lock:

@@ -1,0 +1,349 @@
+"""Reading pull requests at GitHub: what is told, what it costs, and what GitHub can answer."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.codehosts.github import GitHub, parse_link
+from bot.codehosts.github_client import GRAPHQL, GitHubAnswer, NoGitHubAnswerError
+from bot.codehosts.pull_request import CheckOutcome, Found, NotModified, PullRequest, Reason, Unreadable, Verdict
+from bot.jobapi.models import PullRequestState
+from bot.runtime.secrets.masking import SecretMasker
+
+WEB, LINK = "https://github.example", "https://github.example/acme/docs/pull/7"
+HEAD, NEXT_HEAD = "a" * 40, "b" * 40
+PULL = "/repos/acme/docs/pulls/7"
+RUNS, STATUSES, ACTIONS = "check-runs", "/status", "/repos/acme/docs/actions/runs"
+REVIEWS, COMMENTS = f"{PULL}/reviews", f"{PULL}/comments"
+DEPLOYMENTS = "/repos/acme/docs/deployments"
+
+
+def pull(**changed: Any) -> dict[str, Any]:
+    return {
+        "number": 7,
+        "state": "open",
+        "merged": False,
+        "merged_at": None,
+        "merged_by": None,
+        "draft": False,
+        "mergeable": None,
+        "title": "Add a page",
+        "head": {"sha": HEAD, "ref": "pagehand/1", "repo": None},
+        "base": {"ref": "main"},
+        "updated_at": "2026-11-27T10:00:00Z",
+    } | changed
+
+
+def run(name: str, conclusion: str | None, status: str = "completed") -> dict[str, Any]:
+    return {"name": name, "status": status, "conclusion": conclusion, "html_url": f"{WEB}/runs/{name}"}
+
+
+class GitHubInMemory:
+    """Answers by path without its query, with an ETag each; counts what GitHub would charge."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {
+            PULL: pull(),
+            REVIEWS: [],
+            COMMENTS: [],
+            DEPLOYMENTS: [],
+            ACTIONS: {"workflow_runs": []},
+        }
+        self.graphql: dict[str, Any] = {"isInMergeQueue": False, "reviewThreads": {"nodes": []}}
+        self.status: dict[str, int] = {}
+        self.headers: dict[str, str] = {}
+        self.charged: list[str] = []
+        self.code_host = GitHub(self, web_url=WEB, now=lambda: 0.0, hide=lambda text: SecretMasker().mask(text).text)
+
+    async def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
+    ) -> GitHubAnswer:
+        place, _, query = path.partition("?")
+        status = next((status for part, status in self.status.items() if place.endswith(part)), 200)
+        data = self._data(place, query, body)
+        validator = f'W/"{hashlib.sha256(json.dumps(data).encode()).hexdigest()}"'
+        if status == 200 and etag == validator:
+            return GitHubAnswer(304, self.headers, None)
+        self.charged.append(f"{method} {place}")
+        if status != 200:
+            return GitHubAnswer(status, self.headers, {"message": "Resource not accessible by personal access token"})
+        return GitHubAnswer(200, {"etag": validator, **self.headers}, data)
+
+    def _data(self, place: str, query: str, body: Mapping[str, Any] | None) -> Any:
+        if place == GRAPHQL:
+            name = "isInMergeQueue" if "isInMergeQueue" in str(body) else "reviewThreads"
+            return {"data": {"repository": {"pullRequest": {name: self.graphql[name]}}}}
+        empty = {"check_runs": [], "statuses": []} if "/commits/" in place else []
+        found = self.answers.get(place, self.answers.get(f"/{place.rpartition('/')[2]}", empty))
+        page = int(query.partition("&page=")[2] or 1)
+        return found[(page - 1) * 100 : page * 100] if isinstance(found, list) else found
+
+    def checks(self, *runs: dict[str, Any], ref: str = HEAD, statuses: tuple[dict[str, Any], ...] = ()) -> None:
+        self.answers[f"/repos/acme/docs/commits/{ref}/check-runs"] = {"check_runs": list(runs)}
+        self.answers[f"/repos/acme/docs/commits/{ref}/status"] = {"state": "pending", "statuses": list(statuses)}
+
+    async def found(self, known: Found | None = None) -> Found:
+        read = await self.code_host.read(LINK, known)
+        assert isinstance(read, Found)
+        return read
+
+    async def read(self) -> PullRequest:
+        return (await self.found()).pull_request
+
+
+@pytest.fixture
+def github() -> GitHubInMemory:
+    return GitHubInMemory()
+
+
+async def test_an_unchanged_pull_request_costs_nothing(github: GitHubInMemory) -> None:
+    github.checks(run("links", "success"))
+    github.answers[DEPLOYMENTS] = [{"id": 5, "environment": "preview"}]
+    github.answers[f"{DEPLOYMENTS}/5/statuses"] = [{"state": "success", "environment_url": "https://preview.example/7"}]
+    first = await github.found()
+    assert [(one.name, one.link) for one in first.pull_request.previews] == [("preview", "https://preview.example/7")]
+    github.charged.clear()
+    assert await github.code_host.read(LINK, first) == NotModified()
+    assert github.charged == []
+
+
+async def test_of_what_changed_the_rest_is_kept(github: GitHubInMemory) -> None:
+    github.checks(run("links", "success"), statuses=({"context": "site", "state": "pending"},))
+    github.answers[REVIEWS] = [{"id": 1, "state": "APPROVED", "user": {"login": "ana"}}]
+    first = await github.found()
+    github.charged.clear()
+    github.checks(run("links", "failure"), statuses=({"context": "site", "state": "pending"},))
+    second = (await github.found(first)).pull_request
+    assert [(check.name, check.outcome.value) for check in second.checks] == [("links", "failed"), ("site", "running")]
+    assert second.reviews == first.pull_request.reviews
+    assert not any("pulls" in path or "graphql" in path for path in github.charged)
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "ended_by"),
+    [
+        ({"state": "closed", "merged": True, "merged_by": {"login": "ana"}}, PullRequestState.MERGED, "ana"),
+        ({"state": "closed", "merged_at": "2026-11-27T11:00:00Z"}, PullRequestState.MERGED, None),
+        ({"state": "closed"}, PullRequestState.CLOSED, None),
+        ({"state": "paused"}, None, None),
+    ],
+)
+async def test_how_it_ended_is_told_and_its_checks_are_not(
+    github: GitHubInMemory, told: dict[str, Any], state: PullRequestState | None, ended_by: str | None
+) -> None:
+    github.checks(run("links", "failure"))
+    first = await github.found()
+    github.answers[PULL] = pull(**told, updated_at="2026-11-27T11:00:00Z")
+    ended = (await github.found(first)).pull_request
+    assert (ended.state, ended.ended_by, ended.checks) == (state, ended_by, ())
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        (run("x", None), CheckOutcome.UNKNOWN),
+        (run("x", "stale"), CheckOutcome.UNKNOWN),
+        (run("x", "startup_failure"), CheckOutcome.FAILED),
+        (run("x", None, "waiting"), CheckOutcome.RUNNING),
+        (run("x", "skipped"), CheckOutcome.SKIPPED),
+        ({"status": 3, "conclusion": ["failure"], "output": "none"}, CheckOutcome.RUNNING),
+    ],
+)
+async def test_a_check_fails_only_if_github_says_so(
+    github: GitHubInMemory, told: dict[str, Any], outcome: CheckOutcome
+) -> None:
+    github.checks(told)
+    assert [check.outcome for check in (await github.read()).checks] == [outcome]
+
+
+async def test_no_checks_at_all_are_not_pending(github: GitHubInMemory) -> None:
+    github.checks()
+    assert (await github.read()).checks == ()
+
+
+async def test_what_the_base_branch_fails_is_marked(github: GitHubInMemory) -> None:
+    github.checks(run("links", "failure"), run("style", "failure"))
+    github.checks(run("links", "failure"), ref="main")
+    assert {check.name: check.fails_on_base for check in (await github.read()).checks} == {
+        "links": True,
+        "style": False,
+    }
+
+
+async def test_a_token_that_may_not_read_checks_gets_the_runs_of_actions(github: GitHubInMemory) -> None:
+    github.status = {RUNS: 403}
+    github.answers[ACTIONS] = {"workflow_runs": [run("build", "failure")]}
+    github.checks(statuses=({"context": "site", "state": "success", "target_url": "https://site.example"},))
+    found = await github.found()
+    assert [check.name for check in found.pull_request.checks] == ["build", "site"]
+    assert found.pull_request.unread == ("checks",)
+    github.charged.clear()
+    assert await github.code_host.read(LINK, found) == NotModified()
+    assert github.charged == [], "what is denied is not asked for again"
+
+
+async def test_a_new_commit_has_its_own_checks(github: GitHubInMemory) -> None:
+    github.status = {RUNS: 403}
+    github.checks(run("links", "failure"))
+    first = await github.found()
+    github.status = {}
+    github.answers[PULL] = pull(head={"sha": NEXT_HEAD}, updated_at="2026-11-27T11:00:00Z")
+    second = (await github.found(first)).pull_request
+    assert (second.head, second.checks, second.unread) == (NEXT_HEAD, (), ())
+
+
+async def test_the_newest_decision_of_a_reviewer_counts(github: GitHubInMemory) -> None:
+    def review(number: int, login: str | None, state: str) -> dict[str, Any]:
+        return {"id": number, "user": login and {"login": login}, "state": state, "commit_id": HEAD}
+
+    github.answers[REVIEWS] = [
+        review(1, "ana", "APPROVED"),
+        review(2, "ana", "CHANGES_REQUESTED"),
+        review(3, "ana", "COMMENTED"),
+        review(4, None, "DISMISSED"),
+        review(5, "ben", "PENDING"),
+        review(6, "carl", "REFERRED"),
+    ]
+    github.answers[COMMENTS] = [{"id": n, "pull_request_review_id": 2, "path": "a.md", "line": n} for n in (1, 2)]
+    reviews = (await github.read()).reviews
+    assert [(one.author, one.verdict, one.comments, one.head) for one in reviews] == [
+        ("ana", Verdict.CHANGES_REQUESTED, 2, HEAD),
+        ("ghost", Verdict.DISMISSED, 0, HEAD),
+        ("carl", Verdict.UNKNOWN, 0, HEAD),
+    ]
+
+
+async def test_comments_are_told_with_whether_they_are_resolved(github: GitHubInMemory) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    github.answers[COMMENTS] = [
+        {"id": 11, "path": "a.md", "line": 3, "body": f"Use {secret} here", "user": {"login": "ana", "type": "User"}},
+        {"id": 12, "path": "a.md", "line": None, "body": "Outdated", "user": {"login": "lint[bot]", "type": "Bot"}},
+    ]
+    thread = {"isResolved": True, "comments": {"nodes": [{"databaseId": 12}]}}
+    github.graphql["reviewThreads"] = {"nodes": [thread, {"isResolved": None}]}
+    comments = (await github.read()).comments
+    assert [(one.id, one.line, one.author, one.by_bot, one.resolved) for one in comments] == [
+        (11, 3, "ana", False, None),
+        (12, None, "lint[bot]", True, True),
+    ]
+    assert secret not in str(comments)
+
+
+async def test_comments_of_further_pages_are_read_each_time(github: GitHubInMemory) -> None:
+    github.answers[COMMENTS] = [{"id": n} for n in range(130)]
+    found = await github.found()
+    assert len(found.pull_request.comments) == 130
+    github.answers[COMMENTS].append({"id": 130})
+    assert len((await github.found(found)).pull_request.comments) == 131
+
+
+async def test_a_merge_queue_is_seen_where_it_can_be(github: GitHubInMemory) -> None:
+    github.graphql["isInMergeQueue"] = True
+    assert (await github.read()).queued is True
+    github.status = {GRAPHQL: 403}
+    without = await github.read()
+    assert (without.queued, without.unread) == (None, ("whether comments are resolved",))
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "expected"),
+    [
+        (401, {}, Unreadable(Reason.NOT_ALLOWED)),
+        (403, {}, Unreadable(Reason.NOT_ALLOWED)),
+        (403, {"retry-after": "30"}, Unreadable(Reason.RATE_LIMITED, 30.0)),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "100"}, Unreadable(Reason.RATE_LIMITED, 101.0)),
+        (404, {}, Unreadable(Reason.NOT_FOUND)),
+        (301, {"location": "https://evil.example/"}, Unreadable(Reason.MOVED)),
+        (502, {}, Unreadable(Reason.OUT_OF_REACH)),
+    ],
+)
+async def test_an_answer_without_a_pull_request_claims_nothing(
+    github: GitHubInMemory, status: int, headers: dict[str, str], expected: Unreadable
+) -> None:
+    github.status, github.headers = {PULL: status}, headers
+    assert await github.code_host.read(LINK) == expected
+
+
+@pytest.mark.parametrize("part", [RUNS, STATUSES, REVIEWS, COMMENTS, DEPLOYMENTS, GRAPHQL])
+async def test_an_outage_in_the_middle_claims_nothing(github: GitHubInMemory, part: str) -> None:
+    github.status = {part: 503}
+    assert await github.code_host.read(LINK) == Unreadable(Reason.OUT_OF_REACH)
+
+
+async def test_the_pace_that_github_asks_for_is_kept(github: GitHubInMemory) -> None:
+    github.headers = {"x-poll-interval": "90"}
+    found = await github.found()
+    assert found.wait == 90.0
+    assert await github.code_host.read(LINK, found) == NotModified(90.0)
+
+
+async def test_another_pull_requests_answer_is_refused(github: GitHubInMemory) -> None:
+    github.answers[PULL] = pull(number=8)
+    assert await github.code_host.read(LINK) == Unreadable(Reason.NONSENSE)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://evil.example/acme/docs/pull/7",
+        "https://github.example.evil/acme/docs/pull/7",
+        "https://github.example@evil.example/acme/docs/pull/7",
+        "http://github.example/acme/docs/pull/7",
+        f"{WEB}/acme/../pull/7",
+        f"{WEB}/acme/docs/pull/7x",
+        f"{WEB}/acme/do%2Fcs/pull/7",
+        f"{WEB}/acme/docs/issues/7",
+    ],
+)
+async def test_a_link_to_elsewhere_is_not_followed(github: GitHubInMemory, link: str) -> None:
+    assert await github.code_host.read(link) == Unreadable(Reason.UNKNOWN_HOST)
+    assert github.charged == []
+
+
+def test_a_link_to_a_part_of_it_leads_to_it() -> None:
+    assert parse_link(f"{LINK}/files?w=1", WEB) == parse_link(LINK, f"{WEB}/")
+
+
+async def test_no_answer_is_an_outage(github: GitHubInMemory) -> None:
+    async def send(*_: Any, **__: Any) -> GitHubAnswer:
+        raise NoGitHubAnswerError("TimeoutError")
+
+    github.send = send  # type: ignore[method-assign]
+    assert await github.code_host.read(LINK) == Unreadable(Reason.OUT_OF_REACH)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(place=st.sampled_from([PULL, REVIEWS, COMMENTS, DEPLOYMENTS, f"/{RUNS}", STATUSES, ACTIONS]), data=JSON)
+async def test_any_json_is_read_or_refused(place: str, data: Any) -> None:
+    github = GitHubInMemory()
+    github.answers[place] = data
+    assert isinstance(await github.code_host.read(LINK), Found | Unreadable)
+
+
+@given(field=st.sampled_from(sorted(pull())), value=JSON)
+async def test_any_field_can_be_anything(field: str, value: Any) -> None:
+    github = GitHubInMemory()
+    github.answers[PULL] = pull(**{field: value})
+    read = await github.code_host.read(LINK)
+    assert isinstance(read, Unreadable) == (field in {"number", "state", "head"} and not _usable(field, value))
+
+
+def _usable(field: str, value: Any) -> bool:
+    match field:
+        case "number":
+            return value == 7 and type(value) is int
+        case "state":
+            return isinstance(value, str) and bool(value.strip())
+        case _:
+            return False
