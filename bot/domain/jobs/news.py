@@ -48,7 +48,23 @@ JobNews = JobFinished | JobFailed | JobStopped | JobArchived | JobActiveAgain | 
 """What can be said of a job's status."""
 
 
-def note_status(
+def note_observed(
+    state: ThreadState, before: Job | None, details: JobDetails, now: float, polling: Polling
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Records and announces what a poll shows of `state.job`. `before` is the previous observation."""
+    state = _note_progress(state, details, now, polling.card_every, other_news=state.job != before)
+    state = _note_work(state, before, details, now)
+    state, news = _note_status(state, before, details, now, polling)
+    news += _note_silence(state, now, polling)
+    if news:
+        announced = state.announcements.announced | {notice.key for notice in news}
+        state = replace(state, announcements=replace(state.announcements, announced=announced))
+    state, link = _announce_link(state, news)
+    state, question = _note_question(state, details, news)
+    return _note_end(state, details, news), news + link + question
+
+
+def _note_status(
     state: ThreadState, before: Job | None, details: JobDetails, now: float, polling: Polling
 ) -> tuple[ThreadState, list[NewNotice]]:
     """Records and announces the job's status, unless the thread was told of it last. `before` is the previous
@@ -139,7 +155,7 @@ def _end(state: ThreadState, details: JobDetails) -> JobFinished | JobFailed | J
     return JobFinished(link, new, changed, report, again, person_id=people.asker_id)
 
 
-def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
+def _announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
     """Records a new link. It gets a message of its own, unless the message about the end contains it."""
     job = state.job
     if job is None or job.pr_link is None or job.pr_link in state.announcements.links:
@@ -150,15 +166,16 @@ def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadStat
     return state, [] if _tell_of_an_end(news) else [NewNotice(PullRequestFound.key(found.link), found)]
 
 
-def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNotice]:
+def _note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNotice]:
     """Announces that a running job has shown nothing new for a long time, if no other line would."""
     at_work = state.job is not None and not state.job.ended
     if polling.posts is PostMode.ALL or not at_work or now - state.work.changed_at < polling.silence:
         return []
-    return [NewNotice(JobSilent.key(state.round), JobSilent())]
+    silent = NewNotice(JobSilent.key(state.round), JobSilent())
+    return [] if silent.key in state.announcements.announced else [silent]
 
 
-def note_progress(
+def _note_progress(
     state: ThreadState, details: JobDetails, now: float, card_every: float, *, other_news: bool
 ) -> ThreadState:
     """Records the agent's progress, at most once in `card_every` seconds, because the card is edited each time.
@@ -183,7 +200,7 @@ def _results(progress: Progress) -> tuple[object, ...]:
     return progress.pull_request, progress.partial_files
 
 
-def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:
+def _note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:
     """Records when the agent was observed to start and to end its newest work. `before` is the previous observation."""
     job = state.job
     if job is None:
@@ -202,7 +219,7 @@ def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: 
     return replace(state, work=replace(state.work, work_began_at=began, work_ended_at=ended))
 
 
-def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
+def _note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
     """Records the mark of an end that is announced now."""
     if not _tell_of_an_end(news):
         return state
@@ -216,7 +233,7 @@ def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice])
     )
 
 
-def note_question(
+def _note_question(
     state: ThreadState, details: JobDetails, news: Sequence[NewNotice]
 ) -> tuple[ThreadState, list[NewNotice]]:
     """Records the agent's question, and announces it unless the message about an end does; that of a muted job, once it

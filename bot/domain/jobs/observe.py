@@ -11,15 +11,7 @@ from typing import assert_never
 
 from bot.domain.delivery import announced_though_muted
 from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, NO_DETAILS, Problem
-from bot.domain.jobs.news import (
-    announce_link,
-    note_end,
-    note_progress,
-    note_question,
-    note_silence,
-    note_status,
-    note_work,
-)
+from bot.domain.jobs.news import note_observed
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import Failure, ThreadState
@@ -256,17 +248,8 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
         changed_at=now if job != before else state.work.changed_at,
         poll_until=max(state.work.poll_until, poll_until) if ends_now else state.work.poll_until,
     )
-    state = replace(state, job=job, work=work)
-    state = note_progress(state, details, now, polling.card_every, other_news=job != before)
-    state = note_work(state, before, details, now)
-    state, news = note_status(state, before, details, now, polling)
-    news += [each for each in note_silence(state, now, polling) if each.key not in state.announcements.announced]
-    if news:
-        announced = state.announcements.announced | {notice.key for notice in news}
-        state = replace(state, announcements=replace(state.announcements, announced=announced))
-    state, link = announce_link(state, news)
-    state, question = note_question(state, details, news)
-    return note_end(state, details, news), recovery + news + link + question
+    state, news = note_observed(replace(state, job=job, work=work), before, details, now, polling)
+    return state, recovery + news
 
 
 def _filled(job: Job, before: Job | None) -> Job:
