@@ -73,14 +73,13 @@ _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWIT
 
 @dataclass(frozen=True)
 class PreparerSettings:
-    """The settings of preparing: permissions, projects, polling, the seconds within which replies are merged, the
-    limits of fetching, and how secrets are masked in the context.
+    """The settings of preparing: permissions, projects, polling, the limits of fetching, and how secrets are masked in
+    the context.
     """
 
     rules: PermissionRules
     projects: Projects
     polling: Polling
-    merge_seconds: float = 0.0
     limits: FetchLimits = field(default_factory=FetchLimits)
     masker: SecretMasker = field(default_factory=SecretMasker)
 
@@ -135,7 +134,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         self._recording = asyncio.Semaphore(_AT_ONCE)
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
         self._polling = prepared_by.polling
-        self._settling = max(prepared_by.merge_seconds, SETTLING)
+        self._settling = max(settings.variables.merge_seconds, SETTLING)
         self._reading, self._rereader = reading, rereader
         self._gatherer = ContextGatherer(reading, job_api, people, prepared_by.masker, prepared_by.limits)
         self._readers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

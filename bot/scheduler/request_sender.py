@@ -31,7 +31,6 @@ from bot.store.store import RequestTransaction, Store
 
 logger = logging.getLogger(__name__)
 
-
 _LEAVES = frozenset({DueWork.SEND, DueWork.DELIVER})
 """The thread's next request, and notices."""
 
@@ -47,7 +46,6 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         polling: How soon a job is polled after a request.
         abilities: What each project's job API can do, by the project's name. If it executes a repeated Idempotency-Key
             once, a request that may have arrived is sent again.
-        merge_seconds: The longest gap between replies that are sent as one message; 0: none are.
         concurrency: Requests in progress at a time.
         people: Looks up the names of people whom a request mentions.
         masker: Masks Pagehand's own secrets in what is sent.
@@ -67,7 +65,6 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         *,
         polling: Polling,
         abilities: Callable[[str], JobApiAbilities],
-        merge_seconds: float = 0.0,
         concurrency: int = 8,
         people: DisplayNames | None = None,
         masker: SecretMasker | None = None,
@@ -85,8 +82,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         self._people = people
         self._mask_own = (masker or SecretMasker()).mask_own
         self._requesters = requesters
+        merge = settings.variables.merge_seconds
         self._claims = ClaimSettings(
-            self._owner, self._lease, merge_seconds, polling, can_cancel=job_api.can_cancel, jitter=self._random
+            self._owner, self._lease, merge, polling, can_cancel=job_api.can_cancel, jitter=self._random
         )
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:

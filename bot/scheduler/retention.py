@@ -9,6 +9,7 @@ from functools import partial
 from bot.errors import StoreError
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice
+from bot.scheduler.settings import SchedulerVariables
 from bot.store.retention import OldRows
 from bot.store.store import Store, UpkeepTransaction
 
@@ -32,7 +33,6 @@ VERSION_DAYS = 8.0
 """What was written within a week is read again after a time in which nobody listened."""
 HELD_DAYS = 7.0
 """How long somebody can answer whether a reply is meant for the agent."""
-
 
 _AGES = {
     OldRows.COUNTED: COUNTED_HOURS * HOUR,
@@ -64,28 +64,23 @@ def pause_after(size: int, took: float) -> float:
 
 
 class RetentionSweeper:
-    """Keeps finished jobs for `days` days after their last change, and the audit trail for as many.
-
-    Args:
-        store: The store.
-        days: How long finished jobs are kept.
-        sweep_every: Seconds between two sweeps.
-        monotonic: The clock that measures transactions.
+    """Keeps finished jobs for some days after their last change, and the audit trail for as many. `sweep_every` is in
+    seconds; `monotonic` is the clock that measures transactions.
     """
 
     def __init__(
         self,
         store: Store,
+        variables: SchedulerVariables | None = None,
         *,
-        days: float,
         sweep_every: float = SWEEP_EVERY,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._days = days
+        self._days = (variables or SchedulerVariables()).keep_days
         self._sweep_every = sweep_every
         self._monotonic = monotonic
-        self._ages = {**_AGES, OldRows.AUDIT: days * DAY}
+        self._ages = {**_AGES, OldRows.AUDIT: self._days * DAY}
 
     async def run(self) -> None:
         """Sweeps forever."""

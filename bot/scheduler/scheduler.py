@@ -100,7 +100,13 @@ class Scheduler:
     ) -> None:
         clock, store, job_api, timeout = SteadyClock(), edges.store, edges.job_api, settings.job_api_timeout
         chat = WorkerSettings(
-            settings.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, self._wake, recovery=settings.recovery
+            settings.owner,
+            clock,
+            CHAT_LEASE,
+            CHAT_CALL_TIMEOUT,
+            self._wake,
+            variables=settings.variables,
+            recovery=settings.recovery,
         )
         calls = replace(chat, lease=timeout + LEASE_MARGIN, call_timeout=timeout + 1)
         upload = replace(calls, lease=calls.lease + READ_SECONDS, call_timeout=calls.call_timeout + READ_SECONDS)
@@ -115,16 +121,13 @@ class Scheduler:
             rereader,
             polling=polling,
             abilities=settings.projects.abilities,
-            merge_seconds=settings.variables.merge_seconds,
             people=edges.people,
             masker=settings.masker,
             requesters=edges.requesters,
             posts=posts,
             projects=settings.projects.names,
         )
-        preparing = PreparerSettings(
-            settings.rules, settings.projects, polling, settings.variables.merge_seconds, masker=settings.masker
-        )
+        preparing = PreparerSettings(settings.rules, settings.projects, polling, masker=settings.masker)
         preparer = RequestPreparer(
             store, chat, preparing, reading=edges.reading, rereader=rereader, job_api=job_api, people=edges.people
         )
@@ -150,7 +153,7 @@ class Scheduler:
         self._workers_for = dict(zip(DueWork, woken, strict=True))
         self._sender = sender
         self._projects = settings.projects
-        self._retention = RetentionSweeper(store, days=settings.variables.keep_days)
+        self._retention = RetentionSweeper(store, settings.variables)
 
     def start(self, supervisor: Supervisor) -> None:
         """Starts every worker."""

@@ -24,6 +24,7 @@ from bot.runtime.clock import Clock
 from bot.runtime.health import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, ComponentStatus, Outage
 from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
+from bot.scheduler.settings import SchedulerVariables
 from bot.store.store import Store, Transaction
 
 logger = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class WorkerSettings:
         call_timeout: The longest that one remote call takes; shorter than `lease`.
         on_commit: Called after each commit, with the work that it may have left.
         claim_interval: How long a worker that found nothing waits before it claims again, unless it is woken.
+        variables: What the environment says.
         recovery: How long calls have to succeed before an outage is over.
         outages: Those of Slack and the job APIs, by their names; shared by all workers of a process.
         random: Returns a random number from 0 to 1, to spread polls and retries and to take turns.
@@ -90,6 +92,7 @@ class WorkerSettings:
     call_timeout: float
     on_commit: Callable[[frozenset[DueWork]], None]
     claim_interval: float = 0.5
+    variables: SchedulerVariables = field(default_factory=SchedulerVariables)
     recovery: float = RECOVERY_SECONDS
     outages: dict[str, Outage] = field(default_factory=dict)
     random: Callable[[], float] = random.random

@@ -86,7 +86,7 @@ async def compare(name: str, url: str, options: argparse.Namespace) -> None:
     for _ in range(options.rounds):
         await commands(store, options, alone)
         before = await old_jobs(store)
-        sweeping = asyncio.create_task(RetentionSweeper(store, days=90.0).run())
+        sweeping = asyncio.create_task(RetentionSweeper(store).run())
         await commands(store, options, beside)
         sweeping.cancel()
         deleted += before - await old_jobs(store)

@@ -193,7 +193,7 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
     await store.transact(lambda tx: tx.preferences.save("UANA", Preference("docs")))
     begin = clock.now()
     await sql("UPDATE requests SET recorded_at = :begin", begin=begin)
-    sweep = RetentionSweeper(store, days=90).sweep
+    sweep = RetentionSweeper(store).sweep
     counted: dict[float, list[int]] = {}
     for days in (0.01, 0.05, 0.9, 1.1, HELD_DAYS + 0.1, HOME_DAYS + 0.1, 91):
         clock.advance((days * DAY) - (clock.now() - begin))
@@ -217,7 +217,7 @@ async def test_a_draft_changed_meanwhile_is_kept(store: Store, sql: Sql, clock: 
     clock.advance(0.8 * DAY)
     await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "two"))
     clock.advance(0.8 * DAY)
-    await RetentionSweeper(store, days=90).sweep()
+    await RetentionSweeper(store).sweep()
     assert await store.transact(lambda tx: tx.drafts.get("UANA", "C1")) == "two"
     assert await rows(sql, "drafts") == 1
 

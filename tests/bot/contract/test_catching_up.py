@@ -158,7 +158,7 @@ async def test_what_is_late_is_done_only_after_a_yes(database: str, answer: str,
 async def _forget_replies(world: AppWorld) -> None:
     """What nobody answered about is deleted, as after a week."""
     await world.sql("UPDATE requests SET recorded_at = recorded_at - :age", age=(HELD_DAYS + 1) * DAY)
-    await RetentionSweeper(world.instances[0].edges.store, days=90.0).sweep()
+    await RetentionSweeper(world.instances[0].edges.store).sweep()
 
 
 @pytest.mark.full

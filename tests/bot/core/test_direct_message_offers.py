@@ -194,7 +194,7 @@ async def test_an_unanswered_question_expires_with_an_explanation(working: CoreW
     """After that its buttons have no effect, and the line can be written again."""
     await write_line(working, "Fix the manual", LATER[0])
     working.clock.advance(HELD_DAYS * DAY + 60)
-    await RetentionSweeper(working.store, days=90).sweep()
+    await RetentionSweeper(working.store).sweep()
     await working.settle()
     assert working.chat.answers() == ["held_expired"]
     held = working.chat.private_as(JobOrReplyAsked)[0].request_id

@@ -669,7 +669,7 @@ async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(
     await world.settle()
     world.clock.advance(HELD_DAYS * DAY + 60)
     for _ in range(2):
-        await RetentionSweeper(world.store, days=90).sweep()
+        await RetentionSweeper(world.store).sweep()
         await world.settle()
     assert world.chat.private_kinds()[-1] == ("UBEN", "action_answered")
     assert world.chat.answers() == ["held_expired"]

@@ -346,7 +346,7 @@ async def test_a_question_that_nobody_answers_expires(world: CoreWorld, ts: str)
     await late(world, ts, "Mend the index", at(1))
     await late(world, ts, "", at(5), word=ThreadWord.STOP, person=ANA)
     world.clock.advance((HELD_DAYS + 1) * DAY)
-    await RetentionSweeper(world.store, days=90.0).sweep()
+    await RetentionSweeper(world.store).sweep()
     await world.settle()
     assert await waiting(world) == await waiting(world, ANA) == []
     assert world.chat.answers() == ["held_expired", "held_expired"]

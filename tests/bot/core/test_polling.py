@@ -343,7 +343,7 @@ async def test_old_rows_are_deleted_and_logged_as_a_count(old: CoreWorld, caplog
     caplog.set_level(logging.DEBUG)
     before = old.clock.now() - 90 * 24 * 3600.0
     assert await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
-    running = asyncio.create_task(RetentionSweeper(old.store, days=90).run())
+    running = asyncio.create_task(RetentionSweeper(old.store).run())
     await logged(caplog, "3 finished jobs older than 90 days were deleted")
     running.cancel()
     assert not await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
@@ -363,7 +363,7 @@ async def test_batches_grow_while_deleting_is_quick(world: CoreWorld, tick: floa
         return result
 
     world.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
-    await RetentionSweeper(world.store, days=90, monotonic=lambda: next(ticks) * tick).sweep()
+    await RetentionSweeper(world.store, monotonic=lambda: next(ticks) * tick).sweep()
     assert tuple(before - after for before, after in pairwise([40, *left]) if before != after) == batches
 
 
@@ -377,7 +377,7 @@ async def test_retention_survives_a_database_outage(old: CoreWorld, caplog: pyte
         return await transact(work)  # type: ignore[arg-type]  # passed on as it came
 
     old.store.transact = away_once  # type: ignore[method-assign, assignment]  # the fault is put in for the test
-    running = asyncio.create_task(RetentionSweeper(old.store, days=90, sweep_every=0.01).run())
+    running = asyncio.create_task(RetentionSweeper(old.store, sweep_every=0.01).run())
     await logged(caplog, "3 finished jobs")
     running.cancel()
     assert "old jobs cannot be deleted now, the next try is in an hour: locked" in caplog.text

@@ -23,6 +23,7 @@ from bot.scheduler.outbox import Outbox
 from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.rereading import Rereader
+from bot.scheduler.settings import SchedulerVariables
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.service import Service
 from bot.store.store import Store
@@ -59,7 +60,8 @@ class CoreWorld:
         """Builds the parts; called again for a restarted process. `max_attempts`: of a notice;
         `polling_options`: those of the job poller.
         """
-        calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda _: None)
+        variables = SchedulerVariables(PAGEHAND_MERGE_SECONDS=self.merge_seconds)
+        calls = WorkerSettings(self.owner, self.clock, 30.0, 20.0, on_commit=lambda _: None, variables=variables)
         chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
         self.service = Service(self.store, on_commit=lambda: None, modes=self.reply_mode)
         self.rereader = Rereader(
@@ -68,7 +70,7 @@ class CoreWorld:
         self.request_preparer = RequestPreparer(
             self.store,
             chat,
-            PreparerSettings(self.rules, self.projects, polling, self.merge_seconds, masker=self.masker),
+            PreparerSettings(self.rules, self.projects, polling, masker=self.masker),
             reading=self.reading.ports,
             rereader=self.rereader,
             job_api=self.job_api,
@@ -84,7 +86,6 @@ class CoreWorld:
             self.rereader,
             polling=polling,
             abilities=lambda _: self.abilities(),
-            merge_seconds=self.merge_seconds,
             people=self.people,
             masker=self.masker,
             requesters=self.requesters,
