@@ -216,3 +216,7 @@ RULES_OF: Mapping[RequestKind, tuple[Check, ...]] = {
 """The checks of each kind, in addition to those for everything. A retry or switch creates a start, which is limited."""
 LIMITED = frozenset(verb for verb, rules in RULES_OF.items() if _within_the_limit in rules)
 """The kinds that count towards the hourly limit, because they create work for the agent."""
+HOUR = 3600.0
+"""Seconds for which a request counts."""
+ABOUT_REPLIES = frozenset(verb for verb, rules in RULES_OF.items() if _writer in rules)
+"""The kinds whose text is the id of a reply's request, because only its writer may ask for them."""

@@ -16,7 +16,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.jobs.stopping import is_at_work
 from bot.domain.messages import beginning
 from bot.domain.people import Preference
-from bot.domain.permissions import LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, may
+from bot.domain.permissions import HOUR, LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, may
 from bot.domain.projects import ProjectReason, Projects, ReplyMode, Route, Routed, UnknownProject, route
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, reaction_notice
@@ -60,7 +60,6 @@ from bot.store.store import RequestTransaction, Store, Transaction
 
 AWAITING_START = 1.0
 """Seconds until a word in a thread is tried again while another job is about to follow there."""
-HOUR = 3600.0
 MOST_UNDER_WAY = 100
 """Requests in progress: most wait for Slack, which costs little and does not delay those that are complete."""
 _AT_ONCE = 8
@@ -359,9 +358,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         await _release(tx, thread, request, found, due_in=max(request.recorded_at + self._settling - tx.now, 0.0))
         if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
             await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
-        # If only participants count, sending one reply makes nobody a participant.
-        counts = self._mode(thread) is not ReplyMode.PARTICIPANTS
-        await following_jobs.note_steering(tx, thread, request.person_id, terms, counts=counts)
+        await following_jobs.note_steering(tx, thread, request.person_id, terms)
 
 
 async def _release(

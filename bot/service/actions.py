@@ -6,6 +6,7 @@ from dataclasses import replace
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.messages import beginning
+from bot.domain.permissions import ABOUT_REPLIES
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, for_another_job, reaction_notice, with_new_words
 from bot.domain.requests.held import lines_with, may_be_job
@@ -47,12 +48,6 @@ _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.NEW_WORDS_SENT: AuditAction.STEERED,
 }
 """The answers that the audit trail records. A held reply that is sent is recorded when it is sent, like any other."""
-
-
-_ABOUT_REPLIES = frozenset(
-    {RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD}
-)
-"""Requests whose text is the id of a reply's request."""
 _SENDING = frozenset(
     {RequestKind.SEND_AGAIN, RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD}
 )
@@ -68,7 +63,7 @@ async def writer_of(tx: RequestTransaction, action: Request) -> str:
 
 
 async def _reply_of(tx: RequestTransaction, action: Request) -> Request | None:
-    reply = await tx.requests.get(action.text) if action.kind in _ABOUT_REPLIES else None
+    reply = await tx.requests.get(action.text) if action.kind in ABOUT_REPLIES else None
     return None if reply is None or reply.thread_id != action.thread_id else reply
 
 
@@ -229,7 +224,7 @@ async def _held(
         if held is None:
             return ActionAnswer.NOTHING_NEW
         return ActionAnswer.HELD_SENT if await release(tx, job, held) else ActionAnswer.SEE_THREAD
-    await following_jobs.note_steering(tx, thread, action.person_id, terms, counts=True)
+    await following_jobs.note_steering(tx, thread, action.person_id, terms, for_good=True)
     replies = [each for each in waiting if not may_be_job(each) and (each == held or each.held_because is None)]
     released = [await release(tx, job, request) for request in replies]
     return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD

@@ -45,10 +45,10 @@ class ActionTerms:
 
 
 async def note_steering(
-    tx: RequestTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
+    tx: RequestTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, for_good: bool = False
 ) -> None:
-    """Records that somebody steers a job. `counts`: from now on, everything they write in its thread counts."""
-    state = steered_by(thread, person_id, counts=counts)
+    """Records that somebody steers a job. `for_good`: they asked that all their replies in its thread be sent."""
+    state = steered_by(thread, person_id, terms.projects.replies(thread.channel_id), for_good=for_good)
     if state != thread.state:
         await keep_polling(tx, thread, state, terms)
 

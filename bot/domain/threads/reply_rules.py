@@ -111,14 +111,15 @@ def takes_part(person_id: str, thread: Thread) -> bool:
     return person_id == thread.requester_id or person_id in thread.state.people.participants
 
 
-def steered_by(thread: Thread, person_id: str, *, counts: bool) -> ThreadState:
-    """Returns a job's state after somebody steered it. `counts`: from now on, all their replies in the thread are
-    sent.
+def steered_by(thread: Thread, person_id: str, mode: ReplyMode, *, for_good: bool = False) -> ThreadState:
+    """Returns a job's state after somebody steered it, who becomes a participant. Where the channel's `mode` only lets
+    participants' replies be sent, one of them does not suffice: only `for_good`, having asked for all to be sent.
     """
     state, people = thread.state, thread.state.people
-    if person_id == thread.requester_id or (not counts and takes_part(person_id, thread)):
+    joins = for_good or mode_of(thread, mode) is not ReplyMode.PARTICIPANTS
+    if person_id == thread.requester_id or (not joins and takes_part(person_id, thread)):
         return state
-    if counts:
+    if joins:
         return replace(state, people=replace(people, participants=_with_newest(people.participants, person_id)))
     return replace(state, people=replace(people, let_through=_with_newest(people.let_through, person_id)))
 

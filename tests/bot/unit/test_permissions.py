@@ -24,7 +24,7 @@ from bot.domain.permissions import (
 )
 from bot.domain.projects import ReplyMode
 from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
-from bot.domain.threads.reply_rules import ReplyMeaning, asks_for_a_job, meaning, steered_by, takes_part
+from bot.domain.threads.reply_rules import ReplyMeaning, asks_for_a_job, meaning, mode_of, steered_by, takes_part
 from bot.domain.threads.thread import MAX_PARTICIPANTS, Failure, Participation, Thread, ThreadOrigin, ThreadState
 
 ANA, BEN = Person("UANA", "T1"), Person("UBEN", "T1")
@@ -219,10 +219,10 @@ def test_strangers_are_asked_only_in_participants_mode(reply: Reply, thread: Thr
         assert not takes_part(reply.person.id, thread)
 
 
-@given(THREADS, PEOPLE)
-def test_a_person_who_steers_becomes_a_participant_and_the_list_is_bounded(thread: Thread, person_id: str) -> None:
+@given(THREADS, PEOPLE, MODES)
+def test_who_steers_becomes_a_participant_in_a_bounded_list(thread: Thread, person_id: str, mode: ReplyMode) -> None:
     """Nobody is listed twice, and the requester is not listed."""
-    after = steered_by(thread, person_id, counts=True).people.participants
+    after = steered_by(thread, person_id, mode, for_good=mode is ReplyMode.PARTICIPANTS).people.participants
     assert len(after) == len(set(after)) <= MAX_PARTICIPANTS
     assert person_id == thread.requester_id or after[-1] == person_id
     assert set(after) == set(thread.state.people.participants) | ({person_id} - {thread.requester_id})
@@ -230,10 +230,12 @@ def test_a_person_who_steers_becomes_a_participant_and_the_list_is_bounded(threa
 
 @given(THREADS, PEOPLE)
 def test_a_single_approved_reply_makes_no_participant(thread: Thread, person_id: str) -> None:
-    after = steered_by(thread, person_id, counts=False)
-    assert after.people.participants == thread.state.people.participants
-    assert (person_id in after.people.let_through) != takes_part(person_id, thread)
-    assert steered_by(replace(thread, state=after), person_id, counts=False) == after
+    """If only participants' replies are sent."""
+    after = steered_by(thread, person_id, ReplyMode.PARTICIPANTS)
+    if mode_of(thread, ReplyMode.PARTICIPANTS) is ReplyMode.PARTICIPANTS:
+        assert after.people.participants == thread.state.people.participants
+        assert (person_id in after.people.let_through) != takes_part(person_id, thread)
+        assert steered_by(replace(thread, state=after), person_id, ReplyMode.PARTICIPANTS) == after
 
 
 @given(REPLIES)
