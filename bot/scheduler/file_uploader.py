@@ -5,7 +5,6 @@ Nothing is kept between attempts: the file is read from Slack again, and uploadi
 So a process holds only as many files as it uploads at a time.
 """
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,14 +17,14 @@ from bot.domain.messages import FileProblem
 from bot.domain.requests.request import Request, RequestState, log_id
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatError, ChatUncertain, JobApiError, JobApiNotAllowed, JobApiUnreachable
+from bot.errors import ChatError, JobApiError, JobApiNotAllowed, JobApiUnreachable
 from bot.notices.notice import NewNotice
 from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
 from bot.runtime.logging import LogContext
 from bot.scheduler.gathering import MAX_SENT_BYTES
-from bot.scheduler.worker import JobApiWorker, WorkerSettings, about, answer_or_none
+from bot.scheduler.worker import JobApiWorker, WorkerSettings, about, answer_or_none, in_time
 from bot.service.settle import record_result, show_state
 from bot.store.request_parts import ClaimedFile
 from bot.store.store import RequestTransaction, Store
@@ -90,12 +89,9 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         if not self._job_api.takes_files(item.thread.project):
             return FileOutcome(problem=FileProblem.NOT_TAKEN)
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                content = await answer_or_none(self._files.read(item.file, max_bytes=MAX_SENT_BYTES))
+            content = await in_time(answer_or_none(self._files.read(item.file, max_bytes=MAX_SENT_BYTES)), READ_SECONDS)
         except ChatError as error:
             return error
-        except TimeoutError:
-            return ChatUncertain("no answer in time")
         if content is None or not content.data:
             return FileOutcome(problem=FileProblem.REFUSED)
         if not content.complete:

@@ -26,13 +26,13 @@ from bot.domain.messages import (
     quoted,
 )
 from bot.domain.requests.request import Request, RequestContext
-from bot.errors import ChatError, ChatUncertain
+from bot.errors import ChatError
 from bot.notices.requests import ContextCut
 from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
-from bot.scheduler.worker import answer_or_none
+from bot.scheduler.worker import answer_or_none, in_time
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
 """Bytes of one file that is uploaded to the job API."""
@@ -151,14 +151,11 @@ class ContextGatherer:
 
     async def _fetch_one(self, channel_id: str, wanted: ThreadPart | SlackFile) -> _Result:
         try:
-            async with asyncio.timeout(self._limits.part):
-                if isinstance(wanted, ThreadPart):
-                    return await self._thread(channel_id, wanted)
-                return FetchedFile(wanted, await self._file(wanted))
+            if isinstance(wanted, ThreadPart):
+                return await in_time(self._thread(channel_id, wanted), self._limits.part)
+            return FetchedFile(wanted, await in_time(self._file(wanted), self._limits.part))
         except ChatError as error:
             return error
-        except TimeoutError:
-            return ChatUncertain("no answer in time")
 
     async def _thread(self, channel_id: str, part: ThreadPart) -> FetchedThread:
         bounds = {"after_ts": part.after_ts, "before_ts": part.before_ts}

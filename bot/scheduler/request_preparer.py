@@ -23,6 +23,7 @@ from bot.domain.requests.edits import MAX_QUOTED, reaction_notice
 from bot.domain.requests.follow_ups import part_of_thread
 from bot.domain.requests.request import (
     RejectionReason,
+    Reply,
     Request,
     RequestKind,
     RequestState,
@@ -31,7 +32,7 @@ from bot.domain.requests.request import (
 )
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatError, ChatRateLimited, ChatUncertain
+from bot.errors import ChatError, ChatRateLimited
 from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.notices.questions import RequestRefused, StopAsked
@@ -156,14 +157,9 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - what is read can be read late
         """Prepares one request, and records the outcome."""
         try:
-            async with asyncio.timeout(self._settings.call_timeout):
-                newer = await self._rereader.newer(item)
-                found = None if newer else await self._look(item, await self._ask_slack(item))
+            newer, found = await self.bounded(self._read(item))
         except ChatError as error:
             await self._try_later(item, error)
-            return
-        except TimeoutError:
-            await self._try_later(item, ChatUncertain("no answer in time"))
             return
         self.record_answer()  # its files may still fail
         if found is None:
@@ -198,6 +194,11 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await super().record(work, leaves=leaves)
 
     # -- looking up -----------------------------------------------------------------------------------------------
+
+    async def _read(self, item: ClaimedRequest) -> tuple[Sequence[Reply], RequestFacts | None]:
+        """Reads a request's message again, and looks up the rest unless it has changed. Raises ChatError."""
+        newer = await self._rereader.newer(item)
+        return newer, None if newer else await self._look(item, await self._ask_slack(item))
 
     async def _ask_slack(self, item: ClaimedRequest) -> Facts:
         """Asks Slack who asks, and where. Raises ChatError."""

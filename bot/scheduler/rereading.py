@@ -15,10 +15,10 @@ from bot.domain.context import PATIENCE
 from bot.domain.requests.new_jobs import is_of_message
 from bot.domain.requests.request import Person, Reply, Request
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatError, ChatUncertain
+from bot.errors import ChatError
 from bot.ports.slack import CurrentMessages
 from bot.runtime.clock import Clock
-from bot.scheduler.worker import answer_or_none
+from bot.scheduler.worker import answer_or_none, in_time
 from bot.store.request_queue import ClaimedRequest
 
 logger = logging.getLogger(__name__)
@@ -137,12 +137,11 @@ class Rereader:
         """Returns what Slack shows; None if it refuses, or has failed for PATIENCE."""
         began = self._clock.monotonic()
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                found = await answer_or_none(look_up)
-        except (ChatError, TimeoutError) as error:
+            found = await in_time(answer_or_none(look_up), READ_SECONDS)
+        except ChatError as error:
             kept.failing_since = began if kept.failing_since is None else kept.failing_since
             if began - kept.failing_since < PATIENCE:
-                raise error if isinstance(error, ChatError) else ChatUncertain("no answer in time") from None
+                raise
             found, reason = None, str(error)
         else:
             reason = "refused"

@@ -316,11 +316,7 @@ class SlackWorker(Worker[Item]):
 
     async def bounded(self, call: Awaitable[Answer]) -> Answer:
         """Awaits a call of Slack, for as long as one may take. Raises ChatError."""
-        try:
-            async with asyncio.timeout(self._settings.call_timeout):
-                return await call
-        except TimeoutError:
-            raise errors.ChatUncertain("no answer in time") from None
+        return await in_time(call, self._settings.call_timeout)
 
 
 MAX_TRIES = 14
@@ -331,6 +327,15 @@ BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 def retry_delay(attempts: int, failure: errors.ChatError, *, jitter: float) -> float:
     """Returns the seconds until the next attempt, given their number. `jitter` is a random number from 0 to 1."""
     return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
+
+
+async def in_time(asked: Awaitable[Answer], seconds: float) -> Answer:
+    """Returns Slack's answer. Raises ChatError, also if there is none within so many seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await asked
+    except TimeoutError:
+        raise errors.ChatUncertain("no answer in time") from None
 
 
 async def answer_or_none(asked: Awaitable[Answer]) -> Answer | None:
