@@ -25,6 +25,7 @@ from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
 from bot.runtime.backoff import Backoff
 from bot.runtime.http.health_pages import Listen, listen_on
 from bot.runtime.secrets.masking import SecretMasker
+from bot.scheduler.worker import is_failure
 from bot.slack.receiving.connection_keeper import PING_INTERVAL
 from bot.slack.receiving.history import SlackCurrentMessages, SlackPastMessages
 from bot.slack.receiving.modal_opener import ModalEdges
@@ -127,9 +128,8 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
         check_scopes(identity.granted_scopes, missing, config.left_out)
         pause = {"default_pause": timings.job_api_pause}
-        job_api = HttpJobApi(
-            {each.project.name: (each.id, each.job_api.model_copy(update=pause)) for each in config.projects}
-        )
+        job_apis = {each.project.name: (each.id, each.job_api.model_copy(update=pause)) for each in config.projects}
+        job_api = HttpJobApi(job_apis)
         stack.push_async_callback(job_api.aclose)
         aliases = await channel_aliases(store, config.known_projects.channel_ids | config.allowed_channels)
         projects = config.known_projects.with_channel_aliases(aliases)
@@ -200,11 +200,11 @@ async def wait_for_identity(client: AsyncWebClient) -> Identity:
         try:
             return await identify(client)
         except (ChatUnreachable, ChatUncertain) as error:
-            failures += 1
-            if failures == 1:
+            failures += is_failure(error)
+            if failures == 1 and is_failure(error):
                 message = "Slack cannot be reached (%s); retrying. Check this machine's network and SLACK_API_URL."
                 logger.warning(message, error.reason)
-            await asyncio.sleep(BACKOFF.delay(failures))
+            await asyncio.sleep(max(BACKOFF.delay(failures), error.retry_after or 0.0))
         except ChatError as error:
             raise token_refused(error, BOT_TOKEN) from None
 

@@ -321,8 +321,8 @@ class FetchedFile:
 
 @dataclass(frozen=True)
 class FetchedParts:
-    """The parts fetched so far. `failing_since` is when fetching one first failed (on the store's clock); None:
-    never.
+    """The parts fetched so far. `failing_since` is since when PATIENCE counts (on the store's clock); None: nothing has
+    failed.
     """
 
     thread: FetchedThread | None = None

@@ -94,10 +94,9 @@ BACKOFF = Backoff(first=1.0, longest=60.0, spread=(0.75, 1.25))
 
 @dataclass(frozen=True)
 class Unreachable:
-    """The notice certainly did not arrive. `retry_after` is in seconds, if Slack gave it."""
+    """The notice certainly did not arrive."""
 
     reason: str
-    retry_after: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,9 @@ class DeliveryUncertain:
 
 @dataclass(frozen=True)
 class NotAllowed:
-    """Slack refuses our token: everything waits for the operator. `words` explain the reason, for the log."""
+    """Slack refuses our token: everything waits for the operator."""
 
     reason: str
-    words: str
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ def after_failure(
     doubted = notice.delivery is Delivery.EPHEMERAL and notice.uncertain and notice.attempts >= MOST_IN_DOUBT
     match failure:
         case Unreachable() if attempts_left:
-            return RetryLater(max(delay, failure.retry_after or 0.0), failure.reason)
+            return RetryLater(delay, failure.reason)
         case NotAllowed() if attempts_left:
             return RetryLater(max(delay, NOT_ALLOWED_DELAY), failure.reason)
         case DeliveryUncertain() | DeliveryFault() if attempts_left and not doubted:

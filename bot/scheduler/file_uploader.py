@@ -24,7 +24,7 @@ from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
 from bot.runtime.logging import LogContext
 from bot.scheduler.gathering import MAX_SENT_BYTES
-from bot.scheduler.worker import JobApiWorker, WorkerSettings, about, answer_or_none, in_time
+from bot.scheduler.worker import JobApiWorker, WorkerSettings, about, answer_or_none, failing_since, in_time, is_failure
 from bot.service.settle import record_result, show_state
 from bot.store.request_parts import ClaimedFile
 from bot.store.store import RequestTransaction, Store
@@ -154,12 +154,12 @@ async def _wait_for_job_api(
 async def _wait_for_slack(
     tx: RequestTransaction, item: ClaimedFile, request: Request, failure: ChatError, jitter: float
 ) -> None:
-    failing_since = await tx.request_parts.fails(item)
-    if tx.now - failing_since >= PATIENCE:
+    since, attempts = failing_since(item.failing_since, tx.now, failure), item.attempts - (not is_failure(failure))
+    if tx.now - since >= PATIENCE:
         await _settled(tx, item, request, FileOutcome(problem=FileProblem.UNANSWERED))
         return
     due_in = max(BACKOFF.delay(item.attempts, jitter=jitter), failure.retry_after or 0.0)
-    await tx.request_parts.postpone(item, due_in=min(due_in, PATIENCE))
+    await tx.request_parts.postpone(replace(item, attempts=attempts, failing_since=since), due_in=due_in)
 
 
 async def _settled(tx: RequestTransaction, item: ClaimedFile, request: Request, outcome: FileOutcome) -> None:

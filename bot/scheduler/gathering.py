@@ -32,7 +32,7 @@ from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
-from bot.scheduler.worker import answer_or_none, in_time
+from bot.scheduler.worker import answer_or_none, in_time, is_failure
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
 """Bytes of one file that is uploaded to the job API."""
@@ -127,8 +127,8 @@ class ContextGatherer:
                     parts = replace(parts, thread=result)
                 case FetchedFile():
                     parts = replace(parts, files=(*parts.files, result))
-                case ChatError():
-                    failure = result
+                case ChatError():  # if one asks to wait, all wait
+                    failure = result if failure is None or is_failure(failure) else failure
                     continue
             count -= 1
         return Fetch(parts, count == 0, failure)

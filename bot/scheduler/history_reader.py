@@ -11,13 +11,13 @@ from typing import TypeVar, assert_never
 
 from bot.domain import gaps
 from bot.domain.jobs.stopping import is_at_work
-from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatRejected, NotRecorded, StoreError
+from bot.errors import ChatError, ChatNotInChannel, ChatRejected, NotRecorded, StoreError
 from bot.notices.job import HistoryUnread
 from bot.notices.notice import NewNotice
 from bot.notices.questions import StopAsked
 from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
 from bot.runtime.logging import LogContext
-from bot.scheduler.worker import NOTHING, DueWork, SlackWorker, WorkerSettings
+from bot.scheduler.worker import NOTHING, DueWork, SlackWorker, WorkerSettings, is_failure
 from bot.store.gaps import ClaimedGap
 from bot.store.store import Store, Transaction
 
@@ -136,13 +136,11 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         except (ChatRejected, ChatNotInChannel) as error:
             self._report(item.gap, error.reason)
             await self._close(item.gap)
-        except ChatRateLimited as error:
-            await self._postpone(item, error.retry_after)
         except ChatError as error:
-            self.record_no_answer(error.reason, retry_after=error.retry_after)
-            await self._postpone(item, error.retry_after)
+            self.record_no_answer(error)
+            await self._postpone(item, error.retry_after, tried=is_failure(error))
         except NotRecorded:
-            await self._postpone(item, None)
+            await self._postpone(item, None, tried=True)
         else:
             self.record_answer()
 
@@ -260,10 +258,10 @@ class HistoryReader(SlackWorker[ClaimedGap]):
 
         await self.record(work, leaves=frozenset({DueWork.PREPARE, DueWork.DELIVER}))
 
-    async def _postpone(self, item: ClaimedGap, asked: float | None) -> None:
+    async def _postpone(self, item: ClaimedGap, asked: float | None, *, tried: bool) -> None:
         """Releases a gap. What was passed on before is recognized when it comes again."""
-        due_in = asked or min(_RETRY * 2 ** min(item.attempts - 1, 10), _LONGEST_RETRY)
-        await self.record(lambda tx: tx.gaps.postpone(item.gap, self._owner, due_in=due_in), leaves=NOTHING)
+        wait = asked or min(_RETRY * 2 ** min(item.attempts - 1, 10), _LONGEST_RETRY)
+        await self.record(lambda tx: tx.gaps.postpone(item.gap, self._owner, due_in=wait, tried=tried), leaves=NOTHING)
 
     def _report(self, gap: gaps.Gap, reason: str) -> None:
         """Says in the log and the health that something could not be read."""

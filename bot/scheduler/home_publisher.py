@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from bot.domain.people import JOBS_A_PAGE, HomeContent, PartHealth
 from bot.domain.threads.thread import waits_for_person
-from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected
+from bot.errors import ChatError, ChatNotAllowed, ChatRejected
 from bot.ports.slack import HomeViews, Members
 from bot.runtime.health import ComponentStatus
 from bot.scheduler.worker import NOTHING, SlackWorker, WorkerSettings
@@ -66,10 +66,8 @@ class HomePublisher(SlackWorker[ClaimedHome]):
                     "Slack does not take a Home (%s): it is shown when something changes there", error.reason
                 )
             return None
-        except ChatRateLimited as error:  # waiting for its turn is no failure
-            return error.retry_after
         except ChatError as error:
-            self.record_no_answer(error, retry_after=error.retry_after)
+            self.record_no_answer(error)
             return error.retry_after or (
                 _AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE
             )

@@ -61,11 +61,11 @@ def delivery_failure(error: errors.ChatError) -> delivery.DeliveryFailure:
     """Returns what a call's error means for the notice to deliver."""
     match error:
         case errors.ChatUnreachable():
-            return delivery.Unreachable(error.reason, error.retry_after)
+            return delivery.Unreachable(error.reason)
         case errors.ChatUncertain():
             return delivery.DeliveryUncertain(error.reason)
         case errors.ChatNotAllowed():
-            return delivery.NotAllowed(error.reason, str(error))
+            return delivery.NotAllowed(error.reason)
         case errors.ChatMissingScope():
             return delivery.DeliveryRejected(error.reason, missing_scopes=error.scopes)
         case _:
@@ -146,11 +146,19 @@ class Outbox(SlackWorker[ClaimedNotice]):
             await self.record(partial(self._record_rate_limited, item, error))
         except errors.ChatError as error:
             self._count(item, error)
-            await self._failed(item, delivery_failure(error))
+            failure = delivery_failure(error)
+            if isinstance(failure, delivery.DeliveryRejected):
+                self.record_answer()
+            else:
+                self.record_no_answer(error)
+            await self.record(partial(self._record_failed, item, failure, self._random()))
         except Exception as error:
             logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.message.kind)
             self._count(item, error)
-            await self._failed(item, delivery.DeliveryFault(f"unexpected {type(error).__name__}"))
+            fault = delivery.DeliveryFault(f"unexpected {type(error).__name__}")
+            if item.notice.attempts < delivery.MAX_FAULTS:
+                self.item_failed(fault.reason)
+            await self.record(partial(self._record_failed, item, fault, self._random()))
         else:
             self._count(item, None)
             self.item_succeeded()
@@ -165,28 +173,6 @@ class Outbox(SlackWorker[ClaimedNotice]):
     def _count(self, item: ClaimedNotice, error: BaseException | None) -> None:
         in_place = item.notice.delivery in {Delivery.CARD, Delivery.REACTION}
         self._delivered(item.notice.delivery if in_place else item.notice.message.kind, error)
-
-    async def _failed(self, item: ClaimedNotice, failure: delivery.DeliveryFailure) -> None:
-        jitter = self._random()
-        self._note(item, failure)
-        await self.record(partial(self._record_failed, item, failure, jitter))
-
-    def _note(self, item: ClaimedNotice, failure: delivery.DeliveryFailure) -> None:
-        """Records what a failure means beyond this notice."""
-        match failure:
-            case delivery.Unreachable():
-                self.record_no_answer(failure.reason, retry_after=failure.retry_after)
-            case delivery.NotAllowed():
-                self.record_no_answer(failure.words)
-            case delivery.DeliveryUncertain():
-                self.record_no_answer(failure.reason)
-            case delivery.DeliveryFault():
-                if item.notice.attempts < delivery.MAX_FAULTS:
-                    self.item_failed(failure.reason)
-            case delivery.DeliveryRejected():
-                self.record_answer()
-            case _:
-                assert_never(failure)
 
     async def _deliver(self, item: ClaimedNotice, claimed_at: float) -> str | None:
         try:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import assert_never
 from weakref import WeakValueDictionary
 
-from bot.domain.context import PATIENCE, FetchedParts, ThreadPart
+from bot.domain.context import FetchedParts, ThreadPart
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.jobs.stopping import is_at_work
@@ -32,7 +32,7 @@ from bot.domain.requests.request import (
 )
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatError, ChatRateLimited
+from bot.errors import ChatError
 from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.notices.questions import RequestRefused, StopAsked
@@ -51,6 +51,8 @@ from bot.scheduler.worker import (
     WorkerSettings,
     about,
     answer_or_none,
+    failing_since,
+    is_failure,
     retry_delay,
 )
 from bot.service import following_jobs
@@ -247,8 +249,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
     # -- outcomes -------------------------------------------------------------------------------------------------
 
     async def _try_later(self, item: ClaimedRequest, error: ChatError) -> None:
-        if not isinstance(error, ChatRateLimited):
-            self.record_no_answer(error, retry_after=error.retry_after)
+        self.record_no_answer(error)
         await self.record(partial(self._postpone, item, error))
 
     async def _postpone(self, item: ClaimedRequest, error: ChatError, tx: RequestTransaction) -> None:
@@ -256,17 +257,17 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         if (held := await self._held(tx, item)) is None:
             return
         thread, request = held
-        if request.attempts >= MAX_TRIES and not isinstance(error, ChatRateLimited):
+        if request.attempts >= MAX_TRIES and is_failure(error):
             told = answered(request, ActionAnswer.SLACK_AWAY, _words_of(request))
             await tx.notices.add(thread.id, replace(told, key=RequestRefused.key(request)))
             await _end(tx, thread, request)
         else:
-            await _try_later(tx, request, error, retry_delay(request.attempts, error, jitter=self._random()))
+            await _try_later(tx, request, error, self._random())
 
     async def _prepare_again(self, item: ClaimedRequest, tx: RequestTransaction) -> None:
         """Has a request prepared as its message is now, unless that has withdrawn it."""
         if await self._held(tx, item) is not None:
-            await tx.requests.not_tried(item.request.id, due_in=0.0, problem="")
+            await tx.requests.settle(item.request.id, RequestState.RECEIVED, tried=False)
 
     async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: RequestTransaction) -> None:
         """Stores the fetched parts of a request's context, and has the rest fetched later."""
@@ -276,9 +277,8 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         if fetch.failure is None:  # the others have not been tried yet
             await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
         else:
-            delay = retry_delay(request.attempts, fetch.failure, jitter=self._random())
-            await _try_later(tx, request, fetch.failure, min(delay, PATIENCE))
-            parts = replace(parts, failing_since=tx.now if parts.failing_since is None else parts.failing_since)
+            await _try_later(tx, request, fetch.failure, self._random())
+            parts = replace(parts, failing_since=failing_since(parts.failing_since, tx.now, fetch.failure))
         await tx.request_parts.keep_fetched(request.id, parts)
 
     async def _held(self, tx: RequestTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
@@ -435,11 +435,9 @@ async def _refuse(tx: RequestTransaction, thread: Thread, request: Request, refu
     await _end(tx, thread, request)
 
 
-async def _try_later(tx: RequestTransaction, request: Request, failure: ChatError, due_in: float) -> None:
-    if isinstance(failure, ChatRateLimited):
-        await tx.requests.not_tried(request.id, due_in=due_in, problem=str(failure))
-    else:
-        await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=str(failure))
+async def _try_later(tx: RequestTransaction, request: Request, failure: ChatError, jitter: float) -> None:
+    due_in, tried = retry_delay(request.attempts, failure, jitter=jitter), is_failure(failure)
+    await tx.requests.settle(request.id, RequestState.RECEIVED, problem=str(failure), due_in=due_in, tried=tried)
 
 
 def _words_of(request: Request) -> str:

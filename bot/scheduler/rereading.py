@@ -18,7 +18,7 @@ from bot.domain.threads.thread import Thread
 from bot.errors import ChatError
 from bot.ports.slack import CurrentMessages
 from bot.runtime.clock import Clock
-from bot.scheduler.worker import answer_or_none, in_time
+from bot.scheduler.worker import answer_or_none, failing_since, in_time
 from bot.store.request_queue import ClaimedRequest
 
 logger = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ class Rereader:
         try:
             found = await in_time(answer_or_none(look_up), READ_SECONDS)
         except ChatError as error:
-            kept.failing_since = began if kept.failing_since is None else kept.failing_since
+            kept.failing_since = failing_since(kept.failing_since, began, error)
             if began - kept.failing_since < PATIENCE:
                 raise
             found, reason = None, str(error)

@@ -213,10 +213,11 @@ class Gaps(Part):
         if not closed.rowcount:
             await self.postpone(gap, owner, due_in=0.0)
 
-    async def postpone(self, gap: Gap, owner: str, *, due_in: float) -> None:
-        """Releases a gap that could not be read yet."""
+    async def postpone(self, gap: Gap, owner: str, *, due_in: float, tried: bool = True) -> None:
+        """Releases a gap that could not be read yet, without counting the attempt if it was not really `tried`."""
         held = update(gaps).where(*_held(gap, owner))
-        await self._session.execute(held.values(due_at=self._session.now + due_in, **FREE))
+        attempts = gaps.c.attempts if tried else _larger(gaps.c.attempts - 1, literal(0))
+        await self._session.execute(held.values(due_at=self._session.now + due_in, attempts=attempts, **FREE))
 
     async def restored(self) -> None:
         """Notes that nobody listened since the backup that the database was restored from."""

@@ -19,13 +19,16 @@ from bot.store.session import Part, Session
 
 @dataclass(frozen=True)
 class ClaimedFile:
-    """A file to upload for a request, with the thread as it was when claimed. `attempts` includes this try."""
+    """A file to upload for a request, with the thread as it was when claimed. `attempts` includes this try;
+    `failing_since` is since when (on the store's clock) patience with Slack counts; None: it has not failed.
+    """
 
     request_id: str
     position: int
     file: SlackFile
     thread: Thread
     attempts: int
+    failing_since: float | None
 
 
 _CANDIDATES = (
@@ -85,7 +88,8 @@ class RequestParts(Part):
                 except UnreadableRow:
                     await self._clear(request_id)  # the request ends when its turn comes
                     continue
-                file = ClaimedFile(request_id, position, _file_from(row["file"]), thread, attempts)
+                of_row = _file_from(row["file"]), thread, attempts, row["failing_since"]
+                file = ClaimedFile(request_id, position, *of_row)
                 claim = {"claimed_by": owner, "claimed_until": session.now + lease, "attempts": attempts}
                 await session.execute(_update(file).values(claim))
                 claimed.append(file)
@@ -104,14 +108,9 @@ class RequestParts(Part):
         return bool(rows) and _file_from(rows[0]["file"]) == claimed.file
 
     async def postpone(self, claimed: ClaimedFile, *, due_in: float) -> None:
-        """Makes a claimed file due again in this many seconds."""
-        await self._session.execute(_update(claimed).values(due_at=self._session.now + due_in, **FREE))
-
-    async def fails(self, claimed: ClaimedFile) -> float:
-        """Records that Slack does not return a claimed file; returns since when (on the store's clock)."""
-        since = func.coalesce(request_files.c.failing_since, self._session.now)
-        failing = _update(claimed).values(failing_since=since).returning(request_files.c.failing_since)
-        return float((await self._session.execute(failing)).scalar_one())
+        """Makes a claimed file due again in this many seconds, with its attempts and failures so far."""
+        so_far = {"attempts": claimed.attempts, "failing_since": claimed.failing_since}
+        await self._session.execute(_update(claimed).values(due_at=self._session.now + due_in, **so_far, **FREE))
 
     async def settle(self, claimed: ClaimedFile, outcome: FileOutcome) -> None:
         """Records the outcome of a claimed file."""

@@ -116,13 +116,6 @@ class RequestQueue(Requests):
         }
         await self._update(request.id, values)
 
-    async def not_tried(self, request_id: str, *, due_in: float, problem: str) -> None:
-        """Returns a request that is being prepared to RECEIVED, due in this many seconds, without counting the try.
-        Frees the claim.
-        """
-        await self.settle(request_id, RequestState.RECEIVED, problem=problem, due_in=due_in)
-        await self._update(request_id, {"attempts": requests.c.attempts - 1})
-
     async def has_pending_start(self, thread_id: str) -> bool:
         """Returns whether a job that will follow this thread's has not passed its checks yet."""
         pending = select(start_is_pending(literal(thread_id, Text)).label("pending"))

@@ -138,11 +138,13 @@ class Requests:
         *,
         problem: str = "",
         due_in: float = 0.0,
+        tried: bool = True,
         afresh: bool = False,
         uncertain: bool = False,
     ) -> None:
-        """Ends a request, or (WAITING) makes it due again in this many seconds; frees its claim. `afresh`: it counts as
-        not tried before. `uncertain`: it may have arrived, which is never unset.
+        """Ends a request, or (RECEIVED, WAITING) makes it due again in this many seconds; frees its claim. Unless it
+        was `tried`, the claim counts as no attempt; `afresh`: as not tried before. `uncertain`: it may have arrived,
+        which is never unset.
         """
         values: dict[str, Any] = {
             "state": state,
@@ -153,6 +155,8 @@ class Requests:
         }
         if uncertain:
             values["uncertain"] = True
+        if not tried:
+            values["attempts"] = requests.c.attempts - 1
         if afresh:
             values["first_tried_at"] = None
         if afresh and state is RequestState.RECEIVED:

@@ -11,6 +11,7 @@ from slack_sdk.errors import SlackApiError
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
+from bot.app.edges import wait_for_identity
 from bot.domain.delivery import AddReaction, RemoveReaction
 from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
@@ -334,6 +335,14 @@ async def test_a_429_carries_its_delay(world: SlackWorld) -> None:
     error = await failing(world, lambda workspace: workspace.faults.rate_limit(7, method="chat.postMessage"))
     assert isinstance(error, ChatRateLimited)
     assert error.retry_after == 7.0
+
+
+async def test_the_start_waits_as_long_as_slack_asks(world: SlackWorld, caplog: pytest.LogCaptureFixture) -> None:
+    world.workspace.faults.rate_limit(2, method="auth.test")
+    began = asyncio.get_running_loop().time()
+    await wait_for_identity(world.client)
+    assert asyncio.get_running_loop().time() - began >= 2.0
+    assert "cannot be reached" not in caplog.text
 
 
 @pytest.mark.parametrize("applied", [False, True])

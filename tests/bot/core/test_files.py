@@ -13,11 +13,10 @@ from support.worlds.core_world import ANA, CoreWorld
 from bot.domain.messages import FileContent, FileMode, SlackFile, ThreadMessage
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState
-from bot.errors import ChatError, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
+from bot.errors import ChatError, ChatRateLimited, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
 from bot.jobapi.models import Job, PromptFile
 from bot.notices.requests import ContextCut
 from bot.scheduler.gathering import FetchLimits
-from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 
 pytestmark = pytest.mark.promise("parts")
 
@@ -30,6 +29,7 @@ CONTENTS = {
     "F3": FileContent(b"\x89PNG b", "image/png"),
 }
 AT = [f"1700000000.{number:06}" for number in range(1, 10)]
+LIMITED = ChatRateLimited("ratelimited", retry_after=300.0)
 AWAY = [JobApiUnreachable("down")] * 100_000
 
 
@@ -89,16 +89,18 @@ async def test_a_long_outage_delays_the_file_and_the_job_and_loses_neither(world
     assert "a.png (https://t.slack.com/files/F2). The file itself comes with this request." in created
 
 
-async def test_a_file_that_slack_refuses_becomes_a_link(world: CoreWorld) -> None:
+@pytest.mark.parametrize(("error", "patience"), [(ChatUncertain("status_502"), 150), (LIMITED, 590)])
+async def test_a_file_that_slack_refuses_becomes_a_link(world: CoreWorld, error: ChatError, patience: float) -> None:
     """After minutes; everything else is sent along, and read once. Neither the request nor the health is affected."""
-    failing(world, "F1")
+    failing(world, "F1", error=error)
     guide = replace(NOTES, id="F9", name="guide.md")
     world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
     await asked_with(world, NOTES, guide)
-    await world.pass_time(150)
+    await world.pass_time(patience)
     assert world.job_api.created == []
     assert (await start_of(world)).state is RequestState.RECEIVED
     await world.pass_time(150)
+    assert error is not LIMITED or world.reading.asked.count("file F1") == 3
     (created,) = world.job_api.created
     assert "The guide" in created
     assert "notes.md (https://t.slack.com/files/F1). You get the link only" in created
@@ -107,8 +109,15 @@ async def test_a_file_that_slack_refuses_becomes_a_link(world: CoreWorld) -> Non
     assert world.request_preparer.status().failing_seconds == 0
 
 
+async def test_if_slack_asks_to_wait_for_one_file_all_wait(world: CoreWorld) -> None:
+    failing(world, "F1", error=LIMITED)
+    failing(world, "F9")
+    await asked_with(world, NOTES, replace(NOTES, id="F9"))
+    await world.pass_time(290)
+    assert world.reading.asked.count("file F9") == 1
+
+
 async def test_a_downloaded_file_survives_its_process_and_is_deleted_after_use(world: CoreWorld) -> None:
-    failing(world, "F2x")
     world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
     failing(world, "F1")
     await asked_with(world, NOTES, replace(NOTES, id="F9", name="guide.md"))
@@ -131,15 +140,8 @@ async def test_twenty_slow_files_are_all_sent(world: CoreWorld) -> None:
         return FileContent(f"This is {file.name}.".encode(), "text/markdown")
 
     world.reading.read = slow_read  # type: ignore[method-assign]
-    terms = PreparerSettings(world.rules, world.projects, world.request_preparer._polling)
-    world.request_preparer = RequestPreparer(
-        world.store,
-        world.request_preparer._settings,
-        replace(terms, limits=FetchLimits(begin=0.005)),
-        reading=world.reading.ports,
-        rereader=world.rereader,
-        job_api=world.job_api,
-    )
+    world.fetch_limits = FetchLimits(begin=0.005)
+    world.assemble()
     await asked_with(world, *(replace(NOTES, id=f"F{number}", name=f"n{number}.md") for number in range(20)))
     rounds = 0
     while await world.step(world.request_preparer):
@@ -156,32 +158,37 @@ async def test_a_file_that_never_arrives_delays_only_itself(world: CoreWorld) ->
         raise AssertionError
 
     world.reading.read = hangs  # type: ignore[method-assign]
-    terms = PreparerSettings(world.rules, world.projects, world.request_preparer._polling)
-    world.request_preparer = RequestPreparer(
-        world.store,
-        world.request_preparer._settings,
-        replace(terms, limits=FetchLimits(part=0.01)),
-        reading=world.reading.ports,
-        rereader=world.rereader,
-        job_api=world.job_api,
-    )
+    world.fetch_limits = FetchLimits(part=0.01)
+    world.assemble()
     await asked_with(world, NOTES)
     await world.pass_time(300)
     assert "You get the link only" in world.job_api.created[0]
 
 
-@pytest.mark.parametrize("error", [ChatUncertain("status_502"), ChatRejected("file_not_found")])
-async def test_an_image_that_slack_refuses_becomes_a_link(world: CoreWorld, error: ChatError) -> None:
-    """At once if Slack refuses, after minutes if it fails; the other one is sent along."""
+@pytest.mark.parametrize(
+    ("error", "patience"), [(ChatUncertain("status_502"), 60), (ChatRejected("file_not_found"), 0), (LIMITED, 590)]
+)
+async def test_an_image_that_slack_refuses_becomes_a_link(world: CoreWorld, error: ChatError, patience: float) -> None:
+    """At once if Slack refuses, after minutes if it fails or asks to wait; the other one is sent along."""
     failing(world, "F2", error=error)
     await asked_with(world, PICTURE, OTHER)
-    await world.pass_time(60 if isinstance(error, ChatUncertain) else 1)
-    assert len(world.job_api.created) == (0 if isinstance(error, ChatUncertain) else 1)
+    await world.pass_time(max(patience, 1))
+    assert len(world.job_api.created) == (not patience)
     await world.pass_time(300)
+    assert error is not LIMITED or world.reading.asked.count("file F2") == 3
     (created,) = world.job_api.created
     assert files_sent(world.job_api, created) == ["b.png"]
     assert "a.png (https://t.slack.com/files/F2). You get the link only" in created
     assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("a.png",))]
+
+
+async def test_waiting_for_slacks_rate_limit_is_no_attempt_to_upload(world: CoreWorld) -> None:
+    failing(world, "F2", error=LIMITED)
+    await asked_with(world, PICTURE)
+    await world.pass_time(10)
+    world.clock.advance(300)
+    (item,) = await world.file_uploader.claim(10)
+    assert item.attempts == 1
 
 
 async def test_a_file_the_job_api_refuses_blocks_no_other(world: CoreWorld) -> None:

@@ -11,6 +11,7 @@ from bot.domain.requests.new_jobs import NewJob, request_id, source_key
 from bot.domain.requests.request import Reply, RequestState, WayIn
 from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatUnreachable, JobApiUnreachable
 from bot.notices.notice import Reaction
+from bot.scheduler.worker import LIMITED_PATIENCE
 
 pytestmark = pytest.mark.promise("re-read")
 
@@ -227,17 +228,17 @@ async def test_what_another_process_was_preparing_when_it_died_is_read_again(wor
     assert world.job_api.messages["job-1"] == ["second"]
 
 
-@pytest.mark.parametrize("error", [ChatUnreachable("timeout"), ChatRateLimited("429")])
+@pytest.mark.parametrize(("error", "end"), [(ChatUnreachable("x"), PATIENCE), (ChatRateLimited("x"), LIMITED_PATIENCE)])
 async def test_a_reply_waits_while_slack_cannot_be_asked_but_not_for_ever(
-    world: CoreWorld, error: ChatError, caplog: pytest.LogCaptureFixture
+    world: CoreWorld, error: ChatError, end: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     ts = await waiting(world, "first")
     says(world, ts, TS, "second")
     world.reading.refused["versions"] = error
-    await world.pass_time(PATIENCE - 10)
+    await world.pass_time(end - 10)
     assert world.job_api.messages["job-1"] == []
     caplog.clear()
-    await world.pass_time(60)
+    await world.pass_time(90)
     assert world.job_api.messages["job-1"] == ["first"]
     assert "requests go out as recorded" in caplog.text
     assert len(looked_up(world)) > 5

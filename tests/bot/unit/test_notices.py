@@ -198,10 +198,9 @@ def test_notice_keys_match_stored_ones() -> None:
 
 NOTICE = Notice(1, "t1/failed", "t1", JobFailed(), created_at=1_000.0, attempts=1)
 TELL = replace(NOTICE, message=ActionAnswered("UANA", ActionAnswer.SENT_AGAIN))
-waits = st.none() | st.floats(0.0, 100_000.0)
 reasons = st.sampled_from(["timeout", "ratelimited", "invalid_blocks"])
 failures: st.SearchStrategy[DeliveryFailure] = st.one_of(
-    st.builds(Unreachable, reasons, waits),
+    st.builds(Unreachable, reasons),
     st.builds(DeliveryUncertain, reasons),
     st.builds(NotAllowed, reasons),
     st.builds(DeliveryRejected, reasons, st.booleans(), st.sampled_from([(), ("chat:write",)])),
@@ -219,14 +218,10 @@ jitters = st.floats(0.0, 1.0)
 
 
 @given(notices, failures, jitters)
-def test_every_failure_is_kept_and_retried_after_its_delay(
-    notice: Notice, failure: DeliveryFailure, jitter: float
-) -> None:
+def test_a_failure_is_kept_and_retried_after_a_delay(notice: Notice, failure: DeliveryFailure, jitter: float) -> None:
     decision = after_failure(notice, failure, jitter=jitter)
     assert decision.reason == failure.reason
     if isinstance(decision, RetryLater):
-        asked = failure.retry_after if isinstance(failure, Unreachable) else None
-        assert decision.due_in >= (asked or 0.0)
         assert decision.due_in > 0.0 or decision.without_blocks
 
 
@@ -256,14 +251,7 @@ def test_a_refused_message_is_retried_only_without_its_blocks(notice: Notice, re
         assert decision == GiveUp(refused.reason, in_doubt=notice.uncertain)
 
 
-@pytest.mark.parametrize(
-    ("failure", "due_in"),
-    [
-        (Unreachable("down"), 1.0),
-        (Unreachable("down", 40.0), 40.0),
-        (NotAllowed("token_revoked", "It was revoked."), NOT_ALLOWED_DELAY),
-    ],
-)
+@pytest.mark.parametrize(("failure", "due_in"), [(Unreachable("down"), 1.0), (NotAllowed("token"), NOT_ALLOWED_DELAY)])
 def test_a_first_attempt_that_certainly_did_not_arrive_is_repeated(failure: DeliveryFailure, due_in: float) -> None:
     assert after_failure(NOTICE, failure) == RetryLater(due_in, failure.reason)
 

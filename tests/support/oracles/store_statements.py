@@ -219,7 +219,7 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
 
 
 async def _not_tried(request_id: str, tx: Transaction) -> None:
-    await tx.requests.not_tried(request_id, due_in=0.0, problem="waits")
+    await tx.requests.settle(request_id, RequestState.RECEIVED, problem="waits", tried=False)
 
 
 async def _follow(store: Store, clock: FakeClock) -> None:
@@ -253,7 +253,6 @@ async def _parts(store: Store, clock: FakeClock) -> None:
             await parts.to_upload(request, [file])
         one, other = await parts.claim("one", lease=LEASE, limit=9)
         assert await parts.is_claimed_by(one, "one")
-        assert await parts.fails(one) == tx.now
         await parts.postpone(one, due_in=0.0)
         await parts.tried(first)
         await parts.settle(other, FileOutcome(problem=FileProblem.REFUSED))

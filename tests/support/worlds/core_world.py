@@ -18,6 +18,7 @@ from bot.domain.threads.thread import Thread
 from bot.runtime.logging import log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
+from bot.scheduler.gathering import FetchLimits
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
 from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
@@ -52,6 +53,7 @@ class CoreWorld:
         self.projects = Projects((Project("docs"),))
         self.requesters: FakeRequesters | None = None
         self.masker = SecretMasker()
+        self.fetch_limits = FetchLimits()
         self.slack_limits = ANY_NUMBER
         self.hold_back = 0.0
         self.heard_since = -math.inf
@@ -70,7 +72,7 @@ class CoreWorld:
         self.request_preparer = RequestPreparer(
             self.store,
             chat,
-            PreparerSettings(self.rules, self.projects, polling, masker=self.masker),
+            PreparerSettings(self.rules, self.projects, polling, self.fetch_limits, self.masker),
             reading=self.reading.ports,
             rereader=self.rereader,
             job_api=self.job_api,
