@@ -41,12 +41,13 @@ from bot.codehosts.pull_request import (
     Reason,
     Unreadable,
 )
-from bot.jobapi.models import Hide, PullRequestState
+from bot.jobapi.models import MAX_WORDS, Hide, PullRequestState
+from bot.runtime.text import whole_words
 
 PAGE, MOST_PAGES = 100, 5
 LONGEST_INTERVAL_S = 3600.0
 DENIED = "denied"
-"""Stands for the ETag of what the token may not read, so that it is asked for only once a commit."""
+"""Stands for the ETag of what the token may not read: it is asked for again only once the pull request has changed."""
 _THREADS = """query($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
     reviewThreads(last: 100) { nodes { isResolved comments(first: 50) { nodes { databaseId } } } } } } }"""
@@ -151,6 +152,13 @@ class _Asked:
             self.etags[path] = validator
         return answer.data
 
+    def recall(self, *, denied: bool) -> None:
+        """Keeps in mind what the token may not read, or forgets it, so that it is asked for again."""
+        if not denied:
+            self.known = {path: etag for path, etag in self.known.items() if etag != DENIED}
+        elif GRAPHQL in self.known:
+            self.etags[GRAPHQL] = DENIED
+
     async def together(self, *paths: str) -> list[Any] | _Same:
         """Returns the answers of calls that make sense together only: SAME, or all of them anew."""
         answers = [await self.get(path) for path in paths]
@@ -167,7 +175,7 @@ class _Asked:
         """
         items, page, data = [], 1, first
         while isinstance(found := nested(data, *names), list):
-            items += found
+            items += found[:PAGE]
             if len(found) < PAGE or page == MOST_PAGES:
                 break
             page += 1
@@ -232,6 +240,7 @@ class _Reading:
         """Returns the pull request as it is now; None if nothing has changed."""
         data = await self._asked.get(f"{self._repository}/pulls/{self._link.number}", required=True)
         changed = {} if data is SAME else self._of(data)
+        self._asked.recall(denied=not changed)
         now: dict[str, Any] = (self._known.model_dump() if self._known else {}) | changed
         if now["state"] is PullRequestState.OPEN:
             moved = bool(changed)
@@ -386,7 +395,7 @@ def _comment(payload: CommentPayload) -> dict[str, Any]:
         "id": payload.id,
         "path": payload.path,
         "line": payload.line,
-        "words": payload.body,
+        "words": payload.body and whole_words(payload.body, MAX_WORDS),
         "author": _login(payload.user),
         "by_bot": payload.user is not None and payload.user.type == "Bot",
     }

@@ -12,6 +12,8 @@ from bot.codehosts.pull_request import CheckOutcome, Verdict
 from bot.jobapi.models import Count, Hide, Line, PullRequestState, Told
 
 T = TypeVar("T", bound=Told)
+MOST = 500
+"""Items of a list that are read."""
 _OUTCOMES = {
     "success": CheckOutcome.PASSED, "neutral": CheckOutcome.PASSED, "skipped": CheckOutcome.SKIPPED,
     "failure": CheckOutcome.FAILED, "timed_out": CheckOutcome.FAILED, "cancelled": CheckOutcome.FAILED,
@@ -156,9 +158,9 @@ class ReviewThread(Told):
 
 
 def each(kind: type[T], items: Any, hide: Hide) -> list[T]:
-    """Reads the items of a list, without those that are not usable."""
+    """Reads the items of a list, without surplus ones, and without those that are not usable."""
     usable: list[T] = []
-    for item in items if isinstance(items, list) else ():
+    for item in items[:MOST] if isinstance(items, list) else ():
         with suppress(ValidationError):
             usable.append(kind.model_validate(item, context=hide))
     return usable

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from bot.jobapi.models import Count, Line, Link, PullRequestState, Told, Words, usable
 
-MOST_CHECKS, MOST_REVIEWS, MOST_COMMENTS, MOST_PREVIEWS = 100, 100, 200, 10
+MOST_CHECKS, MOST_REVIEWS, MOST_COMMENTS, MOST_PREVIEWS = 100, 100, 100, 10
 
 
 class CheckOutcome(StrEnum):

@@ -30,7 +30,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticUseDefault
 
-from bot.runtime.text import printable_line, printable_text, without_misleading
+from bot.runtime.text import printable_line, printable_text, whole_words, without_misleading
 
 MOST_FILES = 20
 """Files that can come with one prompt."""
@@ -47,6 +47,8 @@ MAX_CHANGED_FILES = 50
 MAX_CHECKS, MAX_PROBLEMS = 20, 1_000
 MAX_EXAMPLES = 20
 MAX_COUNT = 10**9
+_MOST_OF_A_LINE = 10_000
+"""Characters of which a line is made: masking more takes its time, and is thrown away."""
 LOST = "\ufffd"
 """Stands for what is no character of UTF-8."""
 
@@ -68,7 +70,7 @@ def _read_by(read: Callable[[str, Hide], str | None]) -> BeforeValidator:
 
 
 def _line(limit: int = MAX_LINE) -> BeforeValidator:
-    return _read_by(lambda text, hide: printable_line(hide(text)[: 8 * limit], limit))
+    return _read_by(lambda text, hide: printable_line(hide(whole_words(text, _MOST_OF_A_LINE))[: 8 * limit], limit))
 
 
 def _words(limit: int = MAX_WORDS) -> BeforeValidator:

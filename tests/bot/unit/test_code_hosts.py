@@ -187,6 +187,20 @@ async def test_a_token_that_may_not_read_checks_gets_the_runs_of_actions(github:
     assert github.charged == [], "what is denied is not asked for again"
 
 
+async def test_what_was_denied_is_asked_for_again_once_something_changes(github: GitHubInMemory) -> None:
+    github.answers[REVIEWS] = [{"id": 1, "state": "APPROVED", "user": {"login": "ana"}}]
+    github.status = {REVIEWS: 403, GRAPHQL: 403}
+    first = await github.found()
+    assert first.pull_request.unread == ("reviews", "whether comments are resolved")
+    github.checks(run("links", "success"))
+    second = await github.found(first)
+    assert second.pull_request.unread == first.pull_request.unread
+    github.status = {}
+    github.answers[PULL] = pull(updated_at="2026-11-27T11:00:00Z")
+    third = (await github.found(second)).pull_request
+    assert (third.unread, [review.author for review in third.reviews]) == ((), ["ana"])
+
+
 async def test_a_new_commit_has_its_own_checks(github: GitHubInMemory) -> None:
     github.status = {RUNS: 403}
     github.checks(run("links", "failure"))
@@ -237,9 +251,9 @@ async def test_comments_are_told_with_whether_they_are_resolved(github: GitHubIn
 async def test_comments_of_further_pages_are_read_each_time(github: GitHubInMemory) -> None:
     github.answers[COMMENTS] = [{"id": n} for n in range(130)]
     found = await github.found()
-    assert len(found.pull_request.comments) == 130
+    assert [comment.id for comment in found.pull_request.comments] == list(range(30, 130)), "the newest"
     github.answers[COMMENTS].append({"id": 130})
-    assert len((await github.found(found)).pull_request.comments) == 131
+    assert (await github.found(found)).pull_request.comments[-1].id == 130
 
 
 async def test_a_merge_queue_is_seen_where_it_can_be(github: GitHubInMemory) -> None:
@@ -315,6 +329,21 @@ async def test_no_answer_is_an_outage(github: GitHubInMemory) -> None:
 
     github.send = send  # type: ignore[method-assign]
     assert await github.code_host.read(LINK) == Unreadable(Reason.OUT_OF_REACH)
+
+
+async def test_a_flood_is_read_within_bounds(github: GitHubInMemory) -> None:
+    """A body is at most 10 MB: as many items, or as long a text, as fit."""
+    masked: list[int] = []
+    hide = SecretMasker()
+    github.code_host = GitHub(
+        github, web_url=WEB, now=lambda: 0.0, hide=lambda text: (masked.append(len(text)), hide.mask(text).text)[1]
+    )
+    github.answers[PULL] = pull(title="word " * 1_000_000)
+    github.answers[COMMENTS] = [{"id": n, "body": "word " * 20_000} for n in range(100)]
+    github.checks(*[{} for _ in range(100_000)], run("x " * 1_000_000, "failure"))
+    read = await github.read()
+    assert (len(read.comments), len(read.checks)) == (100, 100)
+    assert max(masked) <= 10_000
 
 
 JSON = st.recursive(
