@@ -334,10 +334,12 @@ async def test_no_answer_is_an_outage(github: GitHubInMemory) -> None:
 async def test_a_flood_is_read_within_bounds(github: GitHubInMemory) -> None:
     """A body is at most 10 MB: as many items, or as long a text, as fit."""
     masked: list[int] = []
-    hide = SecretMasker()
-    github.code_host = GitHub(
-        github, web_url=WEB, now=lambda: 0.0, hide=lambda text: (masked.append(len(text)), hide.mask(text).text)[1]
-    )
+
+    def hide(text: str) -> str:
+        masked.append(len(text))
+        return SecretMasker().mask(text).text
+
+    github.code_host = GitHub(github, web_url=WEB, now=lambda: 0.0, hide=hide)
     github.answers[PULL] = pull(title="word " * 1_000_000)
     github.answers[COMMENTS] = [{"id": n, "body": "word " * 20_000} for n in range(100)]
     github.checks(*[{} for _ in range(100_000)], run("x " * 1_000_000, "failure"))

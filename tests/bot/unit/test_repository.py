@@ -374,6 +374,14 @@ def code_lines(module: Path) -> int:
     return len(lines)
 
 
+def test_images_that_others_made_are_named_by_digest() -> None:
+    """A tag can lead to something else tomorrow."""
+    deployed = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / ".deploy").rglob("*") if path.is_file())
+    images = re.findall(r"docker\.io/[^\s\"']{1,200}", deployed)
+    assert images
+    assert [image for image in images if not re.search(r"@sha256:[0-9a-f]{64}$", image)] == []
+
+
 def test_no_room_is_over_its_budget() -> None:
     budget = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pagehand"]["code-lines"]
     used: Counter[str] = Counter()
