@@ -1,7 +1,6 @@
-"""Makes single calls of GitHub's API: githubkit, over connections of our own, without its cache, its retries, redirects
-and models.
-"""
+"""Makes single calls of GitHub's API, with limits of time and size, and without retries and redirects."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,17 +8,16 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 import aiohttp
-import httpx
-from githubkit.auth import UnauthAuthStrategy
-from githubkit.core import GitHubCore
-from githubkit.exception import RequestError, RequestFailed
-from githubkit.response import Response
 
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 from bot.runtime.text import printable_line
 
 GRAPHQL = "/graphql"
-_HEADERS = {"X-GitHub-Api-Version": "2022-11-28"}
+_HEADERS = {
+    "Accept": "application/vnd.github+json",
+    "User-Agent": "Pagehand",
+    "X-GitHub-Api-Version": "2022-11-28",
+}
 _UNSAID_S = 60.0
 """How long to wait, according to GitHub, if a secondary rate limit does not say."""
 _LIMITING = {403, 429}
@@ -27,10 +25,6 @@ _MOST_FAULTS, _SAID = 10, 300
 _CALL_TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
 _ANSWER_LIMIT = 10_000_000
 _CHUNK = 65_536
-_OF_THE_CONNECTION = {
-    "accept-encoding", "connection", "host", "content-encoding", "content-length", "transfer-encoding",
-}  # fmt: skip
-"""Headers that the connections set and read themselves."""
 
 
 class NoGitHubAnswerError(Exception):
@@ -104,73 +98,51 @@ def _until_reset(reset: str, now: float) -> float:
     return min(max(seconds, 0.0), LONGEST_WAIT) + 1.0 if math.isfinite(seconds) else _UNSAID_S
 
 
-class GitHubClient(GitHubCore[UnauthAuthStrategy]):
+class GitHubClient:
     """Implements `GitHubTransport`. `session` stays open."""
 
     def __init__(self, session: aiohttp.ClientSession, api_url: str) -> None:
-        super().__init__(
-            base_url=api_url,
-            user_agent="Pagehand",
-            follow_redirects=False,  # they would get the token
-            async_transport=_AiohttpConnections(session),
-            http_cache=False,
-            auto_retry=False,
-        )
+        self._session = session
+        self._url = api_url.rstrip("/")
         # GitHub Enterprise Server has its REST API below /api/v3, and GraphQL at /api/graphql.
-        self._graphql = f"{api_url.rstrip('/').removesuffix('/v3')}{GRAPHQL}"
+        self._graphql = f"{self._url.removesuffix('/v3')}{GRAPHQL}"
 
     async def send(
         self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None, *, etag: str = ""
     ) -> GitHubAnswer:
         headers = {**_HEADERS, "Authorization": f"Bearer {bearer}", **({"If-None-Match": etag} if etag else {})}
-        address = self._graphql if path == GRAPHQL else path
+        url = self._graphql if path == GRAPHQL else f"{self._url}{path}"
         try:
-            response: Response[Any] = await self.arequest(method, address, json=body, headers=headers)
-        except RequestFailed as error:
-            response = error.response
-        except RequestError as error:
-            raise NoGitHubAnswerError(
-                type(error.exc).__name__, is_unreadable=isinstance(error.exc, ValueError)
-            ) from None
-        names = {name.lower(): value for name, value in response.headers.items()}
-        return GitHubAnswer(response.status_code, names, _parsed(response))
+            async with self._session.request(
+                method,
+                url,
+                headers=headers,
+                json=body,
+                allow_redirects=False,  # they would get the token
+                timeout=_CALL_TIMEOUT,
+            ) as answer:
+                content = await _content(answer)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise NoGitHubAnswerError(type(error).__name__, is_unreadable=isinstance(error, ValueError)) from None
+        names = {name.lower(): value for name, value in answer.headers.items() if value.isascii()}
+        return GitHubAnswer(answer.status, names, _parsed(answer.status, content))
 
-    def _check_rate_limit(self, response: Response[Any]) -> None:
-        """Does nothing: `seconds_to_wait` also reads dates and nonsense, which fail here."""
+
+async def _content(answer: aiohttp.ClientResponse) -> bytes:
+    """Returns the body. Raises ValueError if it is too long."""
+    content = bytearray()
+    async for chunk in answer.content.iter_chunked(_CHUNK):
+        content += chunk
+        if len(content) > _ANSWER_LIMIT:
+            raise ValueError("the answer is too long")
+    return bytes(content)
 
 
-def _parsed(response: Response[Any]) -> Any:
+def _parsed(status: int, content: bytes) -> Any:
     """Returns the JSON of an answer; None if it has none. Raises NoGitHubAnswerError for a success that is not JSON."""
     try:
-        return response.json() if response.content else None
+        return json.loads(content) if content else None
     except (ValueError, RecursionError):
-        if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
+        if status < HTTPStatus.MULTIPLE_CHOICES:
             raise NoGitHubAnswerError("no JSON", is_unreadable=True) from None
         return None
-
-
-class _AiohttpConnections(httpx.AsyncBaseTransport):
-    """aiohttp as a transport of httpx, with limits of time and size."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        content = bytearray()
-        async with self._session.request(
-            request.method,
-            str(request.url),
-            headers=_passed(request.headers),
-            data=request.content,
-            allow_redirects=False,
-            timeout=_CALL_TIMEOUT,
-        ) as answer:
-            async for chunk in answer.content.iter_chunked(_CHUNK):
-                content += chunk
-                if len(content) > _ANSWER_LIMIT:
-                    raise ValueError("the answer is too long")
-            return httpx.Response(answer.status, headers=_passed(answer.headers), content=bytes(content))
-
-
-def _passed(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION}

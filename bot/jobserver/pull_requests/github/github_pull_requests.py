@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from bot.codehosts.github import GitHub
+from bot.codehosts.github_client import GitHubClient
 from bot.codehosts.pull_request import (
     Check,
     CheckOutcome,
@@ -302,8 +303,6 @@ async def connect(
     if address is None:
         yield None
         return
-    from bot.codehosts.github_client import GitHubClient  # noqa: PLC0415 - githubkit takes its time
-
     remove_abandoned()
     url = settings.github_api_url or address.api_url
     async with aiohttp.ClientSession(trust_env=True) as session:
