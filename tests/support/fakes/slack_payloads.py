@@ -1,12 +1,21 @@
 """Slack's payloads, reduced to what the listeners need: a command, a reply and its edits, a press of a button."""
 
+import time
 from typing import Any
 
-from support.worlds.listening_world import BOT
+from support.worlds.listening_world import BOT, FORM
 
 from bot.domain.requests.request import Reply
+from bot.slack.receiving.http_receiver import signature_of
 
 CHANGED_AT = "1700000009.000300"
+
+
+def signed(secret: str, body: bytes, *, age: float = 0.0, content_type: str = FORM) -> dict[str, str]:
+    """Returns the headers with which Slack sends a body, by default now; `age` is in seconds."""
+    stamp = str(int(time.time() - age))
+    signature = signature_of(secret, stamp, body).decode()
+    return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature, "Content-Type": content_type}
 
 
 def command(text: Any = "Fix the guides", **changes: Any) -> dict[str, Any]:
