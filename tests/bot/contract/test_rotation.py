@@ -1,6 +1,5 @@
 """Slack's secrets, the job API's key and the metrics' token are replaced while the bot runs."""
 
-import time
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -8,8 +7,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import RawTestServer, TestServer
+from support.fakes.slack_payloads import signed
 from support.secret_files import SecretFileWorld
+from support.worlds.listening_world import JSON, listening
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.errors import ChatNotAllowed, JobApiError, JobApiFailed, JobApiNotAllowed
@@ -18,7 +19,7 @@ from bot.jobapi.models import PromptCall
 from bot.jobapi.settings import JobApiSettings
 from bot.runtime.http.health_pages import METRICS_PATH, metrics_route
 from bot.runtime.http.server import listening_socket
-from bot.slack.receiving.http_receiver import HttpReceiver, signature_of
+from bot.slack.receiving.http_receiver import HttpReceiver
 from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.identity import identify
 from bot.slack.sending.web_api import SlackClient, new_session
@@ -42,23 +43,18 @@ def file(tmp_path: Path) -> SecretFileWorld:
 # -- Slack ----------------------------------------------------------------------------------------------------------
 
 
-async def test_requests_signed_with_either_signing_secret_are_accepted(
-    world: SlackWorld, file: SecretFileWorld
-) -> None:
-    receiver = HttpReceiver(world.app, file.secret(), listen=partial(listening_socket, "127.0.0.1", 0))
-    await receiver.start()
+async def test_requests_signed_with_either_signing_secret_are_accepted(file: SecretFileWorld) -> None:
+    async with listening() as world, aiohttp.ClientSession() as session:
+        receiver = HttpReceiver(world.app, file.secret(), listen=partial(listening_socket, "127.0.0.1", 0))
+        await receiver.start()
 
-    async def statuses() -> list[int]:
-        body, stamp, found = b"{}", str(int(time.time())), []
-        for secret in (OLD, NEW):
-            signature = signature_of(secret, stamp, body).decode()
-            headers = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}
-            url = f"http://127.0.0.1:{receiver.port}/slack/events"
-            async with session.post(url, data=body, headers=headers | {"Content-Type": "application/json"}) as answer:
-                found.append(answer.status)
-        return found
+        async def statuses() -> list[int]:
+            found, url = [], f"http://127.0.0.1:{receiver.port}/slack/events"
+            for secret in (OLD, NEW):
+                async with session.post(url, data=b"{}", headers=signed(secret, b"{}", content_type=JSON)) as answer:
+                    found.append(answer.status)
+            return found
 
-    async with aiohttp.ClientSession() as session:
         assert await statuses() == [200, 401]
         file.put(f"{NEW}\n{OLD}\n")
         assert await statuses() == [200, 200]
@@ -66,7 +62,7 @@ async def test_requests_signed_with_either_signing_secret_are_accepted(
         assert await statuses() == [200, 200], "an empty file changes nothing"
         file.put(NEW)
         assert await statuses() == [401, 200]
-    await receiver.stop(1)
+        await receiver.stop(1)
 
 
 async def test_a_new_bot_token_is_used_at_once(world: SlackWorld, file: SecretFileWorld) -> None:
@@ -142,18 +138,20 @@ class KeyedJobApi:
 
 
 @pytest.fixture
-async def job_api() -> AsyncIterator[tuple[KeyedJobApi, str]]:
+async def job_api(file: SecretFileWorld) -> AsyncIterator[tuple[KeyedJobApi, HttpJobApi]]:
+    """A job API, and the client that has its key from the file."""
     api = KeyedJobApi()
-    runner = web.ServerRunner(web.Server(api.handle), shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield api, f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    async with RawTestServer(api.handle) as server:
+        settings = JobApiSettings(base_url=str(server.make_url("")), api_key=file.secret())
+        client = HttpJobApi({"acme": ("acme", settings)})
+        yield api, client
+        await client.aclose()
 
 
-async def test_the_key_accepted_by_the_job_api_is_used(file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]) -> None:
-    server, url = job_api
-    client = HttpJobApi({"acme": ("acme", JobApiSettings(base_url=url, api_key=file.secret()))})
+async def test_the_key_accepted_by_the_job_api_is_used(
+    file: SecretFileWorld, job_api: tuple[KeyedJobApi, HttpJobApi]
+) -> None:
+    server, client = job_api
 
     async def calls() -> list[str]:
         server.keys.clear()
@@ -177,20 +175,17 @@ async def test_the_key_accepted_by_the_job_api_is_used(file: SecretFileWorld, jo
         await calls()
     assert server.keys == [NEW], "there is no other one to try"
     assert "planted" not in f"{caught.value} {caught.value.words}"
-    await client.aclose()
 
 
 async def test_only_a_401_is_retried_with_the_other_key(
-    file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]
+    file: SecretFileWorld, job_api: tuple[KeyedJobApi, HttpJobApi]
 ) -> None:
     """After anything else, the request may have been executed."""
-    server, url = job_api
+    server, client = job_api
     file.put(f"{OLD}\n{NEW}\n")
-    client = HttpJobApi({"acme": ("acme", JobApiSettings(base_url=url, api_key=file.secret()))})
     for status, error in ((403, JobApiNotAllowed), (500, JobApiFailed), (408, JobApiError)):
         server.status = status
         server.keys.clear()
         with pytest.raises(error):
             await client.create("acme", PromptCall("Fix it", "k1"))
         assert server.keys == [OLD]
-    await client.aclose()
