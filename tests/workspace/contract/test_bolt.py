@@ -188,22 +188,6 @@ async def test_a_message_shortcut_has_the_whole_message(
     assert [shown.text for shown in ana.ephemerals("docs")] == ["Taken"]
 
 
-async def test_a_message_shortcut_opens_a_modal(workspace: WorkspaceServer, taken: list[dict[str, Any]]) -> None:
-    """Also in channels without the bot."""
-    ana = workspace.people["ana"]
-    said = await ana.say("general", "Somebody should write this down")
-    assert (await ana.shortcut("general", said.ts, ON_MESSAGE)).ok
-    client = client_of(workspace)
-    select = {"type": "conversations_select", "action_id": "place", "default_to_current_conversation": True}
-    label = {"type": "plain_text", "text": "Where"}
-    block = {"type": "input", "block_id": "place", "label": label, "element": select}
-    view = {"type": "modal", "title": label, "submit": label, "blocks": [block]}
-    await client.views_open(trigger_id=taken[0]["trigger_id"], view=view)
-    top = ana.views.top
-    assert top is not None
-    assert top.values["place"]["place"]["selected_conversation"] == "C0GENERAL"
-
-
 async def test_a_global_shortcut_has_neither_channel_nor_response_url(
     workspace: WorkspaceServer, taken: list[dict[str, Any]]
 ) -> None:

@@ -1,11 +1,9 @@
 """The events that the app receives and what they say, the files in them, and who may read those."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
 from support.worlds.workspace_world import client_of, error, payloads, running
@@ -34,17 +32,6 @@ async def test_the_wrapper_has_what_bolt_reads(workspace: WorkspaceServer, bodie
     assert (event["channel"], event["channel_type"], event["team"]) == (DOCS, "channel", workspace.state.team.id)
     assert event["client_msg_id"]
     assert event["blocks"][0]["elements"][0]["elements"] == [{"type": "text", "text": "hi"}]
-
-
-async def test_a_mention_arrives_twice(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    root = await workspace.people["ana"].say("docs", "root")
-    await workspace.people["ana"].say("docs", "@pagehand, do it", thread_ts=root.ts)
-    await workspace.deliveries.settled()
-    assert kinds(bodies) == ["message", "message", "app_mention"]
-    assert bodies[1]["event"]["ts"] == bodies[2]["event"]["ts"]
-    assert bodies[2]["event"]["thread_ts"] == root.ts
-    assert bodies[2]["event"]["text"] == f"<@{workspace.app.bot_user_id}>, do it"
-    assert bodies[1]["event_id"] != bodies[2]["event_id"]
 
 
 async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
@@ -126,15 +113,6 @@ async def test_only_subscribed_and_granted_events_are_sent() -> None:
         await server.people["ana"].say("docs", "hello @pagehand")
         await server.deliveries.settled()
     assert [body["event"]["type"] for body in taken] == ["app_mention"]
-
-
-def test_the_products_manifest_makes_an_app() -> None:
-    manifest = yaml.safe_load((Path(__file__).parents[3] / "manifest.yml").read_text())
-    app = AppConfig.from_manifest(manifest)
-    assert app.socket_mode
-    assert app.command("/docs") is not None
-    assert app.scopes == set(manifest["oauth_config"]["scopes"]["bot"])
-    assert app.messages_tab is MessagesTab.OPEN
 
 
 @pytest.mark.parametrize("tab", [MessagesTab.READ_ONLY, MessagesTab.OFF])
@@ -240,16 +218,6 @@ async def test_a_message_describes_its_files(workspace: WorkspaceServer, bodies:
         assert file["permalink"].startswith(f"{workspace.origin}/files/{file['user']}/{file['id']}/")
 
 
-async def test_the_bot_token_reads_a_file_byte_for_byte(workspace: WorkspaceServer) -> None:
-    said = await workspace.people["ana"].say("docs", "", files=[NOTES, PICTURE])
-    for file, upload in zip(said.files or (), (NOTES, PICTURE), strict=True):
-        info = (await client_of(workspace).files_info(file=file.id))["file"]
-        assert (info["channels"], info["groups"], info["is_public"]) == (["C0DOCS001"], [], True)
-        for url in (info["url_private"], info["url_private_download"]):
-            found = await fetched(url, workspace.credentials.bot_token)
-            assert found == (200, info["mimetype"], upload.content)
-
-
 async def test_without_the_right_token_there_is_a_sign_in_page(workspace: WorkspaceServer) -> None:
     said = await workspace.people["ana"].say("docs", "", files=[NOTES])
     assert said.files
@@ -258,19 +226,6 @@ async def test_without_the_right_token_there_is_a_sign_in_page(workspace: Worksp
         status, kind, body = await fetched(url, token)
         assert (status, kind) == (200, "text/html")
         assert NOTES.content not in body
-
-
-async def test_files_cannot_be_read_without_the_scope() -> None:
-    """As in Slack, the message still names the file."""
-    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"files:read"})) as workspace:
-        said = await workspace.people["ana"].say("docs", "", files=[NOTES])
-        client = client_of(workspace)
-        history = await client.conversations_history(channel="C0DOCS001")
-        (file,) = history["messages"][0]["files"]
-        assert await error(client.files_info(file=file["id"])) == "missing_scope"
-        status, kind, _ = await fetched(file["url_private_download"], workspace.credentials.bot_token)
-        assert (status, kind) == (200, "text/html")
-        assert said.ts == history["messages"][0]["ts"]
 
 
 async def test_files_in_channels_without_the_bot_are_not_found(workspace: WorkspaceServer) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from slack_bolt.async_app import AsyncApp
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.workspace_world import bolt_app, client_of, connected, refused
+from support.worlds.workspace_world import bolt_app, client_of, connected, error, refused
 
 from bot.workspace import SlackError
+from bot.workspace.model.views import View
 from bot.workspace.people import Actor
 
 DOCS = "C0DOCS001"
@@ -79,6 +80,12 @@ class ModalApp:
 
         return app
 
+    @property
+    def shown(self) -> View:
+        """The modal that Ana sees."""
+        assert self.ana.views.top is not None
+        return self.ana.views.top
+
     async def trigger(self) -> str:
         """Has Ana run the command, and returns its trigger id once the app has it."""
         before = len(self.triggers)
@@ -102,8 +109,7 @@ async def modal_app(workspace: FaultyWorkspace) -> AsyncIterator[ModalApp]:
 async def test_a_modal_is_opened_filled_in_and_submitted(modal_app: ModalApp) -> None:
     """The app gets all values and no channel, and an empty answer closes the modal."""
     opened = await modal_app.open(modal(TASK, private_metadata="p", notify_on_close=True))
-    shown = modal_app.ana.views.top
-    assert shown is not None
+    shown = modal_app.shown
     assert (shown.id, shown.title, shown.submit) == (opened["id"], "New task", "Start")
     await modal_app.ana.views.enter("text", "Write it\ndown")
     assert (await modal_app.ana.views.submit()).ok
@@ -124,10 +130,8 @@ async def test_errors_are_shown_at_their_inputs_and_the_text_stays(modal_app: Mo
     await modal_app.ana.views.enter("text", "x")
     result = await modal_app.ana.views.submit()
     assert result.errors == {"task": "Say a little more."}
-    top = modal_app.ana.views.top
-    assert top is not None
-    assert top.errors == result.errors
-    assert top.values["task"]["text"]["value"] == "x"
+    assert modal_app.shown.errors == result.errors
+    assert modal_app.shown.values["task"]["text"]["value"] == "x"
     modal_app.answer = {}
     await modal_app.ana.views.enter("text", "x, and more")
     assert (await modal_app.ana.views.submit()).ok
@@ -152,12 +156,9 @@ async def test_a_number_must_be_one(modal_app: ModalApp) -> None:
     whole = {"type": "number_input", "action_id": "n", "is_decimal_allowed": False}
     share = {"type": "number_input", "action_id": "share", "is_decimal_allowed": True}
     await modal_app.open(modal(field("count", whole), field("share", share, optional=True)))
-    for typed_in, said in (
-        ("many", "Enter a whole number."),
-        ("2.5", "Enter a whole number."),
-    ):
+    for typed_in in ("many", "2.5"):
         await modal_app.ana.views.enter("n", typed_in)
-        assert (await modal_app.ana.views.submit()).errors == {"count": said}
+        assert (await modal_app.ana.views.submit()).errors == {"count": "Enter a whole number."}
     await modal_app.ana.views.enter("n", "9")
     await modal_app.ana.views.enter("share", "1e5")
     assert (await modal_app.ana.views.submit()).errors == {"share": "Enter a number."}
@@ -172,8 +173,7 @@ async def test_an_answer_can_update_the_view_and_keeps_what_was_typed(modal_app:
     await modal_app.ana.views.enter("text", "kept")
     modal_app.answer = {"response_action": "update", "view": modal(TASK, title=text("Sure?"))}
     assert (await modal_app.ana.views.submit()).ok
-    top = modal_app.ana.views.top
-    assert top is not None
+    top = modal_app.shown
     assert (top.id, top.title, top.values["task"]["text"]["value"]) == (opened["id"], "Sure?", "kept")
     assert top.hash != opened["hash"]
 
@@ -191,9 +191,7 @@ async def test_an_invalid_answer_leaves_the_modal_open(modal_app: ModalApp, answ
     modal_app.answer = answer
     await modal_app.ana.views.enter("text", "kept")
     assert (await modal_app.ana.views.submit()).error == "dispatch_unknown_error"
-    top = modal_app.ana.views.top
-    assert top is not None
-    assert top.values["task"]["text"]["value"] == "kept"
+    assert modal_app.shown.values["task"]["text"]["value"] == "kept"
 
 
 async def test_the_app_hears_of_closing_only_on_request(modal_app: ModalApp) -> None:
@@ -215,17 +213,15 @@ async def test_the_app_hears_of_closing_only_on_request(modal_app: ModalApp) -> 
 
 
 async def test_a_trigger_opens_one_view_before_it_expires(modal_app: ModalApp) -> None:
+    async def opening(trigger: str) -> str:
+        return await error(modal_app.client.views_open(trigger_id=trigger, view=modal()))
+
     trigger = await modal_app.trigger()
     await modal_app.client.views_open(trigger_id=trigger, view=modal())
-    assert (await refused(modal_app.client.views_open(trigger_id=trigger, view=modal())))[
-        "error"
-    ] == "invalid_trigger_id"
+    assert await opening(trigger) == "invalid_trigger_id"
     modal_app.workspace.triggers.lifetime = -1
-    late = await modal_app.trigger()
-    assert (await refused(modal_app.client.views_open(trigger_id=late, view=modal())))["error"] == "expired_trigger_id"
-    assert (await refused(modal_app.client.views_open(trigger_id="1.2.a", view=modal())))[
-        "error"
-    ] == "invalid_trigger_id"
+    assert await opening(await modal_app.trigger()) == "expired_trigger_id"
+    assert await opening("1.2.a") == "invalid_trigger_id"
 
 
 async def test_a_view_is_updated_by_its_id(modal_app: ModalApp) -> None:
@@ -236,11 +232,10 @@ async def test_a_view_is_updated_by_its_id(modal_app: ModalApp) -> None:
     updated = await modal_app.client.views_update(view_id=opened["id"], hash=opened["hash"], view=renamed)
     assert updated["view"]["state"]["values"]["task"]["text"]["value"] == "kept"
     stale = modal_app.client.views_update(view_id=opened["id"], hash=opened["hash"], view=modal())
-    assert (await refused(stale))["error"] == "hash_conflict"
-    assert modal_app.ana.views.top is not None
-    assert modal_app.ana.views.top.title == "Renamed"
+    assert await error(stale) == "hash_conflict"
+    assert modal_app.shown.title == "Renamed"
     await modal_app.ana.views.close()
-    assert (await refused(modal_app.client.views_update(view_id=opened["id"], view=modal())))["error"] == "not_found"
+    assert await error(modal_app.client.views_update(view_id=opened["id"], view=modal())) == "not_found"
 
 
 async def test_buttons_and_dispatching_inputs_in_a_modal_tell_the_app(modal_app: ModalApp) -> None:
@@ -269,20 +264,13 @@ async def test_buttons_and_dispatching_inputs_in_a_modal_tell_the_app(modal_app:
 
 async def test_every_kind_of_input_has_its_own_form_of_value(modal_app: ModalApp) -> None:
     options = [option("one"), option("two")]
+    radio = {"type": "radio_buttons", "action_id": "a", "options": options, "initial_option": options[0]}
+    current = {"type": "conversations_select", "action_id": "a", "default_to_current_conversation": True}
     await modal_app.open(
         modal(
-            field(
-                "radio", {"type": "radio_buttons", "action_id": "a", "options": options, "initial_option": options[0]}
-            ),
+            field("radio", radio),
             field("boxes", {"type": "checkboxes", "action_id": "a", "options": options}, optional=True),
-            field(
-                "channel",
-                {
-                    "type": "conversations_select",
-                    "action_id": "a",
-                    "default_to_current_conversation": True,
-                },
-            ),
+            field("channel", current),
             field("text", typed("a", initial_value="begun")),
         )
     )

@@ -12,7 +12,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.workspace_world import client_of, error, refused, running
 
-from bot.workspace import AppConfig, User, WorkspaceServer
+from bot.workspace import AppConfig, WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES
 
 DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
@@ -175,13 +175,6 @@ async def test_an_app_changes_only_its_own_messages(workspace: FaultyWorkspace, 
     assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
 
 
-async def test_a_deleted_thread_leaves_a_tombstone(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    root = await workspace.people["ana"].say("docs", "root")
-    await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root.ts)
-    await workspace.people["ana"].delete("docs", root.ts)
-    assert [m.subtype for m in workspace.channels.thread("docs", root.ts)] == ["tombstone", None]
-
-
 async def test_ephemerals_are_for_one_person(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     ana, ben = workspace.people["ana"], workspace.people["ben"]
     await client.chat_postEphemeral(channel=DOCS, user=ana.id, text="psst")
@@ -200,19 +193,6 @@ async def test_ephemerals_show_only_in_threads_with_replies(workspace: FaultyWor
         await client.chat_postEphemeral(channel=DOCS, user=ana.id, text=words, thread_ts=root.ts)
         await ana.say("docs", "reply", thread_ts=root.ts)
     assert [(m.text, m.thread_ts) for m in ana.ephemerals("docs")] == [("after", root.ts)]
-
-
-async def test_reactions(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    said = await workspace.people["ana"].say("docs", "hi")
-    target: dict[str, Any] = {"channel": DOCS, "timestamp": said.ts}
-    await client.reactions_add(name="eyes", **target)
-    assert await error(client.reactions_add(name="eyes", **target)) == "already_reacted"
-    assert await error(client.reactions_add(name="no such emoji!", **target)) == "invalid_name"
-    assert await error(client.reactions_add(name="eyes", channel=DOCS, timestamp="1.000001")) == "message_not_found"
-    (shown,) = (await client.conversations_history(channel=DOCS))["messages"]
-    assert shown["reactions"] == [{"name": "eyes", "users": [workspace.app.bot_user_id], "count": 1}]
-    await client.reactions_remove(name="eyes", **target)
-    assert await error(client.reactions_remove(name="eyes", **target)) == "no_reaction"
 
 
 async def test_permalinks_lead_to_the_message(client: AsyncWebClient) -> None:
@@ -285,53 +265,9 @@ async def test_a_response_url_ends_after_half_an_hour() -> None:
         assert "expired_url" in answer.body
 
 
-async def test_guests_admins_and_outsiders_can_be_distinguished(
-    workspace: WorkspaceServer, client: AsyncWebClient
-) -> None:
-    single = User("U0UMA0001", "uma", "Uma Lee", "T0LOCAL01", is_restricted=True, is_ultra_restricted=True)
-    workspace.state.add_user(single)
-    keys = ("is_admin", "is_restricted", "is_ultra_restricted", "team_id")
-    found = {}
-    for name in ("ana", "ben", "gia", "emil", "uma"):
-        user = (await client.users_info(user=workspace.people[name].id))["user"]
-        found[name] = tuple(user[key] for key in keys)
-    assert found == {
-        "ana": (True, False, False, "T0LOCAL01"),
-        "ben": (False, False, False, "T0LOCAL01"),
-        "gia": (False, True, False, "T0LOCAL01"),
-        "emil": (False, False, False, "T0PARTNER"),
-        "uma": (False, True, True, "T0LOCAL01"),
-    }
-
-
-async def test_user_groups_and_their_members(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    members = [workspace.people["ana"].id, workspace.people["ben"].id]
-    (bare,) = (await client.usergroups_list())["usergroups"]
-    assert (bare["id"], bare["handle"], "users" in bare) == ("S0WRITERS", "writers", False)
-    assert (await client.usergroups_users_list(usergroup="S0WRITERS"))["users"] == members
-    assert (await refused(client.usergroups_users_list(usergroup="S0NONE")))["error"] == "no_such_subteam"
-
-
 async def test_a_group_is_mentioned_by_its_handle(workspace: WorkspaceServer) -> None:
     said = await workspace.people["ana"].say("docs", "ask @writers, or @nobody.")
     assert said.text == "ask <!subteam^S0WRITERS>, or @nobody."
-
-
-async def test_kinds_of_channels(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    keys = ("is_private", "is_im", "is_shared", "is_ext_shared", "is_member")
-    await workspace.people["ana"].invite("leads", "pagehand")
-    found = {}
-    for name in ("docs", "general", "leads", "partners"):
-        info = (await client.conversations_info(channel=workspace.channels[name].id))["channel"]
-        found[name] = tuple(info[key] for key in keys)
-    assert found == {
-        "docs": (False, False, False, False, True),
-        "general": (False, False, False, False, False),
-        "leads": (True, False, False, False, True),
-        "partners": (False, False, True, True, True),
-    }
-    direct = (await client.conversations_info(channel=workspace.channels["ana"].id))["channel"]
-    assert (direct["is_im"], direct["user"]) == (True, workspace.people["ana"].id)
 
 
 @pytest.mark.parametrize(
