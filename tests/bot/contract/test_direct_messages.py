@@ -26,17 +26,11 @@ FIRST, LINE, SOON = "1700000001.000200", "1700000110.000200", "1700000113.000200
 @pytest.fixture
 async def processes(another_store: Opener, clock: FakeClock) -> Sequence[CoreWorld]:
     """Two processes on one database, with one Slack and one job API; Ana has a running job in her direct message."""
-    worlds: list[CoreWorld] = []
-    for owner in ("one", "two"):
-        world = CoreWorld(owner)
-        world.store, world.clock = await another_store(), clock
-        if worlds:
-            world.job_api, world.chat, world.reading = worlds[0].job_api, worlds[0].chat, worlds[0].reading
-        worlds.append(world.assemble())
-    worlds[0].chat.public.add("D1")
-    await write_line(worlds[0], "Fix the guides", FIRST)
-    assert worlds[0].job_api.created == ["Fix the guides"]
-    return worlds
+    one = CoreWorld("one").on(await another_store(), clock)
+    one.chat.public.add("D1")
+    await write_line(one, "Fix the guides", FIRST)
+    assert one.job_api.created == ["Fix the guides"]
+    return one, CoreWorld("two").on(await another_store(), clock, beside=one)
 
 
 def taken(world: CoreWorld) -> list[str]:
@@ -146,14 +140,9 @@ async def test_a_press_is_recorded_as_its_persons_answer(which: int, kind: Reque
     message, Slack sends its place and time but not its text.
     """
     pressed = buttons(await asked_in_slack())[which]
-    action = {
-        "type": "button",
-        "action_id": pressed["action_id"],
-        "block_id": "b1",
-        "text": {**pressed["text"], "emoji": True},
-        "value": pressed["value"],
-        "action_ts": "1700000120.000300",
-    }
+    at, text = "1700000120.000300", {**pressed["text"], "emoji": True}
+    action = {key: pressed[key] for key in ("type", "action_id", "value")}
+    action |= {"block_id": "b1", "text": text, "action_ts": at}
     container = {"type": "message", "message_ts": "1700000111.000100", "channel_id": "D1", "is_ephemeral": True}
     payload = click(
         pressed["action_id"],
@@ -169,6 +158,5 @@ async def test_a_press_is_recorded_as_its_persons_answer(which: int, kind: Reque
     )
     async with listening() as world:
         assert (await world.both_ways(payload)).status == 200
-        at = str(action["action_ts"])
         expected = Action(Person("U0ANA", "T1"), kind, "click/T1/1.2.abc", argument="r1", at=at)
         assert world.service.actions == [expected]

@@ -22,11 +22,6 @@ async def all_of(store: Store, channel_id: str) -> Sequence[str]:
     return await store.transact(lambda tx: tx.channel_ids.all_of(channel_id))
 
 
-@pytest.mark.full
-async def test_a_channel_whose_id_never_changed_has_one(store: Store) -> None:
-    assert await all_of(store, "A") == ("A",)
-
-
 @pytest.mark.parametrize("order", list(itertools.permutations(CHANGES)))
 async def test_id_changes_are_followed_in_any_order_and_repeatedly(
     store: Store, order: Sequence[tuple[str, str, float]]

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -41,9 +40,8 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.permissions import PermissionRules
-from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, RequestState, WayIn
+from bot.domain.requests.request import RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
 from bot.domain.threads.thread import FollowUpCounts, ThreadState
 from bot.notices.notice import CARD_PROGRESSED, Reaction, ReactionChanged
@@ -156,30 +154,6 @@ async def test_a_request_becomes_due_at_its_time(store: Store, clock: FakeClock)
     assert not await claim_requests(store)
     clock.advance(1.5)
     assert await claim_requests(store)
-
-
-@pytest.mark.parametrize("limit", [1, 3])
-async def test_claims_respect_their_limit_and_take_the_longest_due_first(
-    store: Store, clock: FakeClock, limit: int
-) -> None:
-    for n in (1, 2, 3, 4):
-        await watched(store, f"t{n}", poll_in=1.0)
-        await say(store, a_post("p"), thread=f"t{n}")
-        await add(store, a_follow_up("1", f"t{n}"))
-        clock.advance(1.0)
-    first = [f"t{n}" for n in range(1, limit + 1)]
-    assert [item.thread.id for item in await claim_polls(store, limit=limit)] == first
-    assert [item.thread.id for item in await claim_notices(store, limit=limit)] == first
-    assert [item.thread.id for item in await claim_requests(store, limit=limit)] == first
-
-
-async def test_a_watch_is_claimed_by_one_owner(store: Store, clock: FakeClock) -> None:
-    thread = await watched(store)
-    [claimed] = await claim_polls(store, "one")
-    assert claimed.thread == thread
-    assert not await claim_polls(store, "two")
-    clock.advance(LEASE)
-    assert len(await claim_polls(store, "two")) == 1
 
 
 async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: Store, clock: FakeClock) -> None:
@@ -345,25 +319,24 @@ async def test_a_notice_with_an_expired_lease_is_uncertain_until_delivered(store
     assert not await claim_notices(store)
 
 
+async def claim_all(store: Store, owner: str) -> int:
+    claims = [await claim_requests(store, owner), await claim_notices(store, owner), await claim_polls(store, owner)]
+    return sum(map(len, claims))
+
+
 async def test_released_work_is_due_at_once(store: Store) -> None:
     await watched(store)
     await add(store, a_follow_up("1"))
     await say(store, a_post("a"))
     for claim in (claim_polls, claim_requests, claim_notices):
         assert await claim(store, "leaving")
-        assert not await claim(store, "staying")
-    await store.transact(lambda tx: tx.claims.release("leaving"))
+    for gone in ("another", "leaving"):
+        assert await claim_all(store, "staying") == 0
+        await store.transact(lambda tx, gone=gone: tx.claims.release(gone))  # type: ignore[misc]
     [request] = await claim_requests(store, "staying")
     [notice] = await claim_notices(store, "staying")
     assert (request.uncertain, notice.notice.uncertain) == (True, True)
     assert await claim_polls(store, "staying")
-
-
-async def test_a_release_affects_only_its_owner(store: Store) -> None:
-    await watched(store)
-    await claim_polls(store, "one")
-    await store.transact(lambda tx: tx.claims.release("two"))
-    assert not await claim_polls(store, "two")
 
 
 FLOOD = 5_000
@@ -447,49 +420,17 @@ async def test_a_thread_with_thousands_of_requests_keeps_its_order(store: Store,
     assert order == ["1700000000.000000", "1700000000.0000005", "1700000000.000001", "1700000000.000002"]
 
 
-ASKED = AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1", way_in="command")
-
-
-class Told:
-    """The reports of a store."""
-
-    def __init__(self) -> None:
-        self.takeovers = 0
-        self.entries: list[AuditEntry] = []
-
-    def committed(self, entries: Sequence[AuditEntry], takeovers: int) -> None:
-        self.entries += entries
-        self.takeovers += takeovers
-
-
-@asynccontextmanager
-async def telling(database: str, clock: FakeClock) -> AsyncIterator[tuple[Store, Told]]:
-    told = Told()
-    store = await open_store(database, clock=clock, committed=told.committed)
-    yield store, told
-    await store.close()
-
-
-async def claim_all(store: Store, owner: str) -> int:
-    claims = [
-        await claim_requests(store, owner),
-        await claim_notices(store, owner),
-        await claim_polls(store, owner),
-    ]
-    return sum(map(len, claims))
-
-
 async def test_only_expired_claims_of_others_are_taken_over(database: str, clock: FakeClock) -> None:
-    async with telling(database, clock) as (store, told):
-        await add(store, a_thread(ts="1.1"), a_start(), say=[a_post("p")])
-        await watched(store, "t2")
-        first = await claim_all(store, "one")
-        assert first >= 3
-        assert told.takeovers == 0
-        assert await claim_all(store, "two") == 0
-        clock.advance(LEASE + 1.0)
-        assert await claim_all(store, "two") == first
-        assert told.takeovers == first
+    takeovers: list[int] = []
+    store = await open_store(database, clock=clock, committed=lambda _, count: takeovers.append(count))
+    await add(store, a_thread(ts="1.1"), a_start(), say=[a_post("p")])
+    await watched(store, "t2")
+    first = await claim_all(store, "one")
+    assert first >= 3
+    assert await claim_all(store, "two") == sum(takeovers) == 0
+    clock.advance(LEASE + 1.0)
+    assert await claim_all(store, "two") == sum(takeovers) == first
+    await store.close()
 
 
 HOUR = 3600.0
@@ -581,9 +522,9 @@ async def test_the_hourly_limit_holds_for_requests_prepared_concurrently(
     stores: Sequence[Store], sql: Sql, clock: FakeClock
 ) -> None:
     """In two processes, before either has committed."""
-    worlds = [CoreWorld(owner) for owner in ("one", "two")]
-    for world, its_store in zip(worlds, stores, strict=False):
-        world.store, world.clock, world.rules = its_store, clock, PermissionRules("T1", hourly_limit=2)
+    worlds = [CoreWorld(owner).on(each, clock) for owner, each in zip(("one", "two"), stores, strict=False)]
+    for world in worlds:
+        world.rules = PermissionRules("T1", hourly_limit=2)
         world.assemble()
     for number in range(12):
         await worlds[0].service.start(NewJob(ANA, "C1", f"job {number}", f"k{number}", WayIn.COMMAND))

@@ -13,17 +13,22 @@ from typing import Any
 import asyncpg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
-from support.worlds.store_world import CARD, Opener, a_thread, add, claim_polls, get_thread, watched
+from support.worlds.store_world import (
+    CARD,
+    Opener,
+    a_thread,
+    add,
+    claim_polls,
+    get_thread,
+    on_postgres,
+    on_sqlite,
+    watched,
+)
 
 from bot.errors import ConfigError, StoreUnavailable
 from bot.store.database.engine import engine_for
 from bot.store.database.errors import StoreTimings
 from bot.store.store import Store, Transaction, open_store
-
-on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
-on_postgres = pytest.mark.parametrize(
-    "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
-)
 
 
 async def no_work(tx: Transaction) -> float:
@@ -85,18 +90,6 @@ async def test_a_lasting_lock_is_explained(another_store: Opener, scratch: Path)
         assert "locked by another program" in str(results[0])
         other.execute("COMMIT")
     assert await store.transact(no_work)
-
-
-@on_sqlite
-async def test_a_full_disk_is_explained_and_recovers(store: Store) -> None:
-    async def limit(tx: Transaction, pages: int) -> None:
-        await tx.session.connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-
-    await store.transact(lambda tx: limit(tx, 40))
-    with pytest.raises(StoreUnavailable, match="disk is full"):
-        await add(store, a_thread(prompt="x" * 1_000_000))
-    await store.transact(lambda tx: limit(tx, 1_000_000))
-    await add(store, a_thread(prompt="x" * 1_000_000))
 
 
 @on_postgres

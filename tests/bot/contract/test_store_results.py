@@ -1,5 +1,6 @@
 """Results count only while their owner holds the claim, and only for what was claimed, in any order."""
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -57,27 +58,23 @@ async def test_a_notice_is_given_up_and_the_next_one_proceeds(store: Store, sql:
     assert await deliver_all(store) == ["t1/b"]
 
 
+@pytest.mark.parametrize("given_up", [False, True])
 @pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
-async def test_a_newer_revision_stays_open_when_an_older_is_delivered(store: Store, notice: NewNotice) -> None:
+async def test_a_newer_revision_stays_open_when_an_older_is_delivered_or_given_up(
+    store: Store, notice: NewNotice, *, given_up: bool
+) -> None:
     await add(store, a_thread(), say=[notice])
     [older] = await claim_notices(store)
     await say(store, notice)
     assert not await claim_notices(store)
-    assert await done(store, older)
+    if given_up:
+        assert await store.transact(lambda tx: tx.notices.give_up(older.notice, "one", problem="msg_too_long"))
+    else:
+        assert await done(store, older)
     [newer] = await claim_notices(store)
-    assert (newer.notice.revision, newer.notice.id) == (older.notice.revision + 1, older.notice.id)
+    assert (newer.notice.revision, newer.notice.id, newer.notice.attempts) == (1, older.notice.id, 1)
     assert await done(store, newer)
     assert not await claim_notices(store)
-
-
-@pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
-async def test_a_newer_revision_is_tried_when_an_older_is_given_up(store: Store, notice: NewNotice) -> None:
-    await add(store, a_thread(), say=[notice])
-    [older] = await claim_notices(store)
-    await say(store, notice)
-    assert await store.transact(lambda tx: tx.notices.give_up(older.notice, "one", problem="msg_too_long"))
-    [newer] = await claim_notices(store)
-    assert (newer.notice.revision, newer.notice.attempts) == (1, 1)
 
 
 @pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
@@ -310,28 +307,26 @@ async def test_replies_recorded_together_are_prepared_in_the_order_they_were_wri
     assert order == [reply.id for reply in replies]
 
 
-async def test_requests_of_several_threads_are_sent_in_turn(store: Store) -> None:
-    for name in reversed(THREADS):
-        await watched(store, name)
-        await add(store, a_follow_up("5.1", name))
-    assert [item.thread.id for item in await claim_requests(store)] == list(THREADS)
-
-
-async def test_notices_and_polls_that_are_most_overdue_come_first(store: Store, sql: Sql) -> None:
+@pytest.mark.parametrize("limit", [1, 3, 9])
+async def test_the_most_overdue_come_first_and_requests_of_threads_in_turn(store: Store, sql: Sql, limit: int) -> None:
     for name in reversed(THREADS):
         await watched(store, name)
         await deliver_all(store)
+        await add(store, a_follow_up("5.1", name))
     for name in reversed(THREADS):
         await say(store, a_post("a"), thread=name)
     for overdue, name in enumerate(reversed(THREADS)):
         for table in ("notices", "polls"):
             await sql(f"UPDATE {table} SET due_at = {1000 - overdue} WHERE thread_id = '{name}' AND due_at IS NOT NULL")  # noqa: S608 - the test's own names
-    assert [item.thread.id for item in await claim_notices(store)] == list(THREADS)
-    assert [poll.thread.id for poll in await claim_polls(store)] == list(THREADS)
+    first = list(THREADS[:limit])
+    assert [item.thread.id for item in await claim_notices(store, limit=limit)] == first
+    assert [poll.thread.id for poll in await claim_polls(store, limit=limit)] == first
+    assert [item.thread.id for item in await claim_requests(store, limit=limit)] == first
 
 
 BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"problem": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]
 BROKEN_MESSAGES = [
+    '{"kind": "job_started", "job_id": 5}',
     "",
     "[1]",
     '{"a": {"b": 1}}',
@@ -342,57 +337,46 @@ BROKEN_MESSAGES = [
 ]
 
 
-async def test_an_unreadable_message_is_set_aside(store: Store, sql: Sql, caplog: pytest.LogCaptureFixture) -> None:
-    await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
-    await add(store, a_thread("t2"), say=[CARD])
+async def make_unreleased(sql: Sql, message: dict[str, object], delivery: Delivery) -> None:
+    """The first notice is of a kind of a newer version, which has left it for long enough."""
     await sql(
-        "UPDATE notices SET message = :message WHERE key = 't1/a'", message='{"kind": "job_started", "job_id": 5}'
+        "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience"
+        " WHERE key = 't1/a'",
+        message=json.dumps(message),
+        delivery=delivery,
+        patience=PATIENCE,
     )
-    assert [item.notice.key for item in await claim_notices(store)] == ["t2/card"]
-    assert [item.notice.key for item in await claim_notices(store)] == ["t1/b"]
-    [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE key = 't1/a'")
-    assert state == "given_up"
-    assert "cannot be read" in problem
-    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
 
 
 @pytest.mark.parametrize("delivery", [Delivery.POST, Delivery.EPHEMERAL])
 async def test_a_notice_of_an_unreleased_kind_is_posted_as_text(store: Store, sql: Sql, delivery: Delivery) -> None:
     await add(store, a_thread("t1"), say=[a_post("a")])
-    message = '{"kind": "shrug", "person_id": "UANA", "moods": ["so", "so"]}'
-    await sql(
-        "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience",
-        message=message,
-        delivery=delivery,
-        patience=PATIENCE,
-    )
+    fields: dict[str, object] = {"person_id": "UANA", "moods": ["so", "so"]}
+    await make_unreleased(sql, {"kind": "shrug", **fields}, delivery)
     [claimed] = await claim_notices(store)
-    assert claimed.notice.message == UnknownNotice(
-        "shrug", {"person_id": "UANA", "moods": ["so", "so"]}, delivery=delivery
-    )
+    assert claimed.notice.message == UnknownNotice("shrug", fields, delivery=delivery)
     assert (claimed.notice.delivery, claimed.notice.message.about) == (delivery, "UANA")
 
 
 @pytest.mark.parametrize("delivery", [Delivery.CARD, Delivery.REACTION])
 async def test_an_unreadable_card_or_reaction_blocks_nothing(store: Store, sql: Sql, delivery: Delivery) -> None:
     await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
-    await sql(
-        "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience"
-        " WHERE key = 't1/a'",
-        message='{"kind": "shrug"}',
-        delivery=delivery,
-        patience=PATIENCE,
-    )
+    await make_unreleased(sql, {"kind": "shrug"}, delivery)
     claimed = [*await claim_notices(store), *await claim_notices(store)]
     assert [item.notice.key for item in claimed] == ["t1/b"]
 
 
 @pytest.mark.parametrize("message", BROKEN_MESSAGES)
-async def test_malformed_messages_are_set_aside(store: Store, sql: Sql, message: str) -> None:
-    await add(store, a_thread(), say=[a_post("a", repository="secret words"), a_post("b")])
+async def test_malformed_messages_are_set_aside(
+    store: Store, sql: Sql, caplog: pytest.LogCaptureFixture, message: str
+) -> None:
+    await add(store, a_thread("t1"), say=[a_post("a", repository="secret words"), a_post("b")])
+    await add(store, a_thread("t2"), say=[CARD])
     await sql("UPDATE notices SET message = :message WHERE key = 't1/a'", message=message)
-    assert await claim_notices(store) == []
-    assert [item.notice.key for item in await claim_notices(store)] == ["t1/b"]
+    assert [[item.notice.key for item in await claim_notices(store)] for _ in "12"] == [["t2/card"], ["t1/b"]]
+    [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE key = 't1/a'")
+    assert (state, "cannot be read" in problem) == ("given_up", True)
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
 
 
 @pytest.mark.parametrize("state", BROKEN_KNOWN)

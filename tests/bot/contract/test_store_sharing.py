@@ -26,6 +26,8 @@ from support.worlds.store_world import (
     claim_requests,
     done,
     get_thread,
+    on_postgres,
+    on_sqlite,
     save_polls,
     say,
     settle,
@@ -42,10 +44,6 @@ from bot.store.database.postgres import CONNECTIONS
 from bot.store.database.sqlite_thread import WorkSuspendedError
 from bot.store.store import SqlStore, Store, Transaction
 
-on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
-on_postgres = pytest.mark.parametrize(
-    "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
-)
 Work = Callable[[Transaction], Awaitable[object]]
 
 
@@ -454,9 +452,7 @@ async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Stor
 
 
 @pytest.mark.promise("one owner")
-@pytest.mark.parametrize(
-    "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
-)  # on SQLite one transaction locks the whole database
+@on_postgres  # on SQLite one transaction locks the whole database
 async def test_of_cards_arriving_at_once_the_newest_takes_unassigned_replies(
     stores: Sequence[Store],
 ) -> None:

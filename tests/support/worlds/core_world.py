@@ -109,6 +109,13 @@ class CoreWorld:
         )
         return self
 
+    def on(self, store: Store, clock: FakeClock, beside: "CoreWorld | None" = None) -> "CoreWorld":
+        """Puts it on a store with its clock, and on the job API and the Slack of a process `beside` it."""
+        self.store, self.clock = store, clock
+        if beside is not None:
+            self.job_api, self.chat, self.reading = beside.job_api, beside.chat, beside.reading
+        return self.assemble()
+
     def reply_mode(self, channel_id: str) -> ReplyMode:
         """Sets whose replies count in a channel."""
         return self.projects.channel(channel_id).replies

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from support.fakes.slack_limits import ANY_NUMBER
 
 from bot.domain.requests.request import Request, RequestKind, RequestState
@@ -22,6 +23,11 @@ Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, without the store."""
 Opener = Callable[..., Awaitable[Store]]
 """Opens another store on the test's database, with options of `open_store`."""
+
+on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
+on_postgres = pytest.mark.parametrize(
+    "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
+)
 
 LEASE = 30.0
 CARD = CARD_CHANGED
