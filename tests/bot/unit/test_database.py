@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -16,7 +17,7 @@ from pydantic_core import from_json
 from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from support.fakes.ports import FakeClock
-from support.fakes.virtual_loop import VirtualLoop
+from support.fakes.virtual_loop import in_virtual_time
 from support.worlds.any_notices import any_messages
 from support.worlds.thread_states import PARTS, thread_state
 
@@ -133,23 +134,20 @@ class Database:
         """Does nothing."""
 
 
-def checking(story: Callable[[Database, RecordingHealth], Awaitable[None]]) -> None:
-    """Runs a scenario while the probe is running."""
-
-    async def told() -> None:
-        database, recording_health = Database(), RecordingHealth(asyncio.get_running_loop().time)
-        running = asyncio.create_task(DatabaseProbe(database, recording_health, watching_jobs=False).run())
-        await story(database, recording_health)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        assert len(asyncio.all_tasks()) == 1, "a write that is under way ends, too"
-
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(told())
+@asynccontextmanager
+async def probing() -> AsyncIterator[tuple[Database, RecordingHealth]]:
+    """Runs the probe; afterwards nothing is under way."""
+    database, recording_health = Database(), RecordingHealth(asyncio.get_running_loop().time)
+    running = asyncio.create_task(DatabaseProbe(database, recording_health, watching_jobs=False).run())
+    yield database, recording_health
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert len(asyncio.all_tasks()) == 1, "a write that is under way ends, too"
 
 
-def test_the_probe_writes_periodically_and_sooner_after_a_failure() -> None:
-    async def story(database: Database, recording_health: RecordingHealth) -> None:
+@in_virtual_time
+async def test_the_probe_writes_periodically_and_sooner_after_a_failure() -> None:
+    async with probing() as (database, recording_health):
         await asyncio.sleep(1.5 * PROBE_EVERY)
         assert recording_health.status().ok()
         database.fault = StoreUnavailable("The database's disk is full.")
@@ -163,18 +161,15 @@ def test_the_probe_writes_periodically_and_sooner_after_a_failure() -> None:
         await asyncio.sleep(RECORDING_RECOVERY_SECONDS)
         assert not recording_health.failing()
 
-    checking(story)
 
-
-def test_a_slow_write_counts_before_it_ends() -> None:
-    async def story(database: Database, recording_health: RecordingHealth) -> None:
+@in_virtual_time
+async def test_a_slow_write_counts_before_it_ends() -> None:
+    async with probing() as (database, recording_health):
         database.seconds = 100.0
         await asyncio.sleep(SLOW_WRITE + 1)
         assert recording_health.status().reason == "The database did not take a write in 5 s."
         assert not recording_health.status().ok()
         assert len(database.began) == 1
-
-    checking(story)
 
 
 any_text = st.text(st.characters(), max_size=40)

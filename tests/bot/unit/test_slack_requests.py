@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from support.fakes.ports import FakeClock
-from support.fakes.slack_payloads import edit, event
+from support.fakes.slack_payloads import click, command, edit, event
 from support.worlds.listening_world import BOT, FORM, IDENTITY, JSON, ListeningWorld, listening
 
 from bot.domain.people import ChannelInfo
@@ -36,6 +36,14 @@ from bot.slack.sending.authorization import APP_TOKEN, BOT_TOKEN, NOT_ALLOWED, r
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import chat_error_from
 
+AROUND = {
+    "token": "one-long-verification-token",
+    "context_team_id": "T1",
+    "context_enterprise_id": None,
+    "event_time": 1355517523,
+    "is_ext_shared_channel": False,
+    "event_context": "4-eyJ0IjoibWVzc2FnZSJ9",
+}
 OURS = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT", app_id="A1")
 GRID = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT", app_id="A1", enterprise_id="E1")
 
@@ -53,58 +61,9 @@ async def grid() -> AsyncIterator[ListeningWorld]:
         yield made
 
 
-def command(**changes: str) -> dict[str, Any]:
-    return {
-        "token": "gIkuvaNzQIHg97ATvDxqgjtO",
-        "team_id": "T1",
-        "team_domain": "example",
-        "channel_id": "C2147483705",
-        "channel_name": "test",
-        "user_id": "U2147483697",
-        "user_name": "Steve",
-        "command": "/docs",
-        "text": "Fix the guides",
-        "api_app_id": "A1",
-        "is_enterprise_install": "false",
-        "response_url": "http://127.0.0.1:9/commands/1234/5678",
-        "trigger_id": "13345224609.738474920.8088930838d88f008e0",
-    } | changes
-
-
-def event_callback(inner: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    message = {
-        "type": "message",
-        "channel": "C2147483705",
-        "user": "U2147483697",
-        "text": "Hello world",
-        "ts": "1355517523.000005",
-        "thread_ts": "1355517500.000005",
-        "event_ts": "1355517523.000005",
-        "channel_type": "channel",
-        "team": "T1",
-    }
-    return {
-        "token": "one-long-verification-token",
-        "team_id": "T1",
-        "context_team_id": "T1",
-        "context_enterprise_id": None,
-        "api_app_id": "A1",
-        "event": message if inner is None else inner,
-        "type": "event_callback",
-        "event_id": "Ev123ABC456",
-        "event_time": 1355517523,
-        "authorizations": [
-            {
-                "enterprise_id": None,
-                "team_id": "T1",
-                "user_id": "U0BOT",
-                "is_bot": True,
-                "is_enterprise_install": False,
-            }
-        ],
-        "is_ext_shared_channel": False,
-        "event_context": "4-eyJ0IjoibWVzc2FnZSJ9",
-    } | changes
+def enveloped(inner: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """An event with what Slack sends around it."""
+    return event(text="Hello world") | ({} if inner is None else {"event": inner}) | AROUND | changes
 
 
 def interaction(kind: str, **changes: Any) -> dict[str, Any]:
@@ -114,23 +73,10 @@ def interaction(kind: str, **changes: Any) -> dict[str, Any]:
         "team": {"id": "T1", "domain": "example"},
         "enterprise": None,
         "is_enterprise_install": False,
-        "user": {"id": "U2147483697", "username": "steve", "name": "steve", "team_id": "T1"},
+        "user": {"id": "U0ANA", "username": "steve", "name": "steve", "team_id": "T1"},
         "api_app_id": "A1",
         "trigger_id": "13345224609.738474920.8088930838d88f008e0",
     } | changes
-
-
-def click(action_id: str = "send_again", **changes: Any) -> dict[str, Any]:
-    action = {"type": "button", "block_id": "b", "action_id": action_id, "value": "r1", "action_ts": "1.1"}
-    fields = {
-        "container": {"type": "message", "message_ts": "1.000001", "channel_id": "C1", "is_ephemeral": False},
-        "channel": {"id": "C1", "name": "review-updates"},
-        "message": {"type": "message", "bot_id": "B0BOT", "ts": "1.000001", "text": "a payload"},
-        "state": {"values": {}},
-        "response_url": "http://127.0.0.1:9/actions/1234/5678",
-        "actions": [action],
-    }
-    return interaction("block_actions", **(fields | changes))
 
 
 VIEW = {
@@ -155,14 +101,14 @@ STEP = {"workflow_id": "1", "step_id": "2", "inputs": {}, "outputs": []}
 )
 async def test_form_content_types_are_recognized(world: ListeningWorld, content_type: str) -> None:
     assert (await world.over_http(command(text="the payload"), content_type)).body == RECORDED
-    assert (await world.over_http(click(), content_type)).status == 200
+    assert (await world.over_http(click("send_again"), content_type)).status == 200
     assert [call[0] for call in world.service.calls] == ["start", "act"]
 
 
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON", "text/plain"])
 @pytest.mark.parametrize("before", ["", " ", "\n"])
 async def test_json_content_types_are_recognized(world: ListeningWorld, content_type: str, before: str) -> None:
-    text = json.dumps(event_callback()).replace("Hello world", "The payload= of it")
+    text = json.dumps(enveloped()).replace("Hello world", "The payload= of it")
     assert (await world.app.handle_http_body(before + text, content_type)).status == 200
     assert world.service.words == ["The payload= of it"]
 
@@ -186,12 +132,13 @@ async def test_unreadable_requests_are_not_acknowledged(
 
 
 MESSAGE = {"type": "message", "channel": "C1", "user": "U1", "ts": "1.000002", "team": "T1"}
+LINK = {"type": "button", "action_id": "u", "block_id": "b"}
 KNOWN = {
     "another command": command(command="/other"),
-    "click": click(),
+    "click": click("send_again"),
     "click on a link": click("open_pull_request"),
     "click on an unknown button": click("unknown"),
-    "click on an unknown link": click("unknown", actions=[{"type": "button", "action_id": "u", "block_id": "b"}]),
+    "click on an unknown link": click("unknown", actions=[LINK]),
     "click in the home tab": interaction("block_actions", view=VIEW, actions=[{"action_id": "a", "type": "button"}]),
     "interactive_message": interaction("interactive_message", callback_id="x", actions=[{"name": "a"}]),
     "message_action": interaction("message_action", callback_id="x", channel={"id": "C1"}, message=MESSAGE),
@@ -240,11 +187,9 @@ SUBTYPES: dict[str, dict[str, Any]] = {
     "bot_message": {"bot_id": "B1", "text": None, "user": None},
     "ekm_access_denied": {"user": "UREVOKEDU", "text": "..."},
 }
-KNOWN |= {name: event_callback({"type": name, "event_ts": "1.1"} | fields) for name, fields in EVENTS.items()}
-KNOWN |= {
-    f"message of {name}": event_callback(MESSAGE | {"subtype": name} | fields) for name, fields in SUBTYPES.items()
-}
-KNOWN |= {"message without words": event_callback(MESSAGE | {"text": None, "thread_ts": "1.000001"})}
+KNOWN |= {name: enveloped({"type": name, "event_ts": "1.1"} | fields) for name, fields in EVENTS.items()}
+KNOWN |= {f"message of {name}": enveloped(MESSAGE | {"subtype": name} | fields) for name, fields in SUBTYPES.items()}
+KNOWN |= {"message without words": enveloped(MESSAGE | {"text": None, "thread_ts": "1.000001"})}
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -255,7 +200,7 @@ async def test_no_known_kind_counts_as_unreadable(
     assert "cannot be read" not in caplog.text
     assert "does not know" not in caplog.text
     asked = [(action.kind, action.person, action.argument) for action in world.service.actions]
-    assert asked == ([(RequestKind.SEND_AGAIN, Person("U2147483697", "T1"), "r1")] if name == "click" else [])
+    assert asked == ([(RequestKind.SEND_AGAIN, Person("U0ANA", "T1"), "r1")] if name == "click" else [])
 
 
 async def test_answers_have_slacks_format(world: ListeningWorld) -> None:
@@ -273,7 +218,7 @@ async def test_a_meaningless_click_is_explained(
     caplog.set_level(logging.INFO)
     await world.app.handle_payload(KNOWN[name])
     await world.app.drain(5)
-    assert "U2147483697 could not be told something" in caplog.text, "there is no Slack here, but it was tried"
+    assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
 
 
 @pytest.mark.parametrize(
@@ -281,13 +226,13 @@ async def test_a_meaningless_click_is_explained(
     [
         (interaction("nobody_knows_this", text="planted words"), "nobody_knows_this"),
         (
-            event_callback({"type": "an_event\nof next year", "text": "planted words"}),
+            enveloped({"type": "an_event\nof next year", "text": "planted words"}),
             "event_callback/an_event?of?next?year",
         ),
         (interaction("new_kind" * 40, text="planted words"), "new_kindnew_kind"),
         (interaction("block_actions", text="planted words"), "block_actions"),
         ({"team_id": "T1", "text": "planted words"}, "without a type"),
-        (event_callback(type="event_callback", event=None), "event_callback"),
+        (enveloped(type="event_callback", event=None), "event_callback"),
     ],
     ids=["interaction", "event", "long", "incomplete", "none", "null event"],
 )
@@ -310,12 +255,12 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
     "a command": command(team_id="T2"),
     "a command of another app": command(api_app_id="A2"),
     "a command from nowhere": command(team_id=""),
-    "an event": event_callback(
+    "an event": enveloped(
         team_id="T2", context_team_id="T2", authorizations=[{"team_id": "T2", "enterprise_id": None}]
     ),
-    "an event of another app": event_callback(api_app_id="A2"),
-    "a click": click(team={"id": "T2"}, user={"id": "U1", "team_id": "T2"}),
-    "a click of another app": click(api_app_id="A2"),
+    "an event of another app": enveloped(api_app_id="A2"),
+    "a click": click("send_again", team={"id": "T2"}, user={"id": "U1", "team_id": "T2"}),
+    "a click of another app": click("send_again", api_app_id="A2"),
     "a command of another organization": command(team_id="T2", enterprise_id="E2"),
 }
 
@@ -340,16 +285,16 @@ async def test_a_request_of_another_workspace_or_app_starts_nothing(
     [
         command(team_id="T2", enterprise_id="E1"),
         command(team_id="E1", enterprise_id="E1", is_enterprise_install="true"),
-        event_callback(authorizations=[{"enterprise_id": "E1", "team_id": None, "is_enterprise_install": True}]),
-        event_callback(team_id="T9", authorizations=[{"enterprise_id": "E1", "team_id": "T1"}]),
-        click(team=None, enterprise={"id": "E1", "name": "Org"}, is_enterprise_install=True),
-        click(team={"id": "T1", "enterprise_id": "E1"}, user={"id": "U2147483697", "team_id": "E1"}),
+        enveloped(authorizations=[{"enterprise_id": "E1", "team_id": None, "is_enterprise_install": True}]),
+        enveloped(team_id="T9", authorizations=[{"enterprise_id": "E1", "team_id": "T1"}]),
+        click("send_again", team=None, enterprise={"id": "E1", "name": "Org"}, is_enterprise_install=True),
+        click("send_again", team={"id": "T1", "enterprise_id": "E1"}, user={"id": "U0ANA", "team_id": "E1"}),
     ],
     ids=["sibling", "org-wide", "event org-wide", "event", "click org-wide", "click"],
 )
 async def test_the_whole_organization_is_ours(grid: ListeningWorld, payload: dict[str, Any]) -> None:
     await grid.both_ways(payload)
-    assert [call[1].person for call in grid.service.calls] == [Person("U2147483697", "T1")]
+    assert [call[1].person for call in grid.service.calls] == [Person("U0ANA", "T1")]
 
 
 async def test_without_a_known_app_id_signature_or_socket_authenticates() -> None:

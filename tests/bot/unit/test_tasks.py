@@ -4,14 +4,15 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.ports import FakeClock
-from support.fakes.virtual_loop import VirtualLoop
+from support.fakes.virtual_loop import in_virtual_time
 from support.worlds.listening_world import ListeningWorld, listening
 
 from bot.domain.jobs.poll_pace import PollPace
@@ -27,12 +28,9 @@ from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFli
 FAR = 10_000.0
 
 
-def in_virtual_time(test: Callable[[BackgroundTasks], Awaitable[None]]) -> None:
-    async def run() -> None:
-        await test(BackgroundTasks(expected=LookupError))
-
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(run())
+@pytest.fixture
+def tasks() -> BackgroundTasks:
+    return BackgroundTasks(expected=LookupError)
 
 
 async def trip(fault: Exception) -> None:
@@ -43,92 +41,73 @@ async def double(number: int) -> int:
     return 2 * number
 
 
-def test_a_task_can_be_awaited_and_is_forgotten_at_its_end() -> None:
-    async def test(tasks: BackgroundTasks) -> None:
-        task = tasks.spawn(double(4), name="doubling")
-        assert (len(tasks), list(tasks), task.get_name()) == (1, [task], "doubling")
-        assert await task == 8
-        assert (len(tasks), list(tasks)) == (0, [])
-
-    in_virtual_time(test)
+@in_virtual_time
+async def test_a_task_can_be_awaited_and_is_forgotten_at_its_end(tasks: BackgroundTasks) -> None:
+    task = tasks.spawn(double(4), name="doubling")
+    assert (len(tasks), list(tasks), task.get_name()) == (1, [task], "doubling")
+    assert await task == 8
+    assert (len(tasks), list(tasks)) == (0, [])
 
 
-def test_unexpected_task_failures_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(tasks: BackgroundTasks) -> None:
-        tasks.spawn(trip(ValueError("tripped")), name="tripping")
-        tasks.spawn(trip(KeyError("none")), name="looking up")
-        tasks.spawn(asyncio.sleep(FAR), name="sleeping").cancel()
-        await tasks.drain(1.0)
-
-    in_virtual_time(test)
+@in_virtual_time
+async def test_unexpected_task_failures_are_logged(tasks: BackgroundTasks, caplog: pytest.LogCaptureFixture) -> None:
+    tasks.spawn(trip(ValueError("tripped")), name="tripping")
+    tasks.spawn(trip(KeyError("none")), name="looking up")
+    tasks.spawn(asyncio.sleep(FAR), name="sleeping").cancel()
+    await tasks.drain(1.0)
     (record,) = caplog.records
     assert (record.levelno, record.getMessage()) == (logging.ERROR, "tripping ended unexpectedly")
     assert record.exc_info is not None
     assert isinstance(record.exc_info[1], ValueError)
 
 
-def test_draining_waits_for_tasks_spawned_meanwhile() -> None:
-    async def test(tasks: BackgroundTasks) -> None:
-        said: list[str] = []
+@in_virtual_time
+async def test_draining_waits_for_tasks_spawned_meanwhile(tasks: BackgroundTasks) -> None:
+    said: list[str] = []
 
-        async def say() -> None:
-            await asyncio.sleep(1.0)
-            said.append("said")
+    async def say() -> None:
+        await asyncio.sleep(1.0)
+        said.append("said")
 
-        async def begin() -> None:
-            await asyncio.sleep(1.0)
-            tasks.spawn(say(), name="delivery")
+    async def begin() -> None:
+        await asyncio.sleep(1.0)
+        tasks.spawn(say(), name="delivery")
 
-        tasks.spawn(begin(), name="beginning")
-        await tasks.drain(3.0)
-        assert said == ["said"]
-        assert asyncio.get_running_loop().time() == 2.0
-
-    in_virtual_time(test)
+    tasks.spawn(begin(), name="beginning")
+    await tasks.drain(3.0)
+    assert said == ["said"]
+    assert asyncio.get_running_loop().time() == 2.0
 
 
 @pytest.mark.parametrize("timeout", [0.0, 2.0])
-def test_late_tasks_are_cancelled_and_awaited(timeout: float) -> None:
-    async def test(tasks: BackgroundTasks) -> None:
-        ended = False
+@in_virtual_time
+async def test_late_tasks_are_cancelled_and_awaited(tasks: BackgroundTasks, timeout: float) -> None:
+    ended = False
 
-        async def sleep() -> None:
-            nonlocal ended
-            try:
-                await asyncio.sleep(FAR)
-            finally:
-                await asyncio.sleep(0.5)
-                ended = True
+    async def sleep() -> None:
+        nonlocal ended
+        try:
+            await asyncio.sleep(FAR)
+        finally:
+            await asyncio.sleep(0.5)
+            ended = True
 
-        tasks.spawn(sleep(), name="sleeping")
-        await asyncio.sleep(0)
-        await tasks.drain(timeout)
-        assert ended
-        assert asyncio.get_running_loop().time() == timeout + 0.5
-
-    in_virtual_time(test)
+    tasks.spawn(sleep(), name="sleeping")
+    await asyncio.sleep(0)
+    await tasks.drain(timeout)
+    assert ended
+    assert asyncio.get_running_loop().time() == timeout + 0.5
 
 
-def test_a_cancelled_waiter_ends_no_task() -> None:
-    async def test(tasks: BackgroundTasks) -> None:
-        task = tasks.spawn(asyncio.sleep(5.0, "slept"), name="sleeping")
-        draining = asyncio.create_task(tasks.drain(FAR))
-        await asyncio.sleep(1.0)
-        draining.cancel()
-        await asyncio.wait({draining})
-        assert draining.cancelled()
-        assert await task == "slept"
-
-    in_virtual_time(test)
-
-
-def supervised(test: Callable[[], Awaitable[None]]) -> None:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(_awaited(test))
-
-
-async def _awaited(test: Callable[[], Awaitable[None]]) -> None:
-    await test()
+@in_virtual_time
+async def test_a_cancelled_waiter_ends_no_task(tasks: BackgroundTasks) -> None:
+    task = tasks.spawn(asyncio.sleep(5.0, "slept"), name="sleeping")
+    draining = asyncio.create_task(tasks.drain(FAR))
+    await asyncio.sleep(1.0)
+    draining.cancel()
+    await asyncio.wait({draining})
+    assert draining.cancelled()
+    assert await task == "slept"
 
 
 async def trip_over() -> None:
@@ -148,8 +127,9 @@ async def be_cancelled_within() -> None:
 @pytest.mark.parametrize(
     ("dies", "kind"), [(trip_over, "ValueError"), (end, "UnexpectedReturn"), (be_cancelled_within, "RuntimeError")]
 )
-def test_a_crashed_task_is_logged_shown_and_restarted(
-    dies: Callable[[], Awaitable[None]], kind: str, caplog: pytest.LogCaptureFixture
+@in_virtual_time
+async def test_a_crashed_task_is_logged_shown_and_restarted(
+    dies: Callable[[], Coroutine[Any, Any, None]], kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     starts = 0
 
@@ -158,21 +138,18 @@ def test_a_crashed_task_is_logged_shown_and_restarted(
         starts += 1
         await (dies() if starts == 1 else asyncio.sleep(FAR))
 
-    async def test() -> None:
-        supervisor = Supervisor()
-        supervisor.start("Retention", work)
-        await asyncio.sleep(0.5)
-        (part,) = supervisor.statuses()
-        assert (part.name, part.reason) == ("Retention task", f"it ended unexpectedly ({kind})")
-        assert part.failing_seconds == 0.5
-        await asyncio.sleep(1.0)
-        assert starts == 2
-        assert list(supervisor.statuses()), "it has not worked for long"
-        await asyncio.sleep(RECOVERY_SECONDS)
-        assert not list(supervisor.statuses())
-        await supervisor.stop(1.0)
-
-    supervised(test)
+    supervisor = Supervisor()
+    supervisor.start("Retention", work)
+    await asyncio.sleep(0.5)
+    (part,) = supervisor.statuses()
+    assert (part.name, part.reason) == ("Retention task", f"it ended unexpectedly ({kind})")
+    assert part.failing_seconds == 0.5
+    await asyncio.sleep(1.0)
+    assert starts == 2
+    assert list(supervisor.statuses()), "it has not worked for long"
+    await asyncio.sleep(RECOVERY_SECONDS)
+    assert not list(supervisor.statuses())
+    await supervisor.stop(1.0)
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert record.getMessage().startswith("Retention ended unexpectedly")
@@ -181,32 +158,29 @@ def test_a_crashed_task_is_logged_shown_and_restarted(
     assert record.exc_info[0].__name__ == kind
 
 
-def test_repeated_crashes_back_off_and_are_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+@in_virtual_time
+async def test_repeated_crashes_back_off_and_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     began: list[float] = []
 
     async def work() -> None:
         began.append(asyncio.get_running_loop().time())
         raise ValueError("tripped")
 
-    async def test() -> None:
-        supervisor = Supervisor()
-        supervisor.start("JobPoller", work)
-        await asyncio.sleep(400.0)
-        (part,) = supervisor.statuses()
-        assert part.failing_seconds == 400.0
-        assert not part.ok()
-        await supervisor.stop(1.0)
-
-    supervised(test)
+    supervisor = Supervisor()
+    supervisor.start("JobPoller", work)
+    await asyncio.sleep(400.0)
+    (part,) = supervisor.statuses()
+    assert part.failing_seconds == 400.0
+    assert not part.ok()
+    await supervisor.stop(1.0)
     pauses = [after - before for before, after in pairwise(began)]
     assert pauses[:7] == [1, 2, 4, 8, 16, 32, RESTART_BACKOFF.longest]
     assert set(pauses[7:]) == {RESTART_BACKOFF.longest}
     assert len(caplog.records) == 1
 
 
-def test_a_task_that_ends_on_purpose_is_not_restarted(caplog: pytest.LogCaptureFixture) -> None:
+@in_virtual_time
+async def test_a_task_that_ends_on_purpose_is_not_restarted(caplog: pytest.LogCaptureFixture) -> None:
     ended, starts = asyncio.Event(), 0
 
     async def work() -> None:
@@ -214,41 +188,34 @@ def test_a_task_that_ends_on_purpose_is_not_restarted(caplog: pytest.LogCaptureF
         starts += 1
         await ended.wait()
 
-    async def test() -> None:
-        supervisor = Supervisor()
-        well, ill = supervisor.start("RequestSender", work), supervisor.start("Retention", trip_over)
-        await asyncio.sleep(0.5)
-        supervisor.stop_restarting()
-        ended.set()
-        async with asyncio.timeout(0.1):  # a task waiting to be restarted is stopped, too
-            await asyncio.gather(well, ill)
-        assert starts == 1
-        await supervisor.stop(1.0)
-
-    supervised(test)
+    supervisor = Supervisor()
+    well, ill = supervisor.start("RequestSender", work), supervisor.start("Retention", trip_over)
+    await asyncio.sleep(0.5)
+    supervisor.stop_restarting()
+    ended.set()
+    async with asyncio.timeout(0.1):  # a task waiting to be restarted is stopped, too
+        await asyncio.gather(well, ill)
+    assert starts == 1
+    await supervisor.stop(1.0)
     assert len(caplog.records) == 1
 
 
-def test_a_stop_ends_every_task() -> None:
-    async def test() -> None:
-        supervisor = Supervisor()
-        tasks = [supervisor.start("Health", lambda: asyncio.sleep(FAR)) for _ in range(3)]
-        await asyncio.sleep(0)
-        await supervisor.stop(1.0)
-        assert all(task.done() for task in tasks)
-        assert not list(supervisor.statuses())
-
-    supervised(test)
+@in_virtual_time
+async def test_a_stop_ends_every_task() -> None:
+    supervisor = Supervisor()
+    tasks = [supervisor.start("Health", lambda: asyncio.sleep(FAR)) for _ in range(3)]
+    await asyncio.sleep(0)
+    await supervisor.stop(1.0)
+    assert all(task.done() for task in tasks)
+    assert not list(supervisor.statuses())
 
 
-def test_a_background_task_logs_what_killed_it(caplog: pytest.LogCaptureFixture) -> None:
-    async def test() -> None:
-        for work in (trip_over, end):
-            task = asyncio.create_task(_awaited(work), name=work.__name__)
-            task.add_done_callback(log_fault)
-            await asyncio.wait({task})
-
-    supervised(test)
+@in_virtual_time
+async def test_a_background_task_logs_what_killed_it(caplog: pytest.LogCaptureFixture) -> None:
+    for work in (trip_over, end):
+        task = asyncio.create_task(work(), name=work.__name__)
+        task.add_done_callback(log_fault)
+        await asyncio.wait({task})
     assert [record.getMessage() for record in caplog.records] == ["trip_over ended unexpectedly"]
 
 
@@ -282,12 +249,9 @@ class Slow:
         return f"{key} {len(self.begun)}"
 
 
-def looked_up(test: Callable[[Slow], Awaitable[None]]) -> None:
-    async def run() -> None:
-        await test(Slow())
-
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(run())
+@pytest.fixture
+def slow() -> Slow:
+    return Slow()
 
 
 def now() -> float:
@@ -299,112 +263,91 @@ def cache_of(seconds: float = 10.0) -> ExpiringCache[str]:
 
 
 @pytest.mark.promise("look-ups")
-def test_concurrent_callers_share_one_fetch() -> None:
+@in_virtual_time
+async def test_concurrent_callers_share_one_fetch(slow: Slow) -> None:
     """Callers during a fetch get its result."""
-
-    async def test(slow: Slow) -> None:
-        cache = cache_of()
-        first = asyncio.create_task(cache.get("a", slow.fetch))
-        await asyncio.sleep(SECONDS / 2)
-        assert await cache.get("a", slow.fetch) == await first == "a 1"
-        assert now() == SECONDS
-        assert slow.begun == ["a"]
-
-    looked_up(test)
+    cache = cache_of()
+    first = asyncio.create_task(cache.get("a", slow.fetch))
+    await asyncio.sleep(SECONDS / 2)
+    assert await cache.get("a", slow.fetch) == await first == "a 1"
+    assert now() == SECONDS
+    assert slow.begun == ["a"]
 
 
 @pytest.mark.promise("look-ups")
-def test_different_keys_are_fetched_concurrently_up_to_a_limit() -> None:
+@in_virtual_time
+async def test_different_keys_are_fetched_concurrently_up_to_a_limit(slow: Slow) -> None:
     """Three rounds of fetches take as long as three fetches."""
-
-    async def test(slow: Slow) -> None:
-        flights = SingleFlight[str]()
-        await asyncio.gather(*(flights.get(str(number), slow.fetch) for number in range(3 * AT_A_TIME)))
-        assert slow.most_at_a_time == AT_A_TIME
-        assert now() == 3 * SECONDS
-        assert len(flights) == 0
-
-    looked_up(test)
+    flights = SingleFlight[str]()
+    await asyncio.gather(*(flights.get(str(number), slow.fetch) for number in range(3 * AT_A_TIME)))
+    assert slow.most_at_a_time == AT_A_TIME
+    assert now() == 3 * SECONDS
+    assert len(flights) == 0
 
 
 @pytest.mark.promise("look-ups")
-def test_a_cancelled_caller_cancels_no_other() -> None:
+@in_virtual_time
+async def test_a_cancelled_caller_cancels_no_other(slow: Slow) -> None:
     """Including the first, which started it."""
-
-    async def test(slow: Slow) -> None:
-        cache = cache_of()
-        first, second = (asyncio.create_task(cache.get("a", slow.fetch)) for _ in range(2))
-        await asyncio.sleep(SECONDS / 2)
-        first.cancel()
-        assert await second == "a 1"
-        assert first.cancelled()
-        assert (slow.begun, slow.cancelled) == (["a"], [])
-
-    looked_up(test)
+    cache = cache_of()
+    first, second = (asyncio.create_task(cache.get("a", slow.fetch)) for _ in range(2))
+    await asyncio.sleep(SECONDS / 2)
+    first.cancel()
+    assert await second == "a 1"
+    assert first.cancelled()
+    assert (slow.begun, slow.cancelled) == (["a"], [])
 
 
 @pytest.mark.promise("look-ups")
-def test_a_fetch_without_waiters_is_cancelled() -> None:
+@in_virtual_time
+async def test_a_fetch_without_waiters_is_cancelled(slow: Slow) -> None:
     """Nothing of it is left, and the next caller starts a new one, even at the same moment."""
-
-    async def test(slow: Slow) -> None:
-        flights = SingleFlight[str]()
-        waiting = [asyncio.create_task(flights.get("a", slow.fetch)) for _ in range(2)]
-        await asyncio.sleep(SECONDS / 2)
-        for each in waiting:
-            each.cancel()
-        await asyncio.wait(waiting)
-        assert await flights.get("a", slow.fetch) == "a 2"
-        assert (slow.begun, slow.cancelled, len(flights)) == (["a", "a"], ["a"], 0)
-
-    looked_up(test)
+    flights = SingleFlight[str]()
+    waiting = [asyncio.create_task(flights.get("a", slow.fetch)) for _ in range(2)]
+    await asyncio.sleep(SECONDS / 2)
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
+    assert await flights.get("a", slow.fetch) == "a 2"
+    assert (slow.begun, slow.cancelled, len(flights)) == (["a", "a"], ["a"], 0)
 
 
 @pytest.mark.promise("look-ups")
-def test_a_failure_reaches_every_waiter_and_is_not_cached() -> None:
+@in_virtual_time
+async def test_a_failure_reaches_every_waiter_and_is_not_cached(slow: Slow) -> None:
     """The next caller fetches again; a failure that nobody waited for is not reported."""
-
-    async def test(slow: Slow) -> None:
-        slow.fails = {"a"}
-        cache = cache_of()
-        told = await asyncio.gather(*(cache.get("a", slow.fetch) for _ in range(3)), return_exceptions=True)
-        assert [type(each) for each in told] == [LookupError] * 3
-        assert slow.begun == ["a"]
-        slow.fails = set()
-        assert await cache.get("a", slow.fetch) == "a 2"
-
-    looked_up(test)
+    slow.fails = {"a"}
+    cache = cache_of()
+    told = await asyncio.gather(*(cache.get("a", slow.fetch) for _ in range(3)), return_exceptions=True)
+    assert [type(each) for each in told] == [LookupError] * 3
+    assert slow.begun == ["a"]
+    slow.fails = set()
+    assert await cache.get("a", slow.fetch) == "a 2"
 
 
 @pytest.mark.promise("look-ups")
-def test_a_value_counts_from_the_start_of_its_fetch() -> None:
+@in_virtual_time
+async def test_a_value_counts_from_the_start_of_its_fetch(slow: Slow) -> None:
     """A change during the fetch is seen as soon as one before it."""
-
-    async def test(slow: Slow) -> None:
-        cache = cache_of(seconds=10.0)
-        await cache.get("a", slow.fetch)
-        await asyncio.sleep(10.0 - SECONDS)
-        assert now() == 10.0
-        assert await cache.get("a", slow.fetch) == "a 2"
-
-    looked_up(test)
+    cache = cache_of(seconds=10.0)
+    await cache.get("a", slow.fetch)
+    await asyncio.sleep(10.0 - SECONDS)
+    assert now() == 10.0
+    assert await cache.get("a", slow.fetch) == "a 2"
 
 
 @pytest.mark.promise("look-ups")
 @pytest.mark.parametrize("count", [2_001, 2_500])
-def test_at_most_two_thousand_values_are_cached(count: int) -> None:
+@in_virtual_time
+async def test_at_most_two_thousand_values_are_cached(slow: Slow, count: int) -> None:
     """The oldest are evicted first, even if they were fetched concurrently."""
-
-    async def test(slow: Slow) -> None:
-        cache = cache_of(seconds=1e6)
-        await asyncio.gather(*(cache.get(str(number), slow.fetch) for number in range(count)))
-        assert len(cache) == 2_000
-        await cache.get(str(count - 1), slow.fetch)
-        assert len(slow.begun) == count
-        await cache.get("0", slow.fetch)
-        assert (len(slow.begun), len(cache)) == (count + 1, 2_000)
-
-    looked_up(test)
+    cache = cache_of(seconds=1e6)
+    await asyncio.gather(*(cache.get(str(number), slow.fetch) for number in range(count)))
+    assert len(cache) == 2_000
+    await cache.get(str(count - 1), slow.fetch)
+    assert len(slow.begun) == count
+    await cache.get("0", slow.fetch)
+    assert (len(slow.begun), len(cache)) == (count + 1, 2_000)
 
 
 def test_a_closing_terminal_ends_it_except_under_nohup() -> None:

@@ -2,10 +2,11 @@
 
 import asyncio
 import selectors
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-T = TypeVar("T")
+P, T = ParamSpec("P"), TypeVar("T")
 
 
 class _Selector(selectors.DefaultSelector):
@@ -46,3 +47,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             return await work
         finally:
             self.selector.databases_at_work -= 1
+
+
+def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Runs a test in a virtual loop of its own."""
+
+    @wraps(test)
+    def run(*arguments: P.args, **named: P.kwargs) -> None:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            runner.run(test(*arguments, **named))
+
+    return run
