@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds.polled_job import PolledJob, Seen
 
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import (
@@ -45,208 +46,143 @@ def job(status: str = "active", link: str | None = None) -> Job:
     return Job("j1", status, pr_link=link)
 
 
-def follow(
-    *sightings: Observation, state: ThreadState | None = None, every: float = 10.0
-) -> tuple[ThreadState, list[NewNotice]]:
-    """Runs observations through decide(), `every` seconds apart."""
-    state, now = state or ThreadState(), 1_000.0
-    told: list[NewNotice] = []
-    for sighting in sightings:
-        decision = decide(state, sighting, now, POLLING)
-        state, now = decision.state, now + every
-        told.extend(decision.notices)
-    return state, told
+ACTIVE, DONE, LINKED, OTHERS = job(), job("completed"), job("completed", LINK), job("completed", OTHER)
+FAILED, ARCHIVED, PAUSED, ACTIVE_LINKED = job("failed"), job("archived"), job("paused"), job("active", LINK)
+ARCHIVED_LINKED = job("archived", LINK)
+DOWN, DENIED = JobApiUnavailable("cannot be reached"), JobApiUnavailable("no", status=401)
+STARTED, ENDED, FINISHED = JobStarted("j1"), JobFinished(), JobFinished(LINK, new=True)
+AGAIN, CHECK, FOUND = JobActiveAgain(), JobFinished(LINK, again=True), PullRequestFound(OTHER, changed=True)
+FINISHED_AGAIN, CHANGED = replace(FINISHED, again=True), JobFinished(OTHER, new=True, changed=True, again=True)
+UNKNOWN = [JobStatusChanged("paused"), JobStatusChanged("active")]
+OUTAGE, BACK = OutageStarted(Problem.OUT_OF_REACH, "cannot be reached"), OutageEnded(Problem.OUT_OF_REACH)
 
 
-def take(state: ThreadState, answer: Job) -> Decision:
-    """Records that a follow-up was sent and accepted."""
-    return decide(open_round(state, 2_000.0, POLLING), JobObserved(answer), 2_000.0, POLLING)
-
-
-def kinds(told: list[NewNotice]) -> list[type[NoticeContent]]:
+def kinds(told: Iterable[NewNotice]) -> list[type[NoticeContent]]:
     return [type(notice.message) for notice in told]
 
 
-def links(told: Iterable[NewNotice]) -> list[str]:
-    """Returns the links in messages, including empty ones."""
-    return [
-        m.link for m in (notice.message for notice in told) if isinstance(m, JobFinished | JobFailed | PullRequestFound)
-    ]
+ANNOUNCED: dict[str, tuple[list[Seen], list[NoticeContent]]] = {
+    "a start, and an end with its link": ([ACTIVE, ACTIVE, LINKED, LINKED], [STARTED, FINISHED]),
+    "a job that had ended when it was created": ([LINKED], [FINISHED]),
+    "a failure, once": ([ACTIVE, FAILED, FAILED], [STARTED, JobFailed()]),
+    "that it was archived, once": ([ACTIVE, ARCHIVED, ARCHIVED], [STARTED, JobArchived()]),
+    "a late link": ([ACTIVE, DONE, LINKED], [STARTED, ENDED, PullRequestFound(LINK)]),
+    "a late link of a later round": ([LINKED, "follow-up", ACTIVE, DONE, OTHERS], [FINISHED, AGAIN, CHECK, FOUND]),
+    "a changed link, but not a returning one": ([ACTIVE, LINKED, OTHERS, LINKED], [STARTED, FINISHED, FOUND]),
+    "no status that goes back": ([ACTIVE, DONE, ACTIVE, DONE], [STARTED, ENDED]),
+    "an unknown status, and work after it": ([ACTIVE, PAUSED, ACTIVE, DONE], [STARTED, *UNKNOWN, ENDED]),
+    "work that no follow-up explains, once it has lasted": ([DONE, ACTIVE, ACTIVE, DONE], [ENDED, AGAIN]),
+    "and its end, once that has lasted": ([DONE, ACTIVE, ACTIVE, DONE, DONE], [ENDED, AGAIN, ENDED]),
+    "the end of each round": ([ACTIVE, LINKED, "follow-up", ACTIVE, LINKED], [STARTED, FINISHED, AGAIN, CHECK]),
+    "an end that has lost its link": ([ACTIVE, LINKED, "follow-up", ACTIVE, DONE], [STARTED, FINISHED, AGAIN, CHECK]),
+    "an end with another link": ([LINKED, "follow-up", ACTIVE, OTHERS], [FINISHED, AGAIN, CHANGED]),
+    "a first end, not as finished again": ([ACTIVE, "follow-up", ACTIVE, LINKED], [STARTED, FINISHED]),
+    "a link after an end without one": ([DONE, "follow-up", ACTIVE, LINKED], [ENDED, AGAIN, FINISHED_AGAIN]),
+    "a link while active, which is no end": (
+        [ACTIVE, ACTIVE_LINKED, "follow-up", ACTIVE_LINKED, LINKED],
+        [STARTED, PullRequestFound(LINK), JobFinished(LINK)],
+    ),
+    "no follow-up to an active job": ([ACTIVE, "follow-up", ACTIVE], [STARTED]),
+    "no end from before the follow-up": ([LINKED, "follow-up", LINKED], [FINISHED]),
+    "a failure and its link in one message": ([ACTIVE, job("failed", LINK)], [STARTED, JobFailed(link=LINK, new=True)]),
+    "a link of an archived job after its end": (
+        [ACTIVE, DONE, ARCHIVED_LINKED],
+        [STARTED, ENDED, JobArchived(), PullRequestFound(LINK)],
+    ),
+    "a link of an archived job without an end, so that somebody is mentioned": (
+        [ACTIVE, ARCHIVED_LINKED],
+        [STARTED, JobArchived(), PullRequestFound(LINK, alone=True)],
+    ),
+    "a lasting outage and its end": ([ACTIVE, *[DOWN] * 40, ACTIVE, ACTIVE], [STARTED, OUTAGE, BACK]),
+    "no short outage": ([ACTIVE, *[DOWN] * 20, ACTIVE], [STARTED]),
+    "a rejected key, at once": ([ACTIVE, DENIED, DENIED], [STARTED, AccessDenied(401)]),
+}
 
 
-def test_a_job_is_started_then_finished_with_its_link() -> None:
-    state, said = follow(
-        JobObserved(job()), JobObserved(job()), JobObserved(job("completed", LINK)), JobObserved(job("completed", LINK))
-    )
-    assert kinds(said) == [JobStarted, JobFinished]
-    assert links(said) == [LINK]
-    assert state.announcements.links == (LINK,)
+@pytest.mark.parametrize(("history", "told"), ANNOUNCED.values(), ids=ANNOUNCED)
+def test_each_fact_is_announced_as_it_is_known(history: list[Seen], told: list[NoticeContent]) -> None:
+    polled = PolledJob()
+    polled.see(*history)
+    assert [notice.message for notice in polled.told] == told
 
 
-def test_a_create_may_return_an_ended_job() -> None:
-    _, said = follow(JobObserved(job("completed", LINK)))
-    assert kinds(said) == [JobFinished]
-
-
-@pytest.mark.parametrize(("status", "what"), [("failed", JobFailed), ("archived", JobArchived)])
-def test_each_end_is_announced_once(status: str, what: type[NoticeContent]) -> None:
-    _, said = follow(JobObserved(job()), JobObserved(job(status)), JobObserved(job(status)))
-    assert kinds(said) == [JobStarted, what]
-
-
-def test_a_late_link_is_announced() -> None:
-    _, said = follow(JobObserved(job()), JobObserved(job("completed")), JobObserved(job("completed", LINK)))
-    assert kinds(said) == [JobStarted, JobFinished, PullRequestFound]
-    assert links(said) == ["", LINK]
-
-
-def test_a_late_link_of_a_later_round_is_announced() -> None:
-    state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
-    taken = take(state, job("active"))
-    ended = decide(taken.state, JobObserved(job("completed")), 2_010.0, POLLING)
-    assert ended.next_poll_in is not None
-    late = decide(ended.state, JobObserved(job("completed", OTHER)), 2_020.0, POLLING)
-    assert links(late.notices) == [OTHER]
-
-
-def test_a_changed_link_is_announced_but_not_a_returning_one() -> None:
-    seen = [JobObserved(job("completed", link)) for link in (LINK, OTHER, LINK)]
-    _, said = follow(JobObserved(job()), *seen)
-    assert [notice.message for notice in said[1:]] == [
-        JobFinished(LINK, new=True),
-        PullRequestFound(OTHER, changed=True),
-    ]
+@pytest.mark.parametrize(
+    ("last", "every", "told"),
+    [
+        (DONE, 4.0, [JobStarted, JobFinished, JobFailed, JobFinished]),
+        (FAILED, 2.0, [JobStarted, JobFinished, JobFailed]),
+    ],
+)
+def test_a_status_that_comes_back_is_announced_once_it_has_lasted(
+    last: Job, every: float, told: list[type[NoticeContent]]
+) -> None:
+    """Those in between are not, if they come back sooner."""
+    polled = PolledJob(every)
+    polled.see(ACTIVE, DONE, FAILED, DONE, last, last)
+    assert kinds(polled.told) == told
+    assert not owes_status(polled.state)
 
 
 def test_a_vanished_link_stays_on_the_card() -> None:
-    state, said = follow(JobObserved(job("completed", LINK)), JobObserved(job("completed")))
-    assert state.job is not None
-    assert state.job.pr_link == LINK
-    assert kinds(said) == [JobFinished]
-
-
-def test_a_status_that_goes_back_is_not_announced() -> None:
-    _, said = follow(*(JobObserved(job(status)) for status in ("active", "completed", "active", "completed")))
-    assert kinds(said) == [JobStarted, JobFinished]
-
-
-def test_work_after_an_unknown_status_is_announced() -> None:
-    _, said = follow(*(JobObserved(job(status)) for status in ("active", "paused", "active", "completed")))
-    assert kinds(said) == [JobStarted, JobStatusChanged, JobStatusChanged, JobFinished]
-    assert said[2].message == JobStatusChanged("active")
-
-
-def test_a_status_that_comes_back_is_announced_once_it_has_lasted() -> None:
-    """Those in between are not, if they come back sooner."""
-    seen = [JobObserved(job(status)) for status in ("active", "completed", "failed", "completed", "completed")]
-    state, said = follow(*seen, *seen[-1:], every=4.0)
-    assert kinds(said) == [JobStarted, JobFinished, JobFailed, JobFinished]
-    assert not owes_status(state)
-    _, said = follow(*seen[:4], JobObserved(job("failed")), JobObserved(job("failed")), every=2.0)
-    assert kinds(said) == [JobStarted, JobFinished, JobFailed]
+    polled = PolledJob()
+    polled.see(LINKED, DONE)
+    assert polled.state.job == LINKED
 
 
 @pytest.mark.parametrize("link", [None, LINK])
 def test_a_flapping_job_is_polled_until_its_status_was_announced(link: str | None) -> None:
-    state, _ = follow(*(JobObserved(job(status, link)) for status in ("completed", "failed", "completed")))
-    assert decide(state, JobApiUnavailable("down"), 9_999.0, POLLING).next_poll_in is not None
-    told = decide(state, JobObserved(job("completed", link)), 9_999.0, POLLING)
-    assert kinds(list(told.notices)) == [JobFinished]
+    polled, done = PolledJob(), job("completed", link)
+    polled.see(done, job("failed", link), done)
+    assert decide(polled.state, DOWN, 9_999.0, POLLING).next_poll_in is not None
+    told = decide(polled.state, JobObserved(done), 9_999.0, POLLING)
+    assert kinds(told.notices) == [JobFinished]
     assert told.next_poll_in is None
-
-
-def test_work_that_no_follow_up_explains_is_announced_once_it_has_lasted() -> None:
-    _, said = follow(*(JobObserved(job(status)) for status in ("completed", "active", "active", "completed")))
-    assert kinds(said) == [JobFinished, JobActiveAgain]
-    _, said = follow(
-        *(JobObserved(job(status)) for status in ("completed", "active", "active", "completed", "completed"))
-    )
-    assert kinds(said) == [JobFinished, JobActiveAgain, JobFinished]
 
 
 def test_a_state_that_an_earlier_version_recorded_is_as_it_was_told() -> None:
     state = ThreadState(job=job("completed"), work=Work(changed_at=0.0))
     assert decide(state, JobObserved(job("completed")), 9_999.0, POLLING).state == state
-    assert kinds(list(decide(state, JobObserved(job("failed")), 9_999.0, POLLING).notices)) == [JobFailed]
-
-
-def test_a_follow_up_starts_a_round_with_its_own_end() -> None:
-    state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
-    taken = take(state, job("active"))
-    assert kinds(list(taken.notices)) == [JobActiveAgain]
-    _, said = follow(JobObserved(job("active")), JobObserved(job("completed", LINK)), state=taken.state)
-    assert kinds(said) == [JobFinished]
-    assert said[0].message == JobFinished(LINK, again=True)
-
-
-def test_a_first_end_is_not_called_finished_again() -> None:
-    state, _ = follow(JobObserved(job()))
-    _, said = follow(JobObserved(job("completed", LINK)), state=take(state, job()).state)
-    assert said[0].message == JobFinished(LINK, new=True)
-
-
-def test_a_link_after_an_end_without_one_is_called_finished_again() -> None:
-    state, _ = follow(JobObserved(job()), JobObserved(job("completed")))
-    _, said = follow(JobObserved(job("completed", LINK)), state=take(state, job()).state)
-    assert said[0].message == JobFinished(LINK, new=True, again=True)
-
-
-def test_a_link_posted_while_active_is_not_an_earlier_end() -> None:
-    state, _ = follow(JobObserved(job()), JobObserved(job("active", LINK)))
-    _, said = follow(JobObserved(job("completed", LINK)), state=take(state, job("active", LINK)).state)
-    assert said[0].message == JobFinished(LINK)
-
-
-@pytest.mark.parametrize("link", [LINK, None])
-def test_an_end_without_a_new_link_claims_none(link: str | None) -> None:
-    state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
-    _, said = follow(JobObserved(job("completed", link)), state=take(state, job()).state)
-    assert said[0].message == JobFinished(LINK, again=True)
-
-
-def test_an_end_with_another_link_announces_it() -> None:
-    state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
-    _, said = follow(JobObserved(job("completed", OTHER)), state=take(state, job()).state)
-    assert said[0].message == JobFinished(OTHER, new=True, changed=True, again=True)
+    assert kinds(decide(state, JobObserved(job("failed")), 9_999.0, POLLING).notices) == [JobFailed]
 
 
 def test_the_card_says_why_a_job_cannot_be_read_and_follows_the_reason() -> None:
+    polled = PolledJob()
     limited = JobApiUnavailable("asks to wait", retry_after=600.0, problem=Problem.RATE_LIMITED, words="slow down")
-    state, said = follow(JobObserved(job()), *[limited] * 40)
-    assert kinds(said) == [JobStarted, OutageStarted]
-    assert (state.failure.problem, state.failure.problem_text) == (Problem.RATE_LIMITED, "slow down")
-    faulty = decide(state, JobApiUnavailable("does not answer properly", problem=Problem.FAULTY), 1_500.0, POLLING)
-    assert faulty.card_changed
-    assert faulty.notices == ()
-    assert (faulty.state.failure.problem, faulty.state.failure.problem_text, faulty.state.failure.problem_until) == (
-        Problem.FAULTY,
-        "",
-        None,
-    )
+    polled.see(ACTIVE, *[limited] * 40)
+    assert kinds(polled.told) == [JobStarted, OutageStarted]
+    failure = polled.state.failure
+    assert (failure.problem, failure.problem_text) == (Problem.RATE_LIMITED, "slow down")
+    faulty = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+    decision = decide(polled.state, faulty, 1_500.0, POLLING)
+    assert (decision.card_changed, decision.notices) == (True, ())
+    failure = decision.state.failure
+    assert (failure.problem, failure.problem_text, failure.problem_until) == (Problem.FAULTY, "", None)
 
 
-def test_a_follow_up_to_an_active_job_is_not_announced() -> None:
-    state, _ = follow(JobObserved(job()))
-    assert take(state, job()).notices == ()
+def test_a_rejected_api_key_is_on_the_card() -> None:
+    polled = PolledJob()
+    polled.see(ACTIVE, DENIED)
+    assert polled.state.failure.problem is Problem.NOT_ALLOWED
 
 
 def test_an_ended_job_is_polled_for_a_while_after_a_follow_up() -> None:
-    state, _ = follow(JobObserved(job("completed", LINK)))
-    taken = take(state, job("completed", LINK))
-    assert taken.notices == ()
-    assert taken.next_poll_in is not None
-    assert (
-        decide(taken.state, JobObserved(job("completed", LINK)), 2_000.0 + POLLING.grace, POLLING).next_poll_in is None
-    )
+    polled = PolledJob(every=0.0)
+    polled.see(LINKED, "follow-up", LINKED)
+    assert decide(polled.state, JobObserved(LINKED), polled.now, POLLING).next_poll_in is not None
+    assert decide(polled.state, JobObserved(LINKED), polled.now + POLLING.grace, POLLING).next_poll_in is None
 
 
 def test_an_unknown_status_is_announced_once_and_counts_as_in_progress() -> None:
-    state, said = follow(*(JobObserved(job(status)) for status in ("queued", "queued", "paused", "paused")))
-    assert [notice.message for notice in said[1:]] == [JobStatusChanged("queued"), JobStatusChanged("paused")]
-    assert {notice.due_in for notice in said} == {POLLING.hold_back}
-    assert state.job is not None
-    assert state.job.status == "paused"
-    assert decide(state, JobObserved(job("paused")), 9_999.0, POLLING).next_poll_in is not None
+    polled = PolledJob()
+    polled.see(job("queued"), job("queued"), PAUSED, PAUSED)
+    assert [notice.message for notice in polled.told] == [
+        STARTED,
+        JobStatusChanged("queued"),
+        JobStatusChanged("paused"),
+    ]
+    assert {notice.due_in for notice in polled.told} == {POLLING.hold_back}
+    assert polled.state.job == PAUSED
+    assert decide(polled.state, JobObserved(PAUSED), 9_999.0, POLLING).next_poll_in is not None
 
 
 def test_polling_ends_with_the_job_but_waits_for_a_late_link() -> None:
@@ -300,22 +236,8 @@ def test_a_job_that_is_gone_is_polled_slowly_for_a_day_and_may_come_back() -> No
     assert len(set(keys_)) == 2
 
 
-def test_a_lasting_outage_and_its_end_are_announced_once_each() -> None:
-    outage = [JobApiUnavailable("cannot be reached")] * 40
-    _, said = follow(JobObserved(job()), *outage, JobObserved(job()), JobObserved(job()))
-    assert kinds(said) == [JobStarted, OutageStarted, OutageEnded]
-    _, said = follow(JobObserved(job()), *outage[:20], JobObserved(job()))
-    assert kinds(said) == [JobStarted]
-
-
-def test_a_rejected_api_key_is_announced_at_once() -> None:
-    state, said = follow(JobObserved(job()), JobApiUnavailable("no", status=401), JobApiUnavailable("no", status=401))
-    assert kinds(said) == [JobStarted, AccessDenied]
-    assert state.failure.problem is Problem.NOT_ALLOWED
-
-
 def test_retry_after_is_obeyed() -> None:
-    state, _ = follow(JobObserved(job()))
+    state = ThreadState(job=ACTIVE)
     next_in = decide(state, JobApiUnavailable("asks to wait", retry_after=77.0), 1_001.0, POLLING).next_poll_in
     assert next_in is not None
     assert next_in >= 77.0
@@ -359,21 +281,9 @@ def test_no_fact_is_announced_twice(history: list[tuple[bool, Observation, float
 
 def test_start_notices_are_held_and_ends_are_not() -> None:
     """A held notice is dropped if the end comes first."""
-    state, said = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
-    assert [notice.due_in for notice in said] == [POLLING.hold_back, 0.0]
-    assert [notice.due_in for notice in take(state, job()).notices] == [POLLING.hold_back]
-
-
-def test_a_failed_job_with_a_pull_request_gets_one_message() -> None:
-    _, said = follow(JobObserved(job()), JobObserved(job("failed", LINK)))
-    assert [notice.message for notice in said[1:]] == [JobFailed(link=LINK, new=True)]
-
-
-@pytest.mark.parametrize(("seen", "alone"), [(("active", "completed"), False), (("active",), True)])
-def test_a_link_of_an_archived_job_is_announced_without_an_end(seen: tuple[str, ...], *, alone: bool) -> None:
-    """Nobody was mentioned before."""
-    _, said = follow(*(JobObserved(job(status)) for status in seen), JobObserved(job("archived", LINK)))
-    assert said[-1].message == PullRequestFound(LINK, alone=alone)
+    polled = PolledJob()
+    polled.see(ACTIVE, LINKED, "follow-up", ACTIVE)
+    assert [notice.due_in for notice in polled.told] == [POLLING.hold_back, 0.0, POLLING.hold_back]
 
 
 def quietly(state: ThreadState, seen: Job, now: float) -> Decision:
@@ -385,7 +295,7 @@ def test_in_ends_only_mode_starts_are_not_announced() -> None:
     ended = quietly(begun.state, job("completed", LINK), 10.0)
     again = quietly(open_round(ended.state, 20.0, POLLING), job(), 21.0)
     assert begun.notices == again.notices == ()
-    assert kinds(list(ended.notices)) == [JobFinished]
+    assert kinds(ended.notices) == [JobFinished]
 
 
 def test_in_ends_only_mode_a_silent_job_is_announced_once() -> None:
@@ -393,7 +303,7 @@ def test_in_ends_only_mode_a_silent_job_is_announced_once() -> None:
     begun = quietly(ThreadState(), job(), 0.0)
     assert quietly(begun.state, job(), POLLING.silence - 1.0).notices == ()
     told = quietly(begun.state, job(), POLLING.silence)
-    assert kinds(list(told.notices)) == [JobSilent]
+    assert kinds(told.notices) == [JobSilent]
     assert quietly(told.state, job(), 9 * POLLING.silence).notices == ()
     assert decide(begun.state, JobObserved(job()), POLLING.silence, POLLING).notices == ()
 
@@ -453,7 +363,9 @@ def test_every_new_link_is_announced(history: list[tuple[bool, Observation, floa
     for _, _, decision in play(history):
         if decision.state.job and decision.state.job.pr_link:
             seen.add(decision.state.job.pr_link)
-        told |= {link for link in links(decision.notices) if link}
+        for message in (notice.message for notice in decision.notices):
+            if isinstance(message, JobFinished | JobFailed | PullRequestFound) and message.link:
+                told.add(message.link)
     assert seen == told
 
 

@@ -2,15 +2,16 @@
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds.polled_job import PolledJob, Seen
 
 from bot.domain.jobs.job import NO_DETAILS, SHOWN_ANSWER, JobReport, Progress, QuestionField, digest
-from bot.domain.jobs.observe import JobObserved, decide, open_round
+from bot.domain.jobs.observe import JobObserved, decide
 from bot.domain.jobs.poll_pace import PENDING_SLOWEST, Polling, next_poll_in
-from bot.domain.threads.thread import ThreadState
 from bot.jobapi import models
 from bot.jobapi.models import (
     Changes,
@@ -38,28 +39,15 @@ def job(status: str = "active", details: JobDetails | None = None, link: str | N
     return Job("j1", status, pr_link=link, details=details)
 
 
-class Play:
-    """Polls a job, `every` seconds apart."""
+def ended(summary: str = "", revision: str = "", link: str | None = LINK, **details: Any) -> Job:
+    return job("completed", JobDetails(summary=summary, revision=revision, **details), link)
 
-    def __init__(self, every: float = 10.0) -> None:
-        self.state = ThreadState()
-        self.now = 1_000.0
-        self.every = every
-        self.told: list[NewNotice] = []
-        self.cards = 0
 
-    def see(self, *jobs: Job) -> list[NewNotice]:
-        """Returns what is announced after the last of these polls."""
-        news: list[NewNotice] = []
-        for each in jobs:
-            decision = decide(self.state, JobObserved(each), self.now, POLLING)
-            self.state, self.now, news = decision.state, self.now + self.every, list(decision.notices)
-            self.told += news
-            self.cards += decision.card_changed
-        return news
-
-    def follow_up(self, asker_id: str = "") -> None:
-        self.state = open_round(self.state, self.now, POLLING, asker_id)
+def first_round(*, link: str | None = LINK) -> PolledJob:
+    """A job that has ended, at the first commit, and was followed up."""
+    polled = PolledJob()
+    polled.see(job(), ended("Done.", "a1", link), "follow-up")
+    return polled
 
 
 def report(news: list[NewNotice]) -> JobReport:
@@ -73,7 +61,7 @@ def questions(news: list[NewNotice]) -> list[tuple[str, str]]:
 
 
 def test_without_details_only_the_status_of_an_end_is_shown() -> None:
-    play = Play()
+    play = PolledJob()
     (finished,) = play.see(job(), job("completed", link=LINK))
     assert finished.message == JobFinished(LINK, new=True, report=None)
     play.follow_up()
@@ -83,72 +71,65 @@ def test_without_details_only_the_status_of_an_end_is_shown() -> None:
 
 
 def test_an_answer_is_in_its_end_notice_only() -> None:
-    play = Play()
-    (finished,) = play.see(job(), job("completed", JobDetails(summary="I *shortened* it.", revision="a1"), LINK))
-    answer = report([finished]).answer
+    play, answering = PolledJob(), ended("I *shortened* it.", "a1")
+    answer = report(play.see(job(), answering)).answer
     assert answer is not None
     assert (answer.text, answer.cut) == ("I *shortened* it.", False)
     assert "shortened" not in repr(play.state)
-    assert play.see(job("completed", JobDetails(summary="I *shortened* it.", revision="a1"), LINK)) == []
+    assert play.see(answering) == []
 
 
 def test_a_long_answer_is_cut_between_words_and_identified_by_digest() -> None:
     summary = "word " * 2_000
-    answer = report(Play().see(job(), job("completed", JobDetails(summary=summary)))).answer
+    answer = report(PolledJob().see(job(), job("completed", JobDetails(summary=summary)))).answer
     assert answer is not None
     assert answer.text.endswith("word…")
     assert len(answer.text) <= SHOWN_ANSWER + 1
     assert (answer.id, answer.cut) == (digest(summary), True)
 
 
-def test_a_follow_up_that_leaves_the_branch_unchanged_changed_nothing() -> None:
-    play = Play()
-    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
-    play.follow_up()
-    told = report(play.see(job(), job("completed", JobDetails(reason="It is short already.", revision="a1"), LINK)))
-    assert (told.unchanged, told.reason, told.changes) == (True, "It is short already.", None)
-    play.follow_up()
-    assert report(play.see(job(), job("completed", JobDetails(revision="b2"), LINK))).unchanged is False
+@pytest.mark.parametrize(
+    ("end", "unchanged"),
+    [
+        (ended(reason="It is short already.", revision="a1"), True),
+        (ended(revision="b2"), False),
+        (ended(revision="a1", link="https://x.org/2"), False),
+        (ended("Done again."), None),
+    ],
+    ids=["same commit", "new commit", "new pull request", "unknown"],
+)
+def test_a_follow_up_changed_nothing_if_that_is_known(end: Job, *, unchanged: bool | None) -> None:
+    told = report(first_round().see(job(), end))
+    assert end.details is not None
+    assert (told.unchanged, told.reason, told.changes) == (unchanged, end.details.reason or "", None)
 
 
-def test_changes_are_not_claimed_when_unknown() -> None:
-    play = Play()
-    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
-    play.follow_up()
-    assert report(play.see(job(), job("completed", JobDetails(summary="Done again."), LINK))).unchanged is None
-    play.follow_up()
-    told = report(play.see(job(), job("completed", JobDetails(revision="a1"), LINK)))
-    assert told.unchanged is True, "the commit of the round before the last is still the newest reported one"
+def test_the_newest_known_commit_counts() -> None:
+    """It may be that of the round before the last."""
+    polled = first_round()
+    told = report(polled.see(job(), ended("Done again."), "follow-up", job(), ended(revision="a1")))
+    assert told.unchanged is True
 
 
 def test_a_first_round_without_changes_and_link_changed_nothing() -> None:
-    assert report(Play().see(job(), job("completed", JobDetails(changes=Changes())))).unchanged is True
+    assert report(PolledJob().see(job(), ended(link=None, changes=Changes()))).unchanged is True
     one = Changes(files=(FileChange(path="a.md"),), file_count=1)
-    assert report(Play().see(job(), job("completed", JobDetails(changes=one)))).changes == one
-
-
-def test_a_new_pull_request_is_announced_whatever_its_commit() -> None:
-    play = Play()
-    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
-    play.follow_up()
-    assert report(play.see(job(), job("completed", JobDetails(revision="a1"), "https://x.org/2"))).unchanged is False
+    assert report(PolledJob().see(job(), ended(link=None, changes=one))).changes == one
 
 
 def test_an_end_never_seen_active_is_detected_by_its_details() -> None:
-    play = Play()
-    play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
-    play.follow_up()
-    assert play.see(job("completed", JobDetails(summary="Done.", revision="a1"), LINK)) == []
-    (again,) = play.see(job("completed", JobDetails(summary="Shorter now.", revision="b2"), LINK))
-    assert again.message.kind == "job_finished"
-    assert play.see(job("completed", JobDetails(summary="Shorter still.", revision="c3"), LINK)) == []
+    play = first_round()
+    assert play.see(ended("Done.", "a1")) == []
+    (again,) = play.see(ended("Shorter now.", "b2"))
+    assert isinstance(again.message, JobFinished)
+    assert play.see(ended("Shorter still.", "c3")) == []
 
 
 def test_an_end_never_seen_active_is_detected_after_one_without_details() -> None:
     """The earlier end may have been a stop; within one round an end is announced once, even
     if its details come late.
     """
-    play, answer = Play(), JobDetails(summary="Done.", revision="r1")
+    play, answer = PolledJob(), JobDetails(summary="Done.", revision="r1")
     play.see(job(), job("completed", JobDetails()))
     assert play.see(job("completed", answer)) == []
     play.follow_up()
@@ -159,7 +140,7 @@ def test_an_end_never_seen_active_is_detected_after_one_without_details() -> Non
 
 
 def test_a_question_is_asked_once_and_answered_by_the_next_follow_up() -> None:
-    play, asking = Play(), job(details=JobDetails(question=WHICH))
+    play, asking = PolledJob(), job(details=JobDetails(question=WHICH))
     play.see(job())
     assert questions(play.see(asking)) == [(WHICH, "")]
     assert play.state.work.question
@@ -175,34 +156,28 @@ def test_choices_are_shown_only_with_their_question() -> None:
     options = (QuestionOption(label="A"), QuestionOption(label="B"))
     told = (models.QuestionField(title="Which?", kind=FieldKind.CHOICE, options=options),)
     fields = (QuestionField("Which?", FieldKind.CHOICE, ("A", "B")),)
-    asking, play = JobDetails(summary="I wait.", question=WHICH, question_fields=told), Play()
+    asking, play = JobDetails(summary="I wait.", question=WHICH, question_fields=told), PolledJob()
     play.see(job())
     (asked,) = [each.message for each in play.see(job(details=asking)) if isinstance(each.message, QuestionAsked)]
     assert asked.fields == fields
     assert report(play.see(job("completed", asking))).question_fields == ()
-    other = Play()
+    other = PolledJob()
     assert report(other.see(job(), job("completed", asking))).question_fields == fields
 
 
-def test_a_question_that_comes_with_an_end_is_in_its_message() -> None:
-    play = Play()
-    told = play.see(job(), job("completed", JobDetails(question=WHICH)))
+def test_a_question_about_another_persons_follow_up_mentions_them() -> None:
+    play = PolledJob()
+    play.see(job(), ended("Done."))
+    play.follow_up("UBEN")
+    told = play.see(job(), ended("Well.", question=WHICH))
     assert (report(told).question, questions(told)) == (WHICH, [])
     assert play.state.work.question
-
-
-def test_a_question_about_another_persons_follow_up_mentions_them() -> None:
-    play = Play()
-    play.see(job(), job("completed", JobDetails(summary="Done.")))
-    play.follow_up("UBEN")
-    told = play.see(job(), job("completed", JobDetails(summary="Well.", question=WHICH)))
-    assert (report(told).question, questions(told)) == (WHICH, [])
     assert [m.person_id for m in (each.message for each in told) if isinstance(m, JobFinished)] == ["UBEN"]
     assert play.state.people.asker_id == "", "whom it was about is not kept any longer"
 
 
 def test_a_question_asked_while_active_is_not_repeated_by_the_end() -> None:
-    play = Play()
+    play = PolledJob()
     play.see(job(), job(details=JobDetails(question=WHICH)))
     told = play.see(job("completed", JobDetails(summary="I wait.", question=WHICH)))
     assert report(told).question == ""
@@ -215,7 +190,7 @@ def steps(done: int, of: int = 30) -> tuple[PlanStep, ...]:
 
 
 def test_card_edits_are_throttled_and_end_up_to_date() -> None:
-    play = Play(every=0.5)
+    play = PolledJob(every=0.5)
     play.see(job())
     before, began = play.cards, play.now
     for done in range(60):
@@ -226,7 +201,7 @@ def test_card_edits_are_throttled_and_end_up_to_date() -> None:
 
 
 def test_a_poll_with_the_same_progress_saves_nothing() -> None:
-    play, working = Play(), job(details=JobDetails(plan=steps(1), activity="Reading"))
+    play, working = PolledJob(), job(details=JobDetails(plan=steps(1), activity="Reading"))
     play.see(job(), working)
     before, cards = play.state, play.cards
     play.see(working, working)
@@ -234,7 +209,7 @@ def test_a_poll_with_the_same_progress_saves_nothing() -> None:
 
 
 def test_a_completed_step_speeds_up_polling_but_current_activity_does_not() -> None:
-    play = Play()
+    play = PolledJob()
     play.see(job())
     changed_at = play.state.work.changed_at
     play.see(job(details=JobDetails(activity="Reading")))
@@ -244,7 +219,7 @@ def test_a_completed_step_speeds_up_polling_but_current_activity_does_not() -> N
 
 
 def test_the_pull_requests_state_is_on_the_card() -> None:
-    play = Play()
+    play = PolledJob()
     play.see(job(), job("completed", link=LINK))
     merged = JobDetails(pull_request=PullRequestDetails(state=PullRequestState.MERGED))
     assert play.see(job("completed", merged, LINK)) == []
@@ -256,7 +231,7 @@ PENDING = JobDetails(pull_request=PullRequestDetails(state=PullRequestState.PEND
 
 def test_a_pending_pull_request_is_shown_with_its_reason_and_polled_for() -> None:
     """However late it comes, it is posted; meanwhile the job is polled slowly."""
-    play = Play()
+    play = PolledJob()
     play.see(job(), job("completed", PENDING))
     assert play.state.work.progress.pull_request is PullRequestState.PENDING
     assert play.state.work.progress.why_pending == "GitHub is away"
@@ -271,7 +246,7 @@ def test_a_pending_pull_request_is_shown_with_its_reason_and_polled_for() -> Non
 @pytest.mark.parametrize(("status", "days"), [("archived", 1), ("completed", 31)])
 def test_polling_for_a_pending_pull_request_ends(status: str, days: int) -> None:
     """An archived job gets none any more, and after a month it is not expected."""
-    play = Play()
+    play = PolledJob()
     play.see(job(), job(status, PENDING))
     later = play.state.work.changed_at + days * 24 * 3600
     assert next_poll_in(play.state, later, POLLING, jitter=0.5) is None
@@ -302,7 +277,7 @@ def test_with_any_details_ends_and_open_questions_are_announced_once(
     history: list[tuple[bool, Job, float]],
 ) -> None:
     """An end is announced again only after another word about the job's status."""
-    play, said, last_question = Play(), list[tuple[int, str]](), ""
+    play, said, last_question = PolledJob(), list[tuple[int, str]](), ""
     for follow_up, seen, passed in history:
         if follow_up and play.state.job:
             play.follow_up()
@@ -333,7 +308,7 @@ def _asked(message: NoticeContent) -> str:
 def test_card_edits_stay_throttled_at_any_pace_of_progress(
     history: list[tuple[JobDetails | None, float]],
 ) -> None:
-    play, edits = Play(every=0.0), []
+    play, edits = PolledJob(every=0.0), []
     play.see(job())
     for details, passed in history:
         play.now += passed
@@ -346,32 +321,25 @@ def test_card_edits_stay_throttled_at_any_pace_of_progress(
 
 def test_each_rounds_start_and_end_times_are_recorded() -> None:
     """As observed; the time between two rounds does not count."""
-    play = Play()
-    play.see(job(), job())
-    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_000.0, 0.0)
-    play.see(job("completed"), job("completed"))
-    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_000.0, 1_020.0)
-    play.follow_up()
-    play.see(job())
-    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_040.0, 0.0)
-    play.see(job("failed"))
-    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_040.0, 1_050.0)
+    play = PolledJob()
 
+    def times(*seen: Seen) -> tuple[float, float]:
+        play.see(*seen)
+        return play.state.work.work_began_at, play.state.work.work_ended_at
 
-def test_a_round_never_seen_active_has_only_an_end_time() -> None:
-    """No duration is claimed, and the card shows the end."""
-    play = Play()
-    play.see(job(), job("completed", JobDetails(summary="Done.")))
+    assert times(job(), job()) == (1_000.0, 0.0)
+    assert times(job("completed"), job("completed")) == (1_000.0, 1_020.0)
+    assert times("follow-up", job()) == (1_040.0, 0.0)
+    assert times(job("failed")) == (1_040.0, 1_050.0)
     before = play.cards
-    play.see(job("completed", JobDetails(summary="Done again.")))
-    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (0.0, 1_020.0)
+    assert times(ended("Done again.")) == (0.0, 1_060.0), "a round that was never seen active has only an end"
     assert play.cards == before + 1
 
 
 def test_the_card_keeps_the_changed_pages_while_they_are_missing() -> None:
     """The pull request is unchanged until something newer is known."""
     first, second = (Changes(files=(FileChange(path=name),), file_count=1) for name in ("a.md", "b.md"))
-    play = Play()
+    play = PolledJob()
     play.see(job(), job("completed", JobDetails(changes=first), LINK))
     play.follow_up()
     play.see(job("active", JobDetails(activity="Reading"), LINK))
@@ -380,27 +348,27 @@ def test_the_card_keeps_the_changed_pages_while_they_are_missing() -> None:
     assert play.state.work.progress.changes == second
 
 
+def muted(play: PolledJob, by: str) -> None:
+    play.state = replace(play.state, people=replace(play.state.people, muted_by=by))
+
+
 def test_a_muted_job_announces_only_failures_and_pull_requests() -> None:
     """Omitted notices are not posted later, except for an open question."""
-    play = Play()
+    play = PolledJob()
     play.see(job())
-    play.state = replace(play.state, people=replace(play.state.people, muted_by="UBEN"))
+    muted(play, "UBEN")
     assert [notice.message.kind for notice in play.see(job("active", link=LINK))] == ["pull_request_found"]
     assert play.see(job("active", JobDetails(question=WHICH), LINK)) == []
     assert [notice.message.kind for notice in play.see(job("failed", link=LINK))] == ["job_failed"]
     play.follow_up()
     assert play.see(job("active", link=LINK)) == []
-    play.state = replace(play.state, people=replace(play.state.people, muted_by=""))
+    muted(play, "")
     assert play.see(job("active", link=LINK)) == []
-
-
-def muted(play: Play, by: str) -> None:
-    play.state = replace(play.state, people=replace(play.state.people, muted_by=by))
 
 
 @pytest.mark.parametrize("status", ["active", "completed"])
 def test_a_question_that_came_while_muted_is_asked_once_after_that(status: str) -> None:
-    play, asking = Play(), job(status, JobDetails(question=WHICH))
+    play, asking = PolledJob(), job(status, JobDetails(question=WHICH))
     play.see(job())
     play.follow_up("UBEN")
     play.see(job())
@@ -418,7 +386,7 @@ def test_a_question_that_came_while_muted_is_asked_once_after_that(status: str) 
 
 def test_a_question_that_was_told_or_settled_while_muted_is_not_asked_after_that() -> None:
     asking = JobDetails(question=WHICH)
-    failed, gone, answered = Play(), Play(), Play()
+    failed, gone, answered = PolledJob(), PolledJob(), PolledJob()
     for play in (failed, gone, answered):
         play.see(job())
         muted(play, "UBEN")
@@ -434,7 +402,7 @@ def test_a_question_that_was_told_or_settled_while_muted_is_not_asked_after_that
 
 def test_an_earlier_link_is_not_shown_for_a_pending_pull_request() -> None:
     """The first pull request was merged, and the second cannot be opened yet."""
-    play = Play()
+    play = PolledJob()
     play.see(job(), job("completed", JobDetails(revision="a1"), LINK))
     play.follow_up()
     pending = PullRequestDetails(state=PullRequestState.PENDING, reason="GitHub is away")
