@@ -22,7 +22,7 @@ from bot.domain.requests.settle import (
 from bot.domain.threads.thread import Announcements, ThreadState, Work
 from bot.jobapi.models import Job, PromptFile
 from bot.notices.job import JobActiveAgain, JobFinished, JobStarted
-from bot.notices.notice import NewNotice, NoticeKey, Reaction
+from bot.notices.notice import NewNotice, NoticeContent, NoticeKey, Reaction
 from bot.notices.requests import (
     AccessDenied,
     OutageEnded,
@@ -36,11 +36,13 @@ START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, att
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)
 LINK = "https://example.org/pull/1"
 LONG_TRIED = replace(FOLLOW_UP, first_tried_at=-Polling().gone_after)
-RUNNING = ThreadState(job=Job("j1", "active"))
+ACTIVE = Job("j1", "active")
+RUNNING = ThreadState(job=ACTIVE)
+GONE, NO_PROJECT = Rejected(RejectionReason.GONE), Rejected(RejectionReason.PROJECT, "no such project")
 
 
 def settled(request: Request, outcome: SendOutcome, state: ThreadState | None = None, now: float = 0.0) -> Settlement:
-    return settle(request, state or (RUNNING if request is FOLLOW_UP else ThreadState()), outcome, now, Polling())
+    return settle(request, state or (ThreadState() if request.id == "r1" else RUNNING), outcome, now, Polling())
 
 
 def rejected(result: Settlement | Decision) -> list[RequestRejected]:
@@ -48,75 +50,98 @@ def rejected(result: Settlement | Decision) -> list[RequestRejected]:
     return [notice.message for notice in result.notices if isinstance(notice.message, RequestRejected)]
 
 
-def test_an_accepted_start_begins_polling() -> None:
-    settlement = settled(START, Accepted(Job("j1", "active")))
-    assert settlement.request_state is RequestState.ACCEPTED
-    assert [type(notice.message) for notice in settlement.notices] == [JobStarted]
-    assert settlement.poll_in == 2.0
-    assert settlement.reaction is None
+AWAY = JobApiUnavailable("cannot be reached")
+TRIED_FOR_DAYS = replace(FOLLOW_UP, first_tried_at=-GIVE_UP_AFTER)
+REFUSED = Rejected(RejectionReason.API, "too vague", status=402)
+BECOMES: dict[str, tuple[Request, SendOutcome, RequestState, list[type[NoticeContent]], Reaction | None]] = {
+    "accepted start": (START, Accepted(ACTIVE), RequestState.ACCEPTED, [JobStarted], None),
+    "accepted follow-up": (FOLLOW_UP, Accepted(ACTIVE), RequestState.ACCEPTED, [], Reaction.ACCEPTED),
+    "refused start": (START, REFUSED, RequestState.REJECTED, [RequestRejected], None),
+    "start without a project": (START, NO_PROJECT, RequestState.REJECTED, [RequestRejected], None),
+    "refused follow-up": (FOLLOW_UP, REFUSED, RequestState.REJECTED, [], Reaction.PROBLEM),
+    "start in doubt": (START, Uncertain("timeout"), RequestState.UNCERTAIN, [RequestUncertain], None),
+    "follow-up in doubt": (
+        FOLLOW_UP,
+        Uncertain("timeout"),
+        RequestState.UNCERTAIN,
+        [RequestUncertain],
+        Reaction.PROBLEM,
+    ),
+    "start in doubt, where the server honours keys": (
+        (START, Uncertain("timeout", ask_again=True), RequestState.WAITING, [], None)
+    ),
+    "start that did not arrive": (START, AWAY, RequestState.WAITING, [], None),
+    "follow-up that waited for days": (
+        (TRIED_FOR_DAYS, AWAY, RequestState.REJECTED, [RequestRejected], Reaction.PROBLEM)
+    ),
+    "follow-up in doubt that waited for days": (
+        (replace(TRIED_FOR_DAYS, uncertain=True), AWAY, RequestState.UNCERTAIN, [RequestUncertain], Reaction.PROBLEM)
+    ),
+}
 
 
-def test_an_accepted_follow_up_is_marked() -> None:
-    settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active")))
-    assert settlement.reaction is Reaction.ACCEPTED
-    assert settlement.poll_in == 2.0
+@pytest.mark.parametrize(("request_", "outcome", "state", "told", "reaction"), BECOMES.values(), ids=BECOMES)
+def test_a_request_becomes_what_its_outcome_says(
+    request_: Request,
+    outcome: SendOutcome,
+    state: RequestState,
+    told: list[type[NoticeContent]],
+    reaction: Reaction | None,
+) -> None:
+    settlement = settled(request_, outcome)
+    assert settlement.request_state is state
+    assert [type(notice.message) for notice in settlement.notices] == told
+    assert settlement.reaction is reaction
+    assert all(each.api_text == getattr(outcome, "words", "") for each in rejected(settlement))
+    if isinstance(outcome, Accepted):
+        assert settlement.poll_in == 2.0
+
+
+ENDED = ThreadState(
+    job=Job("j1", "completed", pr_link=LINK),
+    round=1,
+    announcements=Announcements(announced=frozenset({JobFinished.key(1)}), links=(LINK,)),
+)
 
 
 def test_an_outdated_answer_does_not_set_the_job_back() -> None:
-    ended = ThreadState(
-        job=Job("j1", "completed", pr_link=LINK),
-        round=1,
-        announcements=Announcements(announced=frozenset({JobFinished.key(1)}), links=(LINK,)),
-    )
-    settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended)
+    settlement = settled(FOLLOW_UP, Accepted(ACTIVE, outdated=True), ENDED)
+    assert (settlement.state.job, settlement.notices, settlement.poll_in) == (ENDED.job, (), 2.0)
     assert settlement.reaction is Reaction.ACCEPTED
-    assert settlement.state.job == ended.job
-    assert settlement.notices == ()
-    assert settlement.poll_in == 2.0
 
 
 def test_changes_after_an_outdated_answer_are_announced_again() -> None:
-    ended = ThreadState(
-        job=Job("j1", "completed", pr_link=LINK),
-        round=1,
-        announcements=Announcements(announced=frozenset({JobFinished.key(1)}), links=(LINK,)),
-    )
-    state = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended).state
-    again = decide(state, JobObserved(Job("j1", "active")), 1.0, Polling())
+    state = settled(FOLLOW_UP, Accepted(ACTIVE, outdated=True), ENDED).state
+    again = decide(state, JobObserved(ACTIVE), 1.0, Polling())
     end = decide(again.state, JobObserved(Job("j1", "completed", pr_link=LINK)), 2.0, Polling())
     assert [type(notice.message) for notice in (*again.notices, *end.notices)] == [JobActiveAgain, JobFinished]
-
-
-@pytest.mark.parametrize("reason", [RejectionReason.API, RejectionReason.PROJECT])
-def test_a_refused_start_is_explained_in_the_apis_words(reason: RejectionReason) -> None:
-    settlement = settled(START, Rejected(reason, "too vague"))
-    assert settlement.request_state is RequestState.REJECTED
-    assert rejected(settlement)[0].api_text == "too vague"
-    assert settlement.reaction is None
 
 
 @pytest.mark.parametrize("kind", [RequestKind.FOLLOW_UP, RequestKind.STOP])
 def test_a_404_is_tried_again_until_the_job_is_gone(kind: RequestKind) -> None:
     """It counts like a poll's. A reply that is accepted then shows that the job is there again."""
-    request, gone = replace(FOLLOW_UP, kind=kind), Rejected(RejectionReason.GONE)
-    first = settled(request, gone, RUNNING, now=0.0)
+    request = replace(FOLLOW_UP, kind=kind)
+    first = settled(request, GONE, RUNNING, now=0.0)
     assert (first.request_state, first.notices, first.due_in) == (RequestState.WAITING, (), 2.0)
-    tried, state = replace(request, first_tried_at=0.0), settled(request, gone, first.state, now=60.0).state
-    last = settled(replace(tried, first_tried_at=10.0), gone, state, now=120.0)
-    assert (last.request_state, [each.reason for each in rejected(last)]) == (RequestState.REJECTED, [gone.reason])
+    tried, state = replace(request, first_tried_at=0.0), settled(request, GONE, first.state, now=60.0).state
+    last = settled(replace(tried, first_tried_at=10.0), GONE, state, now=120.0)
+    assert (last.request_state, [each.reason for each in rejected(last)]) == (
+        RequestState.REJECTED,
+        [RejectionReason.GONE],
+    )
     assert last.state.failure.problem is Problem.GONE
-    assert settled(request, gone, last.state, now=130.0).request_state is RequestState.REJECTED
+    assert settled(request, GONE, last.state, now=130.0).request_state is RequestState.REJECTED
     for outdated in (False, True):
-        taken = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=outdated), last.state, now=130.0)
+        taken = settled(FOLLOW_UP, Accepted(ACTIVE, outdated=outdated), last.state, now=130.0)
         assert taken.state.failure.problem is None
         assert taken.notices[0].message == OutageEnded(Problem.GONE)
 
 
 REFUSALS = [
-    (RejectionReason.API, JobObserved(Job("j1", "active")), RejectionReason.API),
+    (RejectionReason.API, JobObserved(ACTIVE), RejectionReason.API),
     (RejectionReason.API, JobObserved(Job("j1", "archived")), RejectionReason.ARCHIVED),
     (RejectionReason.API, JobNotFound(), RejectionReason.API),
-    (RejectionReason.GONE, JobObserved(Job("j1", "active")), RejectionReason.NOT_FOUND),
+    (RejectionReason.GONE, JobObserved(ACTIVE), RejectionReason.NOT_FOUND),
     (RejectionReason.GONE, JobObserved(Job("j1", "archived")), RejectionReason.ARCHIVED),
     (RejectionReason.GONE, JobNotFound(), RejectionReason.NOT_FOUND),
 ]
@@ -150,7 +175,7 @@ def test_a_refused_follow_up_is_explained_after_the_next_poll(
 def test_a_refusal_does_not_wait_long_for_a_failing_poll(reason: RejectionReason, told: RejectionReason) -> None:
     state, said = settled(LONG_TRIED, Rejected(reason), RUNNING).state, []
     for now in (2.0, 30.0, 63.0, 90.0):
-        decision = decide(state, JobApiUnavailable("cannot be reached"), now, Polling())
+        decision = decide(state, AWAY, now, Polling())
         state = decision.state
         said += [(now, rejection.reason) for rejection in rejected(decision)]
     assert said == [(63.0, told)]
@@ -210,12 +235,9 @@ def test_a_waiting_start_says_why_and_until_when(outcome: JobApiUnavailable) -> 
     state = settlement.state
     assert state.failure.problem_until == 1_001_820
     assert (state.failure.problem, state.failure.problem_text) == (outcome.problem, outcome.words)
-    taken = settled(START, Accepted(Job("j1", "active")), state, now=1_001_900.0)
-    assert (taken.state.failure.problem, taken.state.failure.problem_text, taken.state.failure.problem_until) == (
-        None,
-        "",
-        None,
-    )
+    taken = settled(START, Accepted(ACTIVE), state, now=1_001_900.0)
+    failure = taken.state.failure
+    assert (failure.problem, failure.problem_text, failure.problem_until) == (None, "", None)
     assert taken.notices[0].message == OutageEnded(outcome.problem)
 
 
@@ -230,7 +252,7 @@ def test_no_time_is_shown_that_the_job_api_did_not_give(retry_after: float | Non
 
 def test_the_card_follows_the_newest_reason_without_another_notice() -> None:
     state = settled(START, LIMITED, now=1_000_000.0).state
-    settlement = settled(START, JobApiUnavailable("cannot be reached"), state, now=1_001_900.0)
+    settlement = settled(START, AWAY, state, now=1_001_900.0)
     assert settlement.notices == ()
     assert (settlement.state.failure.problem, settlement.state.failure.problem_text) == (Problem.OUT_OF_REACH, "")
     assert settlement.state.failure.problem_until is None
@@ -244,54 +266,24 @@ def test_a_waiting_follow_up_is_named_and_is_no_fault_of_its_job() -> None:
     assert settlement.state.failure.problem is None
 
 
-@pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])
-def test_a_request_in_doubt_is_reported_and_not_repeated(request_: Request) -> None:
-    settlement = settled(request_, Uncertain("timeout"))
-    assert settlement.request_state is RequestState.UNCERTAIN
-    assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
-
-
-def test_a_request_in_doubt_is_repeated_where_the_server_honours_keys() -> None:
-    settlement = settled(START, Uncertain("timeout", ask_again=True))
-    assert settlement.request_state is RequestState.WAITING
-    assert settlement.notices == ()
-
-
 def test_a_request_that_did_not_arrive_waits_and_is_reported_once() -> None:
-    first = settled(START, JobApiUnavailable("cannot be reached"))
+    first = settled(START, AWAY)
     assert first.request_state is RequestState.WAITING
     assert first.notices == ()
-    lasting = settled(START, JobApiUnavailable("cannot be reached"), first.state, now=61.0)
+    lasting = settled(START, AWAY, first.state, now=61.0)
     assert [type(notice.message) for notice in lasting.notices] == [OutageStarted]
-    assert settled(START, JobApiUnavailable("cannot be reached"), lasting.state, now=99.0).notices == ()
+    assert settled(START, AWAY, lasting.state, now=99.0).notices == ()
 
 
 def test_retry_after_and_backoff_bound_the_next_attempt() -> None:
     assert settled(START, JobApiUnavailable("asks to wait", retry_after=500.0)).due_in == 500.0
-    assert settled(replace(START, attempts=99), JobApiUnavailable("cannot be reached")).due_in <= 75.0
+    assert settled(replace(START, attempts=99), AWAY).due_in <= 75.0
 
 
-def test_a_request_that_waited_for_days_is_handed_back() -> None:
-    tried = replace(FOLLOW_UP, first_tried_at=0.0)
-    settlement = settled(tried, JobApiUnavailable("cannot be reached"), RUNNING, now=GIVE_UP_AFTER)
-    assert settlement.request_state is RequestState.REJECTED
-    assert rejected(settlement)[-1].reason is RejectionReason.HANDED_BACK
-    assert settlement.reaction is Reaction.PROBLEM
-
-
-def test_a_request_in_doubt_is_not_called_unsent_after_days() -> None:
-    tried = replace(FOLLOW_UP, first_tried_at=0.0, uncertain=True)
-    settlement = settled(tried, JobApiUnavailable("cannot be reached"), RUNNING, now=GIVE_UP_AFTER)
-    assert settlement.request_state is RequestState.UNCERTAIN
-    assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
-    assert settlement.reaction is Reaction.PROBLEM
-
-
-@pytest.mark.parametrize("status", [402, 404, 451])
-@pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])
-def test_a_refusal_of_a_repeated_request_leaves_it_in_doubt(request_: Request, status: int) -> None:
-    """The first attempt may have been accepted before the quota was used up, or the project was gone."""
-    refusal = Rejected(RejectionReason.API, "no", status=status)
+@pytest.mark.parametrize("refusal", [*(replace(REFUSED, status=status) for status in (402, 404, 451)), GONE])
+@pytest.mark.parametrize("request_", [replace(LONG_TRIED, id="r1", kind=RequestKind.START), LONG_TRIED], ids=str)
+def test_a_refusal_of_a_repeated_request_leaves_it_in_doubt(request_: Request, refusal: Rejected) -> None:
+    """The first attempt may have been accepted before the quota was used up, or the project or the job was gone."""
     settlement = settled(replace(request_, uncertain=True), refusal, RUNNING)
     assert settlement.request_state is RequestState.UNCERTAIN
     assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
@@ -305,30 +297,13 @@ def test_a_rejected_api_key_holds_requests_and_is_reported_at_once() -> None:
     assert settlement.due_in == 60.0
 
 
-def test_a_refusal_of_a_possibly_accepted_request_denies_nothing() -> None:
-    """The job vanished between two attempts under one key: the first one may have been accepted."""
-    tried = replace(LONG_TRIED, uncertain=True)
-    settlement = settled(tried, Rejected(RejectionReason.GONE), RUNNING)
-    assert settlement.request_state is RequestState.UNCERTAIN
-    assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
-
-
 FILE = PromptFile("f1", "a.png", "image/png")
 
 
 def said(text: str, at: float, person: str = "UANA") -> Request:
     """A waiting follow-up."""
-    return Request(
-        id=text,
-        thread_id="t",
-        kind=RequestKind.FOLLOW_UP,
-        source_key=text,
-        person_id=person,
-        text=text,
-        written_at=f"{at:.6f}",
-        recorded_at=at + 0.1,
-        state=RequestState.WAITING,
-    )
+    written = Request(text, "t", RequestKind.FOLLOW_UP, text, person, text, f"{at:.6f}", at + 0.1)
+    return replace(written, state=RequestState.WAITING)
 
 
 FIRST = said("first", 100.0)
