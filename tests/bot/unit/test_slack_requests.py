@@ -16,7 +16,7 @@ from support.fakes.slack_payloads import click, command, edit, event
 from support.worlds.listening_world import BOT, FORM, IDENTITY, JSON, ListeningWorld, listening
 
 from bot.domain.people import ChannelInfo
-from bot.domain.requests.request import Arrival, Person, Reply, RequestKind
+from bot.domain.requests.request import Arrival, Person, RequestKind
 from bot.errors import (
     ChatError,
     ChatMissingScope,

@@ -79,9 +79,9 @@ async def test_draining_waits_for_tasks_spawned_meanwhile(tasks: BackgroundTasks
     assert asyncio.get_running_loop().time() == 2.0
 
 
-@pytest.mark.parametrize("timeout", [0.0, 2.0])
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
 @in_virtual_time
-async def test_late_tasks_are_cancelled_and_awaited(tasks: BackgroundTasks, timeout: float) -> None:
+async def test_late_tasks_are_cancelled_and_awaited(tasks: BackgroundTasks, seconds: float) -> None:
     ended = False
 
     async def sleep() -> None:
@@ -94,9 +94,9 @@ async def test_late_tasks_are_cancelled_and_awaited(tasks: BackgroundTasks, time
 
     tasks.spawn(sleep(), name="sleeping")
     await asyncio.sleep(0)
-    await tasks.drain(timeout)
+    await tasks.drain(seconds)
     assert ended
-    assert asyncio.get_running_loop().time() == timeout + 0.5
+    assert asyncio.get_running_loop().time() == seconds + 0.5
 
 
 @in_virtual_time
