@@ -57,7 +57,6 @@ def agent_editor(
         limits or RunLimits.for_settings(settings),
         egress or egress_for(settings),
         time_limit=time_limit or settings.time_limit.total_seconds(),
-        may_ask=settings.permissions == "ask",
         mask=mask,
     )
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,10 +11,10 @@ from acp import schema
 
 from bot.jobserver.agents.connection import AgentConnection, Content, Started, in_words, started, with_options
 from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
+from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.questions import Questions
-from bot.jobserver.agents.turn import Turn, TurnEnd, askable, check, result
+from bot.jobserver.agents.turn import Turn, TurnEnd, check, result
 from bot.jobserver.editors.interface import (
     EditProgress,
     EditResult,
@@ -81,25 +81,19 @@ class AttachedFiles:
         return [schema.TextContentBlock(type="text", text=text), *links]
 
 
-def first_prompt(
-    prompt: str, conversation: Sequence[EarlierInstruction] = (), granted: Sequence[str] = (), files: str = ""
-) -> str:
+def first_prompt(prompt: str, conversation: Sequence[EarlierInstruction] = (), files: str = "") -> str:
     """Returns the prompt of a new session. `conversation`: the job's earlier exchanges, oldest first.
 
     Like `next_prompt`, it begins with our own words, since agents take a prompt that begins with a slash or certain
-    other characters for a command. `granted`: the calls that a person has allowed; `files` describes the attachments.
+    other characters for a command. `files` describes the attachments.
     """
     asked = with_conversation(prompt, conversation) if conversation else f"{_REQUEST}\n\n{prompt}"
-    return "\n\n".join([_RULES, *_grants(granted), *([files] if files else []), asked])
+    return "\n\n".join([_RULES, *([files] if files else []), asked])
 
 
-def next_prompt(prompt: str, granted: Sequence[str] = (), files: str = "") -> str:
+def next_prompt(prompt: str, files: str = "") -> str:
     """Returns the prompt of a session that remembers the earlier conversation."""
-    return "\n\n".join([_CHANGED_MEANWHILE, *_grants(granted), *([files] if files else []), _REQUEST, prompt])
-
-
-def _grants(granted: Sequence[str]) -> list[str]:
-    return [f"Allowed now, though it was refused before; try it again unchanged:\n{what}" for what in granted]
+    return "\n\n".join([_CHANGED_MEANWHILE, *([files] if files else []), _REQUEST, prompt])
 
 
 @dataclass(frozen=True)
@@ -110,7 +104,6 @@ class _Run:
     progress: EditProgress
     log: JobLog
     redact: Redactor
-    granted: tuple[str, ...]
     given: AttachedFiles
     questions: Questions
     relayed: RelayedModel | None
@@ -120,8 +113,7 @@ class _Run:
 class AgentEditor:
     """Runs the agent in the sandbox for one turn; `time_limit` is in seconds.
 
-    `may_ask`: whether a person is asked about what the policy does not allow. Such questions are kept in memory only:
-    after a restart, the agent has to ask again. `mask` removes this server's secrets from the log.
+    `mask` removes this server's secrets from the log.
     """
 
     launch: AgentLaunch
@@ -129,20 +121,17 @@ class AgentEditor:
     limits: RunLimits
     egress: Egress
     time_limit: float
-    may_ask: bool = False
     mask: Callable[[str], str] = str
-    _asked: PendingPermissions = field(default_factory=PendingPermissions, init=False)
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         seen = self.sandbox.attachments(task.workspace)
         given = AttachedFiles(task.attachments, seen, task.workspace.attachments)
         async with told_refusals(task.log) as refusals:
             async with self._opened(task, refusals, progress.spent) as (launch, prepared, log, redact):
-                granted = self._asked.granted(task.workspace.home, task.own_words) if task.is_from_person else ()
                 try:
                     async with asyncio.timeout(self.time_limit) as limit:
                         questions = Questions(progress, redact, limit)
-                        run = _Run(task, progress, log, redact, granted, given, questions, launch.relayed)
+                        run = _Run(task, progress, log, redact, given, questions, launch.relayed)
                         result = await self._edit(run, prepared)
                 except TimeoutError:
                     raise EditError(f"{self.launch.agent.name} took longer than {self.time_limit:g} s") from None
@@ -181,19 +170,15 @@ class AgentEditor:
         workspace = run.task.workspace
         attachments = run.given.seen if workspace.attachments else None
         paths = CopyPaths(prepared.copy, workspace.copy)
-        permissions = PermissionPolicy(paths, run.granted, attachments)
+        permissions = PermissionPolicy(paths, attachments)
         async with self._connected(prepared, run.log) as (process, connection):
             end = await self._within_limits(
                 process, run, self._take_turn(connection, run, permissions, str(prepared.copy))
             )
         run.log.line(f"[{end.stop_reason}]")
         check(end, self.launch.agent, permissions.refused, run.relayed.fault if run.relayed else None)
-        asked = askable(permissions.refused) if self.may_ask else []
-        if run.task.is_from_person:
-            self._asked.keep(workspace.home, asked)
-        refused = [what and run.redact(what) for what in permissions.refused]
-        asked = list(map(run.redact, asked))
-        return result(end, refused, asked, run.questions.unanswered, was_answered=run.questions.has_answer)
+        refused = list(map(run.redact, permissions.refused))
+        return result(end, refused, run.questions.unanswered, was_answered=run.questions.has_answer)
 
     async def _take_turn(
         self, connection: AgentConnection, run: _Run, permissions: PermissionPolicy, directory: str
@@ -252,9 +237,9 @@ class AgentEditor:
             run.log.line(f"[{in_words(session.options)}]")
         if is_new:
             run.progress.session(session.id)
-            text = first_prompt(task.prompt, task.conversation, run.granted, files)
+            text = first_prompt(task.prompt, task.conversation, files)
         else:
-            text = next_prompt(task.prompt, run.granted, files)
+            text = next_prompt(task.prompt, files)
         return session.id, run.given.content(text)
 
 

@@ -1,13 +1,13 @@
 """An agent's tool calls, and the decisions on its requests for permission.
 
-An agent may work on files in the copy, read attachments and copy them there, and do what a person has allowed.
+An agent may work on files in the copy, read attachments, and copy them there.
 """
 
 import json
 import re
 import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 from acp import schema
 
 from bot.jobserver.text import one_line
-from bot.runtime.text import without_misleading
 
 _MOST_CALLS = 500
 """Tool calls of a turn; the oldest are forgotten."""
@@ -54,25 +53,20 @@ class ToolCall:
     """A tool call, merged from all updates about it.
 
     `kind` is one of the protocol's; `paths` are the files it touches, according to the agent. `input` is the tool's
-    input as text, or None if it is too long to show; `command` is the shell command in it. `title` is one line;
-    `has_whole_title`: it has not been shortened.
+    input as text, or empty if it is too long to show; `command` is the shell command in it. `title` is one line.
     """
 
     title: str = ""
     kind: str = _UNKNOWN
     paths: tuple[str, ...] = ()
-    input: str | None = ""
-    has_whole_title: bool = True
+    input: str = ""
     command: str = ""
 
-    def described(self) -> str | None:
-        """Describes exactly what the call does; None if that cannot be shown in a way that a person could judge."""
-        details = ", ".join(self.paths) if self.input == "" else self.input
-        if details is None or len(details) > _LONGEST_INPUT or not (details or self.has_whole_title):
-            return None
+    def described(self) -> str:
+        """Says in one line what the call does."""
+        details = self.input or ", ".join(self.paths)
         text = f"{self.title}: {details}" if details and details not in self.title else self.title
-        is_visible = without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
-        return text if is_visible else None
+        return one_line(text, 2 * _LONGEST_INPUT)
 
 
 class ToolCalls:
@@ -96,11 +90,9 @@ class ToolCalls:
 def merged(call: ToolCall, update: schema.ToolCallStart | schema.ToolCallProgress | schema.ToolCallUpdate) -> ToolCall:
     """Returns the call with the update merged into it."""
     paths = tuple(_bounded({*call.paths, *_paths(update)}))
-    title = one_line(update.title) if update.title else call.title
     return replace(
         call,
-        title=title,
-        has_whole_title=title == update.title if update.title else call.has_whole_title,
+        title=one_line(update.title) if update.title else call.title,
         kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
         paths=paths,
         input=_as_text(update.raw_input) if update.raw_input else call.input,
@@ -130,12 +122,12 @@ def _command(raw: Any) -> str:
     return command if isinstance(command, str) and len(command) <= _LONGEST_COMMAND else ""
 
 
-def _as_text(raw: Any) -> str | None:
+def _as_text(raw: Any) -> str:
     if isinstance(raw, Mapping):
         raw = {key: value for key, value in raw.items() if key not in _IGNORED_INPUT}
         raw = raw["command"] if raw.keys() == {"command"} else raw
     text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST_INPUT else None
+    return text if len(text) <= _LONGEST_INPUT else ""
 
 
 @dataclass(frozen=True)
@@ -236,59 +228,27 @@ def withdrawn() -> schema.RequestPermissionResponse:
 
 
 class PermissionPolicy:
-    """Answers one turn's requests. `granted`: descriptions of calls that a person has allowed for this turn;
-    `attachments`: the folder of attached files, as the agent sees it.
+    """Answers one turn's requests. `attachments`: the folder of attached files, as the agent sees it.
 
-    `refused`: the distinct descriptions of refused calls; None for one that cannot be shown.
+    `refused`: the distinct descriptions of refused calls.
     """
 
-    def __init__(self, paths: CopyPaths, granted: Collection[str] = (), attachments: Path | None = None) -> None:
+    def __init__(self, paths: CopyPaths, attachments: Path | None = None) -> None:
         self._paths = paths
-        self._granted = frozenset(granted)
         self._attachments = attachments
-        self._refused: dict[str | None, None] = {}
+        self.refused: list[str] = []
         self.is_closed = False
-
-    @property
-    def refused(self) -> tuple[str | None, ...]:
-        return tuple(self._refused)
 
     def decide(self, call: ToolCall, options: Sequence[schema.PermissionOption]) -> schema.RequestPermissionResponse:
         if self.is_closed:
             return withdrawn()
         is_allowed = self.allows(call)
-        if not is_allowed and len(self._refused) < _MOST_REFUSED:
-            self._refused[call.described()] = None
+        if not is_allowed and len(self.refused) < _MOST_REFUSED and call.described() not in self.refused:
+            self.refused.append(call.described())
         return answer(options, allowed=is_allowed)
 
     def allows(self, call: ToolCall) -> bool:
         relative = self._paths.relative
-        if call.described() in self._granted or only_touches_copy(call, relative):
+        if only_touches_copy(call, relative):
             return True
         return self._attachments is not None and only_takes_attachments(call, self._attachments, relative)
-
-
-class PendingPermissions:
-    """The permissions last asked for, by the job's HOME, until the job's next instruction answers."""
-
-    _MOST = 1000
-
-    def __init__(self) -> None:
-        self._asked: OrderedDict[Path, tuple[str, ...]] = OrderedDict()
-
-    def keep(self, home: Path, asked: Sequence[str]) -> None:
-        if asked:
-            self._asked[home] = tuple(asked)
-        if len(self._asked) > self._MOST:
-            self._asked.popitem(last=False)
-
-    def granted(self, home: Path, reply: str) -> tuple[str, ...]:
-        """Returns the calls that a reply allows; whatever it says, nothing is pending afterwards."""
-        asked = self._asked.pop(home, ())
-        return asked if says_yes(reply) else ()
-
-
-def says_yes(reply: str) -> bool:
-    """Whether a reply begins with the word yes."""
-    words = reply.strip().casefold()
-    return words.startswith("yes") and not words[3:4].isalnum()

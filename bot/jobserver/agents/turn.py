@@ -42,7 +42,6 @@ ANSWER_LIMIT = 100_000
 """Characters of an answer that are kept."""
 _MOST_STEPS = 100
 _MOST_SHOWN = 5
-_MOST_SHOWN_CHARACTERS = 2500
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ class Turn:
         call = self._calls.merge(request.tool_call)
         response = self._permissions.decide(call, request.options)
         is_allowed = self._permissions.allows(call)
-        self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
+        self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described()}")
         return response
 
     async def elicited(self, request: schema.CreateFormSessionElicitationRequest) -> schema.CreateElicitationResponse:
@@ -236,7 +235,7 @@ class Turn:
         return Spent() + Spent(usage.input_tokens + cached, usage.output_tokens, self._money)
 
 
-def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None], model_fault: str | None = None) -> None:
+def check(end: TurnEnd, agent: Agent, refused: Sequence[str], model_fault: str | None = None) -> None:
     """Raises EditError for a turn that failed, whatever the agent claims.
 
     `model_fault`: why its model's last answer was not a complete one, as far as the relay knows.
@@ -248,30 +247,14 @@ def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None], model_fault
         raise EditError(f"{agent.name} stopped before it was done: {reason}")
 
 
-def askable(refused: Sequence[str | None]) -> list[str]:
-    """Returns the refused calls to show to a person; nothing else can be allowed later."""
-    shown = [what for what in refused if what is not None][:_MOST_SHOWN]
-    while sum(map(len, shown)) > _MOST_SHOWN_CHARACTERS:
-        shown.pop()
-    return shown
-
-
 def result(
-    end: TurnEnd,
-    refused: Sequence[str | None],
-    asked: Sequence[str],
-    unanswered: Question | None = None,
-    *,
-    was_answered: bool = False,
+    end: TurnEnd, refused: Sequence[str], unanswered: Question | None = None, *, was_answered: bool = False
 ) -> EditResult:
     """Returns the result of a turn that did not fail.
 
-    Its question is, in this order: a request for a person's permission; a question that nobody answered; or, if no form
-    was answered (after which agents like to end with a polite question), the last paragraph of an answer that ends with
-    a question mark.
+    Its question is one that nobody answered or, if no form was answered (after which agents like to end with a polite
+    question), the last paragraph of an answer that ends with a question mark.
     """
-    if asked:
-        return EditResult(summary=end.answer, question=permission_question(asked))
     if unanswered:
         return EditResult(summary=end.answer, question=unanswered.text, question_fields=unanswered.fields)
     if not was_answered and ends_with_question(end.answer):
@@ -286,23 +269,14 @@ def ends_with_question(answer: str) -> bool:
     return paragraphs.endswith(("?", "？", "؟"))  # noqa: RUF001 - Chinese and Arabic ask with these
 
 
-def permission_question(asked: Sequence[str]) -> str:
-    """Returns the question in Markdown; it shows exactly what a yes allows."""
-    items = "\n".join(f"- {_code(what)}" for what in asked)
-    return f"May I do this?\n\n{items}\n\nA reply that begins with “yes” allows exactly this, once."
-
-
-def refusal_reason(refused: Sequence[str | None]) -> str:
+def refusal_reason(refused: Sequence[str]) -> str:
     """Returns why nothing was changed, if something was refused."""
-    if not refused:
-        return ""
-    shown = ", ".join(map(_code, askable(refused)))
-    return f"It wanted to do what is not allowed here: {shown or 'something that cannot be shown'}"
+    shown = ", ".join(map(_code, refused[:_MOST_SHOWN]))
+    return f"It wanted to do what is not allowed here: {shown}" if shown else ""
 
 
-def _code(text: str) -> str:
-    """Formats text as Markdown code on one line, with longer fences if it contains backticks."""
-    line = text.replace("\n", " ⏎ ").replace("\t", " ")
+def _code(line: str) -> str:
+    """Formats a line as Markdown code, with longer fences if it contains backticks."""
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {line} {fence}" if longest else f"`{line}`"

@@ -36,9 +36,8 @@ class EditTask:
 
     `conversation`: the job's earlier exchanges, oldest first. `session`: the agent's own id of the conversation, as
     reported to `EditProgress.session` earlier; None for the first instruction. `log`: a file for the server's operator.
-    `is_from_person`: False for the server's own instructions, such as to fix the faults that checks found, which answer
-    no question. `attachments`: the files of this instruction; those of earlier ones are in the same folder. `words`:
-    the part of the prompt that the person wants done, where the rest is context; None if all of it is.
+    `attachments`: the files of this instruction; those of earlier ones are in the same folder. `words`: the part of the
+    prompt that the person wants done, where the rest is context; None if all of it is.
     """
 
     prompt: str
@@ -46,7 +45,6 @@ class EditTask:
     log: Path
     conversation: Sequence[EarlierInstruction] = ()
     session: str | None = None
-    is_from_person: bool = True
     attachments: Sequence[TaskFile] = ()
     words: str | None = None
 

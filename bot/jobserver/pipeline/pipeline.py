@@ -234,7 +234,6 @@ async def _corrected(
         words=None,
         conversation=(*task.conversation, EarlierInstruction(task.prompt, edited.result.summary, task.own_words)),
         session=progress.session_id,
-        is_from_person=False,
         attachments=(),
     )
     try:

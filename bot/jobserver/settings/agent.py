@@ -65,11 +65,6 @@ class AgentSettings(Settings):
         description="how much the agent's model thinks, such as low or high: one of the values that the agent lists, "
         "which --check shows; by default the agent's own",
     )
-    permissions: Literal["no", "ask"] = Field(
-        "no",
-        description="the answer to an agent that asks for more than reading and changing files of the copy: "
-        "no, or ask, which is no until whoever sent the request answers yes",
-    )
 
     @field_validator("agent_home")
     @classmethod

@@ -134,7 +134,7 @@ def paths(tmp_path: Path) -> CopyPaths:
 def test_commands_that_only_copy_an_attachment_are_allowed(paths: CopyPaths, command: str) -> None:
     """Agents write each of these forms."""
     assert only_takes_attachments(executed(command), FOLDER, paths.relative)
-    assert PermissionPolicy(paths, (), FOLDER).allows(executed(command))
+    assert PermissionPolicy(paths, FOLDER).allows(executed(command))
     assert not PermissionPolicy(paths).allows(executed(command))
 
 
@@ -172,7 +172,7 @@ def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> No
 )  # fmt: skip
 def test_attachments_are_read_only(paths: CopyPaths, kind: str, files: Sequence[str], *, allowed: bool) -> None:
     """Files beside their folder are not attachments."""
-    assert PermissionPolicy(paths, (), FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
+    assert PermissionPolicy(paths, FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
 
 
 def test_the_command_is_read_from_where_the_agent_reports_it(paths: CopyPaths) -> None:
@@ -180,7 +180,7 @@ def test_the_command_is_read_from_where_the_agent_reports_it(paths: CopyPaths) -
     titled = ToolCall(f"cp {FILE} docs/", "execute")
     lied = ToolCall(f"cp {FILE} docs/", "execute", (), "rm -rf docs", command="rm -rf docs")
     for call in (titled, lied):
-        assert not PermissionPolicy(paths, (), FOLDER).allows(call)
+        assert not PermissionPolicy(paths, FOLDER).allows(call)
 
 
 def test_the_command_is_found_among_other_arguments() -> None:

@@ -126,28 +126,6 @@ async def test_a_follow_up_continues_the_jobs_session(tmp_path: Path, sandbox: s
         assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\none\ntwo\n"
 
 
-ASKS = """
-def turn(agent, text):
-    agent.call("1", "npm test", kind="execute")
-    if agent.ask("1") == "allow_once":
-        Path("tested.md").write_text("x")
-        agent.say("Tested.")
-"""
-
-
-async def test_an_agents_question_becomes_the_jobs_and_a_reply_answers_it(tmp_path: Path) -> None:
-    repository = make_bare(tmp_path / "r.git", PAGES)
-    agent = shlex.split(command(tmp_path, ASKS))
-    async with running(repository, tmp_path / "data", agent=agent, permissions="ask") as world:
-        job = await world.done("Test it")
-        assert "- `npm test`\n" in job["details"]["question"]
-        assert job["prLink"] is None
-        await world.message(job["id"], "Yes, go on")
-        again = await world.ended(job["id"])
-        assert (again["details"]["summary"], again["details"].get("question")) == ("Tested.", None)
-        assert again["prLink"]
-
-
 async def test_a_cancelled_job_notifies_its_agent(tmp_path: Path) -> None:
     waits = """
 def turn(agent, text):

@@ -150,35 +150,6 @@ async def test_the_check_of_a_hanging_model_times_out(tmp_path: Path) -> None:
     assert CHECK_S == 30.0
 
 
-RUNS_ONE = ASKS_FOR_MORE[: ASKS_FOR_MORE.index('    agent.call("2"')]
-
-
-@pytest.mark.parametrize(("reply", "is_allowed"), [("Yes, please.", True), ("yesterday's page", False), ("no", False)])
-async def test_a_person_is_asked_and_a_yes_allows_exactly_that_call_once(
-    tmp_path: Path,
-    reply: str,
-    is_allowed: bool,  # noqa: FBT001
-) -> None:
-    world = agent_world(tmp_path, RUNS_ONE, may_ask=True)
-    first = await world.edit("go")
-    assert first.question.startswith("May I do this?\n\n- `npm test`\n")
-    second = await world.edit(reply)
-    assert (world.copy / "tested.md").exists() is is_allowed
-    assert bool(second.question) is not is_allowed
-    assert ("Allowed now" in world.prompts()[1]) is is_allowed
-    third = await world.edit("yes" if is_allowed else "go on")
-    assert "`npm test`" in third.question
-
-
-async def test_the_servers_own_requests_answer_no_question(tmp_path: Path) -> None:
-    world = agent_world(tmp_path, RUNS_ONE, may_ask=True)
-    await world.edit("go")
-    await world.edit("yes, mend this", is_from_person=False)
-    assert not (world.copy / "tested.md").exists()
-    await world.edit("yes")
-    assert (world.copy / "tested.md").exists()
-
-
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
@@ -259,7 +230,7 @@ async def test_an_agents_secrets_are_masked_in_its_texts(tmp_path: Path) -> None
             raise Refused(-32603, secret)
     """
     passed = {"A_KEY": "planted-secret-of-the-agent", "A_URL": "http://127.0.0.1:1/model"}
-    world = agent_world(tmp_path, tells, passed=passed, may_ask=True)
+    world = agent_world(tmp_path, tells, passed=passed)
     result = await world.edit("go")
     assert result.summary == "The key is [secret], at http://127.0.0.1:1/model."
     with pytest.raises(EditError) as caught:

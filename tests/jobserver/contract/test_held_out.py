@@ -172,7 +172,7 @@ async def test_checks_see_only_the_proposed_changes(tmp_path: Path) -> None:
     seen = []
 
     async def edit(task: EditTask, _: EditProgress) -> None:
-        if task.is_from_person:
+        if not task.conversation:
             for name in ("Makefile", "docs/new.md"):
                 write(task.workspace.copy, name)
             write(task.workspace.copy, "package.json", "{}\n")

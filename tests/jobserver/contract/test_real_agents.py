@@ -65,17 +65,6 @@ async def world(name: str, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Re
         pytest.skip(str(reason))
 
 
-@pytest.fixture
-async def asking_world(name: str, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
-    """Opens it without a sandbox, where stopping an agent's leftovers is harder."""
-    try:
-        async with real_agent_world(REAL_AGENTS[name], NoSandbox(), tmp_path, permissions="ask") as world:
-            yield world
-            await nothing_runs(world)
-    except NotInstalled as reason:
-        pytest.skip(str(reason))
-
-
 async def nothing_runs(world: RealAgentWorld) -> None:
     """A killed process may be visible for a moment."""
     async with asyncio.timeout(STOPS_WITHIN_S):
@@ -271,18 +260,10 @@ async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> Non
 
 
 @pytest.mark.full
-@tried("claude", default=("claude",))
-async def test_a_command_allowed_by_a_person_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
-    world = asking_world
-    command = f"echo begun > begun.md && tail -f {PAGE}"
-    for prompt in ("Watch the page", "yes, do that"):
-        world.model.script.on(prompt, RunCommand(command), Say("I watched it."))
-
-    asked = await world.edit("Watch the page")
-    assert command in asked.question
-    assert not (world.workspace.copy / "begun.md").exists()
-
-    editing = asyncio.create_task(world.edit("yes, do that"))
+@tried("codex")
+async def test_a_command_that_runs_on_ends_with_its_turn(world: RealAgentWorld) -> None:
+    world.model.script.on("Watch the page", RunCommand(f"tail -f {PAGE}"), Say("I watched it."))
+    editing = asyncio.create_task(world.edit("Watch the page"))
     async with asyncio.timeout(60):
         while not any(line.startswith("tail -f") for line in world.running()):
             assert not editing.done()

@@ -6,16 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.turn import (
     ANSWER_LIMIT,
     FinalMessage,
     TurnEnd,
-    askable,
     codex_failure,
     ends_with_question,
     nested,
-    permission_question,
     refusal_reason,
     request_failed,
     result,
@@ -23,7 +20,6 @@ from bot.jobserver.agents.turn import (
 )
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import Redactor
-from bot.jobserver.pipeline.descriptions import MAX_QUESTION
 from bot.jobserver.text import one_line
 
 
@@ -105,39 +101,24 @@ def test_a_question_ends_with_a_question_mark(answer: str, asks: bool) -> None: 
     assert ends_with_question(answer) is asks
 
 
-def test_a_yes_starts_with_the_word() -> None:
-    assert all(map(says_yes, ["yes", " Yes!", "YES, do", "yes\nplease"]))
-    assert not any(map(says_yes, ["yesterday", "no, yes", "", "ye s"]))
-
-
-def test_a_refused_call_becomes_a_question_only_if_allowed() -> None:
-    refused = ["npm test", None, "rm `x`"]
-    asked = result(end("I would."), refused, askable(refused))
-    assert asked == EditResult("I would.", question=permission_question(["npm test", "rm `x`"]))
-    assert "- `npm test`\n- `` rm `x` ``" in asked.question
-    assert result(end(), [None], askable([None])).reason == refusal_reason([None])
-    assert result(end(), [], []) == EditResult()
+def test_what_was_refused_is_the_reason_and_bounded() -> None:
+    assert refusal_reason(["npm test", "rm `x`"]).endswith(" here: `npm test`, `` rm `x` ``")
+    assert refusal_reason([f"{number}{'x' * 1200}" for number in range(20)]).count("`") == 2 * 5
+    assert result(end("I would."), ["npm test"]) == EditResult("I would.", reason=refusal_reason(["npm test"]))
+    assert result(end(), []) == EditResult()
 
 
 def test_a_question_in_the_answer_counts_unless_something_was_changed_or_answered() -> None:
     """Whether the agent has forms or not; many end with a polite question."""
     asked = "Two fit.\n\nWhich one?"
-    assert result(end(asked), [], []) == EditResult(asked, closing_question="Which one?")
-    assert result(end(asked), [], [], was_answered=True) == EditResult(asked)
+    assert result(end(asked), []) == EditResult(asked, closing_question="Which one?")
+    assert result(end(asked), [], was_answered=True) == EditResult(asked)
 
 
-def test_everything_a_yes_allows_is_shown() -> None:
-    shown = askable([f"{number}{'x' * 1200}" for number in range(20)])
-    question = permission_question(shown)
-    assert all(what in question for what in shown)
-    assert 0 < len(question) < MAX_QUESTION
-    assert "`echo ⏎ rm x`" in permission_question(["echo\nrm x"])
-
-
-@given(st.text(alphabet="`a \n", min_size=1, max_size=20))
+@given(st.text(alphabet="`a ", min_size=1, max_size=20))
 def test_no_text_closes_its_code_block(text: str) -> None:
-    line = permission_question([text]).split("\n")[2].removeprefix("- ")
-    assert text.replace("\n", " ⏎ ") in line
+    line = refusal_reason([text]).partition(": ")[2]
+    assert text in line
     fence = line[: len(line) - len(line.lstrip("`"))]
     assert line.endswith(fence)
     assert fence not in line[len(fence) : -len(fence)]

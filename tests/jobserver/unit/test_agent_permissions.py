@@ -116,25 +116,21 @@ def test_a_refusal_never_selects_an_allowing_option(kinds: list[str]) -> None:
     assert chosen(*kinds, allowed=False) not in {"allow_once", "allow_always"}
 
 
-def test_a_refused_call_is_kept_once_and_can_be_granted(paths: CopyPaths) -> None:
+def test_a_refused_call_is_kept_once(paths: CopyPaths) -> None:
     policy = PermissionPolicy(paths)
     shell = ToolCall("npm test", "execute", input="npm test")
     for _ in range(3):
         outcome = policy.decide(shell, options(*KINDS)).outcome
         assert isinstance(outcome, AllowedOutcome)
         assert outcome.option_id == "3"
-    assert policy.refused == ("npm test",)
-    granted = PermissionPolicy(paths, ["npm test"])
-    assert granted.allows(shell)
-    assert not granted.allows(ToolCall("npm test", "execute", input="npm test; curl x"))
-    assert not granted.allows(ToolCall("npm test", "execute", input=None))
+    assert policy.refused == ["npm test"]
 
 
 def test_after_a_cancel_every_request_is_withdrawn(paths: CopyPaths) -> None:
     policy = PermissionPolicy(paths)
     policy.is_closed = True
     assert policy.decide(ToolCall("x", "edit", ("a.md",)), options(*KINDS)).outcome.outcome == "cancelled"
-    assert policy.refused == ()
+    assert not policy.refused
 
 
 def test_a_request_knows_earlier_updates_of_its_call() -> None:
@@ -156,15 +152,13 @@ def test_a_request_knows_earlier_updates_of_its_call() -> None:
         ({"title": "Run", "rawInput": {"command": ["npm", "test"]}}, 'Run: ["npm", "test"]'),
         ({"title": "Run", "rawInput": {"command": "x", "cwd": "/"}}, 'Run: {"command": "x", "cwd": "/"}'),
         ({"title": "Read", "locations": [{"path": "/etc/passwd"}]}, "Read: /etc/passwd"),
-        ({"title": "Run", "rawInput": {"command": "x" * 2000}}, None),
-        ({"title": "x" * 2000}, None),
-        ({"title": "Two\nlines"}, None),
-        ({"title": "Run", "rawInput": {"command": "echo\nrm x"}}, "Run: echo\nrm x"),
-        ({"title": "Run", "rawInput": {"command": "echo \u202e x"}}, None),
-        ({"title": "Run", "rawInput": {"command": "echo \x1b[8m x"}}, None),
+        ({"title": "Run", "rawInput": {"command": "x" * 2000}}, "Run"),
+        ({"title": "Two\nlines"}, "Two lines"),
+        ({"title": "Run", "rawInput": {"command": "echo\nrm x"}}, "Run: echo rm x"),
+        ({"title": "Run", "rawInput": {"command": "echo \u202e\x1b[8m x"}}, "Run: echo [8m x"),
     ],
 )
-def test_a_call_is_described_completely_or_not_at_all(fields: dict[str, Any], described: str | None) -> None:
+def test_a_call_is_described_in_one_line(fields: dict[str, Any], described: str) -> None:
     assert ToolCalls().merge(update(**fields)).described() == described
 
 

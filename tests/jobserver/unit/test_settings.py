@@ -86,7 +86,6 @@ def test_the_command_is_split_once(text: str) -> None:
         ("EDITOR", "vi"),
         ("AGENT", "'x"),
         ("AGENT_HOME", "/nothing/here"),
-        ("PERMISSIONS", "all"),
         ("COMMAND", "[1"),
         ("COMMAND", "[1]"),
         ("COMMAND", "'x"),

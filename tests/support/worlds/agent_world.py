@@ -51,12 +51,11 @@ class AgentWorld:
         conversation: Sequence[EarlierInstruction] = (),
         *,
         session: str | None = None,
-        is_from_person: bool = True,
         attachments: Sequence[TaskFile] = (),
     ) -> EditResult:
         """Runs one instruction; `session` is the last one reported, unless it is given."""
         known = session or (self.progress.sessions[-1] if self.progress.sessions else None)
-        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, is_from_person, attachments)
+        task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, attachments)
         return await self.editor.edit(task, self.progress)
 
     def received(self, method: str) -> list[dict[str, Any]]:
@@ -81,7 +80,6 @@ def agent_world(
     script: str,
     *,
     time_limit: float = 60,
-    may_ask: bool = False,
     sandbox: Sandbox | None = None,
     limits: RunLimits = ENOUGH,
     passed: dict[str, str] | None = None,
@@ -91,7 +89,7 @@ def agent_world(
     for name in ("copy", "home"):
         (root / name).mkdir(exist_ok=True)
     launch = AgentLaunch(scripted(root, script, **traits), passed or {}, wanted=wanted or {})
-    editor = AgentEditor(launch, sandbox or NoSandbox(), limits, Egress("open"), time_limit=time_limit, may_ask=may_ask)
+    editor = AgentEditor(launch, sandbox or NoSandbox(), limits, Egress("open"), time_limit=time_limit)
     return AgentWorld(root, editor)
 
 
