@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 from bot.domain.context import FetchedParts, ThreadPart
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.jobs.stopping import is_at_work
 from bot.domain.messages import beginning
 from bot.domain.people import Preference
 from bot.domain.permissions import HOUR, LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, may
@@ -57,7 +56,8 @@ from bot.scheduler.worker import (
 )
 from bot.service import following_jobs
 from bot.service.actions import carry_out, writer_of
-from bot.service.follow_up import SETTLING, withdraw_unsent
+from bot.service.follow_up import SETTLING
+from bot.service.stopping import stop_job
 from bot.store.request_queue import ClaimedRequest
 from bot.store.store import RequestTransaction, Store, Transaction
 
@@ -333,7 +333,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
                 elif where is not None:
                     await _ready_to_start(tx, thread, request, found, terms, where=where)
             case RequestKind.STOP:
-                await _stop(tx, thread, request)
+                await stop_job(tx, thread, request)
             case RequestKind.DISCARD:
                 await tx.requests.prepared(replace(request, state=RequestState.WAITING))
                 await tx.audit.add(audited(AuditAction.DISCARDED, request, thread))
@@ -410,17 +410,6 @@ async def _ready_to_start(
         await following_jobs.ask_for_project(tx, placed, request, names, said=said)
         await tx.requests.prepared(replace(request, state=RequestState.AWAITING_PERSON))
     await tx.notices.add(placed.id, CARD_CHANGED)
-
-
-async def _stop(tx: RequestTransaction, thread: Thread, stop: Request) -> None:
-    withdrawn = await withdraw_unsent(tx, thread, stop)
-    if await following_jobs.stop_unsent(tx, thread, stop):
-        return
-    done = withdrawn and thread.state.job is not None and not is_at_work(thread.state, tx.now)
-    if done:
-        await tx.notices.add(thread.id, answered(stop, ActionAnswer.WAITING_STOPPED))
-    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED if done else RequestState.WAITING))
-    await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
 
 
 async def _refuse(tx: RequestTransaction, thread: Thread, request: Request, refused: Refused, limit: int) -> None:

@@ -9,7 +9,7 @@ from bot.domain.messages import beginning
 from bot.domain.permissions import ABOUT_REPLIES
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, for_another_job, reaction_notice, with_new_words
-from bot.domain.requests.held import lines_with, may_be_job
+from bot.domain.requests.held import lines_with
 from bot.domain.requests.new_jobs import new_request, once_more
 from bot.domain.requests.request import (
     NOT_SENT_YET,
@@ -32,9 +32,10 @@ from bot.notices.answers import (
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged, ToPerson
 from bot.service import following_jobs
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
-from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words, was_stopped_since
+from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words
 from bot.service.reply import catch_up
 from bot.service.start import record_start
+from bot.service.stopping import was_stopped_since
 from bot.store.store import RequestTransaction
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
@@ -215,7 +216,7 @@ async def _held(
         return await _do_late(tx, thread, asked_about, action) if late else ActionAnswer.NOTHING_NEW
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
-    if asked_about is not None and may_be_job(asked_about) and action.kind is not RequestKind.SEND_ALL_HELD:
+    if asked_about is not None and asked_about.may_be_job and action.kind is not RequestKind.SEND_ALL_HELD:
         return await _direct_message(tx, thread, action, lines_with(asked_about, waiting))
     if action.kind is RequestKind.DISCARD_HELD:
         return await _discard(tx, held)
@@ -225,7 +226,7 @@ async def _held(
             return ActionAnswer.NOTHING_NEW
         return ActionAnswer.HELD_SENT if await release(tx, job, held) else ActionAnswer.SEE_THREAD
     await following_jobs.note_steering(tx, thread, action.person_id, terms, for_good=True)
-    replies = [each for each in waiting if not may_be_job(each) and (each == held or each.held_because is None)]
+    replies = [each for each in waiting if not each.may_be_job and (each == held or each.held_because is None)]
     released = [await release(tx, job, request) for request in replies]
     return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.requests.edits import reaction_notice
-from bot.domain.requests.held import job_in_hand, lines_with, may_be_job, to_ask_about
+from bot.domain.requests.held import job_in_hand, lines_with, to_ask_about
 from bot.domain.requests.new_jobs import NewJob, new_request, request_id, source_key_of
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadOrigin
@@ -105,5 +105,6 @@ async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Requ
 
 async def ask_about_lines(tx: RecordingTransaction, thread: Thread, person_id: str) -> None:
     """Asks somebody about lines that shared a question with a line that was removed."""
-    for line in filter(may_be_job, to_ask_about(await tx.requests.held(thread.id, person_id))):
-        await hold(tx, thread, line)
+    for line in to_ask_about(await tx.requests.held(thread.id, person_id)):
+        if line.may_be_job:
+            await hold(tx, thread, line)

@@ -1,15 +1,13 @@
-"""Follow-ups: sends them on to the job or tells their writers why not, holds those whose person has to answer first,
-and withdraws after a stop what was written before it and certainly was not sent. The thread is locked.
+"""Follow-ups: sends them on to the job or tells their writers why not, and holds those whose person has to answer
+first. The thread is locked.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.messages import beginning
-from bot.domain.permissions import is_outsider
 from bot.domain.requests import edits
-from bot.domain.requests.held import is_withdrawn_by, question_about, to_ask_about, was_stopped_after
+from bot.domain.requests.held import question_about, to_ask_about
 from bot.domain.requests.new_jobs import Written, new_request, request_id
 from bot.domain.requests.request import (
     NO_WORDS,
@@ -27,10 +25,10 @@ from bot.domain.requests.request import (
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.thread import Thread
 from bot.notices.answers import ActionAnswer, ActionAnswered
-from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, ReactionChanged
+from bot.notices.notice import NewNotice, NoticeKey, ReactionChanged
 from bot.notices.questions import HeldQuestion
 from bot.store.requests import Requests
-from bot.store.store import RecordingTransaction, RequestTransaction
+from bot.store.store import RecordingTransaction
 
 MOST_ASKED = 5
 """How many of the newest replies one question covers."""
@@ -166,39 +164,3 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
     request = await checked(tx, thread, replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now))
     if await tx.requests.add(request) and request.state not in NOT_SENT_YET:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
-
-
-async def withdraw_unsent(tx: RecordingTransaction, thread: Thread, stop: Request) -> bool:
-    """Withdraws what was written for a job before a stop. False if there was nothing."""
-    unsent = await tx.requests.unsent(thread.id)
-    for other in unsent:
-        if other.kind is RequestKind.STOP and other.held_because is HeldBecause.LATE:
-            await tx.requests.save(replace(other, state=RequestState.WITHDRAWN))  # it is done
-    return await _withdraw(tx, thread, [each for each in unsent if is_withdrawn_by(each, stop)])
-
-
-async def withdraw_if_stopped(tx: RequestTransaction, thread_id: str, ids: Sequence[str]) -> None:
-    """Withdraws follow-ups that were not sent after all if the job was stopped meanwhile."""
-    thread, stops = await tx.threads.get(thread_id), await tx.requests.stops(thread_id)
-    if thread is None or not stops:
-        return
-    came_back = [request for each in ids if (request := await tx.requests.get(each)) is not None]
-    waiting = [each for each in came_back if each.state in NOT_SENT_YET and edits.certainly_unsent(each)]
-    overtaken = [each for each in waiting if was_stopped_after(each.asked_at, stops, recorded_at=each.recorded_at)]
-    await _withdraw(tx, thread, [each for each in overtaken if each.kind is RequestKind.FOLLOW_UP])
-
-
-async def was_stopped_since(tx: RecordingTransaction, press: Request) -> bool:
-    """Returns whether the job was stopped after a press."""
-    return was_stopped_after(press.asked_at, await tx.requests.stops(press.thread_id), recorded_at=press.recorded_at)
-
-
-async def _withdraw(tx: RecordingTransaction, thread: Thread, requests: Sequence[Request]) -> bool:
-    asked = [each for each in requests if not is_outsider(each.person, thread)]  # others' will be refused
-    for request in asked:
-        await hold_again(tx, request, HeldBecause.STOPPED)
-        if request.message_ts:
-            await tx.notices.add(request.thread_id, edits.reaction_notice(request, None))
-    if asked and thread.card_ts is not None:
-        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
-    return bool(asked)

@@ -18,13 +18,12 @@ from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, reaction_notice
 from bot.domain.requests.new_jobs import may_replace, moving_along, new_request, once_more
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
-from bot.domain.requests.settle import rejection, summary
+from bot.domain.requests.settle import rejection
 from bot.domain.threads.reply_rules import steered_by
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import CARD_CHANGED, NewNotice, Reaction
 from bot.notices.questions import ProjectAsked
-from bot.notices.requests import RequestRejected
 from bot.service.start import record_start
 from bot.store.store import RecordingTransaction, RequestTransaction
 from bot.store.threads import Threads
@@ -124,29 +123,6 @@ async def refuse_follow_ups(tx: RecordingTransaction, thread_id: str) -> None:
         await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
         await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
         await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))
-
-
-async def stop_unsent(tx: RequestTransaction, thread: Thread, stop: Request) -> bool:
-    """Stops a job that has not been sent yet, and reports it. False if there is, or may be, something to stop at the
-    job API.
-    """
-    start = await tx.requests.find_start(thread.id)
-    if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:
-        return False
-    if start.uncertain and start.state is RequestState.WAITING:
-        return False  # it may have arrived, and is sent again; the stop follows
-    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
-    answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
-    if start.state in NOT_SENT:
-        answer = ActionAnswer.STOPPED_UNSENT
-        await keep_followed(tx, thread)
-        has_card = await end_start(tx, thread, start, Problem.STOPPED, RejectionReason.STOPPED)
-        if has_card or start.person_id != stop.person_id:  # without a card, the requester gets a private answer
-            stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
-            await tx.notices.add(thread.id, NewNotice(RequestRejected.key(start), stopped))
-        await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
-    await tx.notices.add(thread.id, answered(stop, answer))
-    return True
 
 
 async def restore_followed(tx: RecordingTransaction, thread: Thread) -> None:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from bot.domain.commands import Options, ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
+from bot.domain.jobs.stopping import was_stopped_after
 from bot.domain.messages import beginning
 from bot.domain.permissions import is_outsider
 from bot.domain.requests import edits
-from bot.domain.requests.held import is_late, may_be_job, meaning_of_line, says_it_is_a_job, was_stopped_after
+from bot.domain.requests.held import is_late, meaning_of_line, says_it_is_a_job
 from bot.domain.requests.new_jobs import asked_in, job_of_reply, new_request, request_id, source_key_of
 from bot.domain.requests.request import (
     NOT_SENT_YET,
@@ -62,7 +63,7 @@ async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, modes: 
             await begin_job(tx, thread, line, job_of_reply(reply, None))
             return True
         await _revise_follow_up(tx, thread, before, reply, modes)
-        if may_be_job(line):
+        if line.may_be_job:
             await ask_about_lines(tx, thread, line.person_id)
     else:
         means = meaning(reply, thread, modes(thread.channel_id))
@@ -142,7 +143,7 @@ def _meaning(reply: Reply, thread: Thread, request: Request, modes: ReplyModes) 
     """Returns how a newer version of a reply is handled. A late one is not sent before its writer has said so. That of
     an outsider will be refused, so there is nothing to ask.
     """
-    if may_be_job(request):
+    if request.may_be_job:
         return meaning_of_line(reply)
     means = meaning(reply, thread, modes(thread.channel_id))
     if is_outsider(request.person, thread):

@@ -19,9 +19,9 @@ from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.requests.settle import Settlement
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.notices.notice import CARD_CHANGED, CardChanged
-from bot.service.follow_up import withdraw_if_stopped
 from bot.service.following_jobs import alive, refuse_follow_ups, start_settled
 from bot.service.reply import catch_up
+from bot.service.stopping import withdraw_if_stopped
 from bot.store.request_queue import ClaimedRequest
 from bot.store.store import RequestTransaction
 

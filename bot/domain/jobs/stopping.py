@@ -1,14 +1,24 @@
-"""Decides how a job is stopped, how the work of a failed job is discarded, and what people are told. Pure.
+"""Decides how a job is stopped, what that withdraws, how a failed job's work is discarded, and what people are told.
+Pure.
 
 If the job API can cancel, the cancel is repeated, which is safe, until the job has ended; follow-ups wait meanwhile.
 Otherwise a message asks the agent to stop, which is best effort.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from bot.domain.jobs.job import ARCHIVED, Problem
-from bot.domain.requests.request import Request, surface_of
+from bot.domain.requests.request import (
+    HeldBecause,
+    RejectionReason,
+    Request,
+    RequestKind,
+    RequestState,
+    WayIn,
+    surface_of,
+)
 from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered
@@ -21,6 +31,10 @@ CANCEL_AGAIN = 1.0
 """Seconds until a job that was cancelled and has not ended is cancelled again. The response has its current state."""
 STOP_PATIENCE = 30.0
 """Seconds for which requests after a stop wait for the job's end. Our own job server ends a job within 5 s."""
+_WITHOUT_EFFECT = frozenset(
+    {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}
+)
+"""States of a stop that was not checked yet, or whose person has to confirm it."""
 
 
 class StopStep(Enum):
@@ -63,6 +77,27 @@ def stop_step(state: ThreadState, now: float, *, can_cancel: bool) -> StopStep:
     if not is_at_work(state, now):
         return StopStep.DONE if state.people.stopped_by else StopStep.NOTHING
     return StopStep.CANCEL if can_cancel else StopStep.ASK_AGENT
+
+
+def is_withdrawn_by(request: Request, stop: Request) -> bool:
+    """Returns whether a request that was certainly not sent is withdrawn by a stop: a follow-up that was written before
+    it. A line of a direct message that may be a job of its own is for no job yet.
+    """
+    if request.kind is not RequestKind.FOLLOW_UP or request.may_be_job or request.held_because is HeldBecause.STOPPED:
+        return False
+    return request.asked_at < stop.asked_at
+
+
+def was_stopped_after(asked_at: str, stops: Iterable[Request], *, recorded_at: float = 0.0) -> bool:
+    """Returns whether somebody stopped the job after this time (a `ts`), by a stop that was recorded after
+    `recorded_at`. A switch stops the job that it replaces without withdrawing anything.
+    """
+    return any(
+        stop.asked_at > asked_at and stop.recorded_at > recorded_at
+        for stop in stops
+        if stop.state not in _WITHOUT_EFFECT and stop.problem != RejectionReason.NOT_PERMITTED
+        if stop.way_in is not WayIn.SWITCH
+    )
 
 
 def opened(state: ThreadState, request: Request, step: StopStep) -> ThreadState:

@@ -1,4 +1,4 @@
-"""Requests that wait for their person: what is asked about them, and which ones a stop withdraws. Pure.
+"""Requests that wait for their person, and what is asked about them. Pure.
 
 Among them are lines of a direct message outside its threads, each a new job or for the one above.
 """
@@ -12,14 +12,10 @@ from bot.domain.permissions import is_outsider
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import (
     Arrival,
-    HeldBecause,
-    RejectionReason,
     Reply,
     Request,
-    RequestKind,
     RequestState,
     Surface,
-    WayIn,
 )
 from bot.domain.threads.reply_rules import ReplyMeaning, is_emoji_alone, is_thanks_alone
 from bot.domain.threads.thread import Thread, waits_for_person
@@ -27,13 +23,6 @@ from bot.notices.questions import HeldAsked, HeldQuestion, JobOrReplyAsked, Repl
 
 IN_ONE_GO = 5.0
 """Seconds within which the next line belongs to the previous one, so that one question is asked about both."""
-_UNANSWERED = frozenset({RequestState.AWAITING_PERSON, RequestState.WITHDRAWN})
-
-
-def may_be_job(request: Request) -> bool:
-    """Returns whether a follow-up was written outside the threads, and its writer has not decided yet what it is."""
-    line = request.kind is RequestKind.FOLLOW_UP and request.way_in is WayIn.DIRECT_MESSAGE
-    return line and request.state in _UNANSWERED
 
 
 def job_in_hand(newest_first: Iterable[Thread], now: float) -> Thread | None:
@@ -59,12 +48,12 @@ def lines_with(line: Request, waiting: Sequence[Request]) -> list[Request]:
 def to_ask_about(waiting: Sequence[Request]) -> list[Request]:
     """Returns the held requests that need a question: the first of each group of lines that belong together."""
     first = {run[0].id for run in _runs(waiting)}
-    return [each for each in waiting if each.id in first or not may_be_job(each)]
+    return [each for each in waiting if each.id in first or not each.may_be_job]
 
 
 def _runs(requests: Sequence[Request]) -> list[list[Request]]:
     """Returns the lines, grouped by those that belong together."""
-    lines = sorted(filter(may_be_job, requests), key=lambda line: (float(line.written_at), line.id))
+    lines = sorted((each for each in requests if each.may_be_job), key=lambda line: (float(line.written_at), line.id))
     runs: list[list[Request]] = []
     for line in lines:
         if runs and float(line.written_at) - float(runs[-1][-1].written_at) <= IN_ONE_GO:
@@ -85,13 +74,7 @@ def says_it_is_a_job(reply: Reply, line: Request) -> bool:
     if reply.options in {None, NO_OPTIONS} or reply.withdrawn or not (reply.text or reply.attachments):
         return False
     newer = reply.edited_at > line.edited_at and reply.person.id == line.person_id
-    return newer and may_be_job(line) and line.state is RequestState.AWAITING_PERSON
-
-
-_WITHOUT_EFFECT = frozenset(
-    {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}
-)
-"""States of a stop that was not checked yet, or whose person has to confirm it."""
+    return newer and line.may_be_job and line.state is RequestState.AWAITING_PERSON
 
 
 def question_about(request: Request) -> HeldQuestion:
@@ -99,7 +82,7 @@ def question_about(request: Request) -> HeldQuestion:
     text = beginning(request.text, MAX_QUOTED)
     if request.held_because is not None:
         return HeldAsked(request.person_id, request.id, text, request.held_because, request.kind)
-    if may_be_job(request):
+    if request.may_be_job:
         return JobOrReplyAsked(request.person_id, request.id, text, asked_on=Surface.TOP_LEVEL)
     return ReplyHeld(request.person_id, request.id, text)
 
@@ -109,24 +92,3 @@ def is_late(reply: Reply, thread: Thread) -> bool:
     was away. Somebody of another workspace is refused, so there is nothing to ask.
     """
     return reply.arrival is Arrival.LATE and not is_outsider(reply.person, thread)
-
-
-def is_withdrawn_by(request: Request, stop: Request) -> bool:
-    """Returns whether a request that was certainly not sent is withdrawn by a stop: a follow-up that was written before
-    it. A line of a direct message that may be a job of its own is for no job yet.
-    """
-    if request.kind is not RequestKind.FOLLOW_UP or may_be_job(request) or request.held_because is HeldBecause.STOPPED:
-        return False
-    return request.asked_at < stop.asked_at
-
-
-def was_stopped_after(asked_at: str, stops: Iterable[Request], *, recorded_at: float = 0.0) -> bool:
-    """Returns whether somebody stopped the job after this time (a `ts`), by a stop that was recorded after
-    `recorded_at`. A switch stops the job that it replaces without withdrawing anything.
-    """
-    return any(
-        stop.asked_at > asked_at and stop.recorded_at > recorded_at
-        for stop in stops
-        if stop.state not in _WITHOUT_EFFECT and stop.problem != RejectionReason.NOT_PERMITTED
-        if stop.way_in is not WayIn.SWITCH
-    )

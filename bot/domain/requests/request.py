@@ -302,6 +302,14 @@ class Request:
         return HeldBecause(self.problem) if held else None
 
     @property
+    def may_be_job(self) -> bool:
+        """Whether it is a line of a direct message outside its threads, and its writer has not decided yet if it is a
+        job of its own.
+        """
+        line = self.kind is RequestKind.FOLLOW_UP and self.way_in is WayIn.DIRECT_MESSAGE
+        return line and self.state in {RequestState.AWAITING_PERSON, RequestState.WITHDRAWN}
+
+    @property
     def restored(self) -> bool:
         """Whether it was open in a restored backup and not tried since, so it may have been sent before, perhaps merged
         or with other text. Any other request is tried before it can be uncertain.

@@ -50,7 +50,7 @@ from bot.domain.projects import (
     normal_words,
     route,
 )
-from bot.domain.requests.held import IN_ONE_GO, job_in_hand, lines_with, may_be_job, to_ask_about
+from bot.domain.requests.held import IN_ONE_GO, job_in_hand, lines_with, to_ask_about
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
 from bot.jobapi.models import Job
@@ -581,10 +581,10 @@ _NEWEST_FIRST = (("t3", DONE), ("t2", AT_WORK), ("t1", AT_WORK))
 @pytest.mark.parametrize("state", RequestState)
 def test_a_line_may_be_a_job_until_its_author_decides(state: RequestState) -> None:
     waits = state in {RequestState.AWAITING_PERSON, RequestState.WITHDRAWN}
-    assert may_be_job(a_line(NOW, state)) is waits
+    assert a_line(NOW, state).may_be_job is waits
     for other in (WayIn.REPLY, WayIn.MENTION, WayIn.BUTTON):
-        assert not may_be_job(replace(a_line(NOW, state), way_in=other))
-    assert not may_be_job(replace(a_line(NOW, state), kind=RequestKind.START))
+        assert not replace(a_line(NOW, state), way_in=other).may_be_job
+    assert not replace(a_line(NOW, state), kind=RequestKind.START).may_be_job
 
 
 def test_lines_sent_in_quick_succession_belong_together() -> None:
