@@ -217,7 +217,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             outcome = await self._call(request, thread)
         except errors.JobApiError as error:
             return self._failure(request, thread, error)
-        if isinstance(outcome, Accepted | stopping.Cancelled | stopping.Discarded):
+        if isinstance(outcome, Accepted | stopping.Cancelled):
             self.record_answer(thread.project)
             _log_sent(request, thread, outcome)
         return outcome
@@ -265,7 +265,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         if (why := stopping.why_not_discarded(thread.state, self._settings.clock.now())) is not None:
             return stopping.NotDiscarded(why)
         key = _key_of_attempt(request)
-        return stopping.Discarded(await self._job_api.discard(thread.project, _job_id(thread), idempotency_key=key))
+        return Accepted(await self._job_api.discard(thread.project, _job_id(thread), idempotency_key=key))
 
     def _failure(self, request: Request, thread: Thread, error: errors.JobApiError) -> SendOutcome:
         project = thread.project
@@ -308,10 +308,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         match outcome:
             case Accepted():
                 # A server that executes a key once may repeat its first answer.
-                repeated = self._abilities(thread.project).idempotent and request.attempts > 1
+                same_key = self._abilities(thread.project).idempotent and request.kind is not RequestKind.DISCARD
+                repeated = same_key and request.attempts > 1
                 return replace(outcome, outdated=repeated or newer_seen)
-            case stopping.Discarded():
-                return replace(outcome, outdated=newer_seen)
             case stopping.Cancelled() if newer_seen:
                 return stopping.Cancelled()
             case _:
@@ -341,19 +340,19 @@ def _job_id(thread: Thread) -> str:
     return thread.state.job.id
 
 
-def _log_sent(request: Request, thread: Thread, outcome: Accepted | stopping.Cancelled | stopping.Discarded) -> None:
+def _log_sent(request: Request, thread: Thread, outcome: Accepted | stopping.Cancelled) -> None:
     """Logs what the job API has taken, with the job as it showed it."""
     job = outcome.job or thread.state.job
     with log_context(replace(current_log_context(), job=job.id if job else "")):
         match outcome:
             case Accepted() if request.kind is RequestKind.START:
                 logger.info("job created: %s", job_words(job))
+            case Accepted() if request.kind is RequestKind.DISCARD:
+                logger.info("partial work discarded: %s", job_words(job))
             case Accepted():
                 logger.info("message sent: %s", job_words(job))
             case stopping.Cancelled():
                 logger.info("job cancelled: %s", job_words(job))
-            case stopping.Discarded():
-                logger.info("partial work discarded: %s", job_words(job))
 
 
 def _refused(error: errors.NoSuchProject | errors.JobGone | errors.JobApiRejected) -> Rejected:

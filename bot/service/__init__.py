@@ -12,7 +12,7 @@ from typing import TypeVar
 from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import NewJob, Written, new_request, request_id, source_key_of
 from bot.domain.requests.request import Action, Arrival, MessageVersion, Reply, log_id
-from bot.domain.threads.reply_rules import ReplyModes, everyone
+from bot.domain.threads.reply_rules import ReplyModes, everyone, may_be_for_us
 from bot.domain.threads.thread import Thread
 from bot.errors import NotRecorded, StoreError, UnreadableRow
 from bot.runtime.logging import LogContext, log_context
@@ -48,7 +48,6 @@ class Service:
                     await record_start(tx, known)
 
         await self._transact(work, asked.source_key)
-        self._on_commit()
 
     async def thank(self, thanks: Reply) -> None:
         """Records thanks written in a direct message outside its threads."""
@@ -58,7 +57,6 @@ class Service:
                 await record_thanks(tx, await channels.known_reply(tx, thanks))
 
         await self._transact(work, source_key_of(thanks))
-        self._on_commit()
 
     async def receive(self, reply: Reply) -> bool:
         """Records a message in a thread: for the job there, or, if there is none and it mentions Pagehand, as a job to
@@ -66,7 +64,7 @@ class Service:
         """
 
         async def work(tx: RecordingTransaction) -> bool:
-            if await channels.is_outdated(tx, reply):
+            if may_be_for_us(reply) and not await channels.is_newest(tx, reply.version):
                 return True
             known = await channels.known_reply(tx, reply)
             thread, kept = await thread_of(tx, known), False
@@ -80,12 +78,9 @@ class Service:
             return thread is not None or kept or await record_mention(tx, known, self._modes)
 
         try:
-            recorded = await self._transact(work, source_key_of(reply))
+            return await self._transact(work, source_key_of(reply))
         except UnreadableRow:
             return False
-        if recorded:
-            self._on_commit()
-        return recorded
 
     async def revise(self, reply: Reply) -> bool:
         """Records a message's text after an edit, or its deletion, in any order. Returns the same as `receive`."""
@@ -105,9 +100,7 @@ class Service:
                 await tx.requests.add(replace(request, written_at=action.at, recorded_at=tx.now))
             return thread is not None
 
-        known = await self._transact(work, action.source_key)
-        self._on_commit()
-        return known
+        return await self._transact(work, action.source_key)
 
     async def follow_up(self, written: Written) -> bool:
         """Records a follow-up that was not written in the thread; its time is when it is recorded. False if the job is
@@ -120,9 +113,7 @@ class Service:
                 await record_written(tx, await alive(tx.threads, thread), written)
             return thread is not None
 
-        known = await self._transact(work, written.source_key)
-        self._on_commit()
-        return known
+        return await self._transact(work, written.source_key)
 
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         """Records a channel's new id and since when it has it, in seconds."""
@@ -133,7 +124,6 @@ class Service:
         that this workflow mentioned it there, which it then answers once with who can ask.
         """
         await self._transact(lambda tx: channels.record_introduction(tx, team_id, channel_id, workflow_id))
-        self._on_commit()
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
         """Returns whether the writer of a message still has to get a private answer that is not a notice: another
@@ -168,18 +158,18 @@ class Service:
             await tx.homes.changed(person_id, due_in=0.0)
 
         await self._transact(work)
-        self._on_commit()
 
     async def open_home(self, person_id: str, *, page: int = 0) -> None:
         """Publishes somebody's Home now, and from now on whenever it changes."""
         await self._transact(lambda tx: tx.homes.opened(person_id, page=page))
-        self._on_commit()
 
     async def _transact(self, work: Callable[[Transaction], Awaitable[T]], source_key: str = "") -> T:
-        """Runs a transaction that Slack waits for. The log says if it fails, and names the request."""
+        """Runs a transaction that Slack waits for, and reports the commit unless the result is False, when nothing was
+        recorded. The log says if it fails, and names the request.
+        """
         with log_context(LogContext(log_id(request_id(source_key)) if source_key else "")):
             try:
-                return await self._store.transact(work, urgent=True)
+                result = await self._store.transact(work, urgent=True)
             except StoreError as error:
                 logger.warning("not recorded: %s", error)
                 raise
@@ -187,6 +177,9 @@ class Service:
                 # An error of another class may quote what people wrote.
                 logger.error("not recorded, because of an unexpected %s", type(error).__name__)  # noqa: TRY400 - so may its traceback
                 raise NotRecorded from None
+        if result is not False:
+            self._on_commit()
+        return result
 
 
 async def _thread_of(tx: RecordingTransaction, action: Action) -> Thread | None:

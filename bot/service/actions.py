@@ -108,10 +108,8 @@ async def _answer(
             answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text))
         case RequestKind.SEND_NEW_WORDS:
             answer = await _send_new_words(tx, thread, action)
-        case RequestKind.MUTE:
-            answer = await _mute(tx, thread, action.person_id, terms)
-        case RequestKind.UNMUTE:
-            answer = await _mute(tx, thread, "", terms)
+        case RequestKind.MUTE | RequestKind.UNMUTE:
+            answer = await _mute(tx, thread, action.person_id if action.kind is RequestKind.MUTE else "", terms)
         case RequestKind.RETRY:
             answer = await _retry(tx, thread, action)
         case RequestKind.SEND_HELD | RequestKind.SEND_ALL_HELD | RequestKind.DISCARD_HELD:
@@ -150,7 +148,7 @@ async def _send_to_replacement(tx: RequestTransaction, job: Thread, request: Req
         if each.latest_text != "" and await tx.requests.add(again):
             await tx.notices.move(ReactionChanged.key(each), each.thread_id, job.id)
             await tx.requests.save(replace(each, latest_text=None))  # later edits change the new one
-            await explain(tx, again, again.attachments)
+            await explain(tx, again)
             answer = ActionAnswer.SENT_AGAIN if again.state in NOT_SENT_YET else ActionAnswer.SEE_THREAD
     return answer
 

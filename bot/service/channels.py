@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from bot.domain.requests.new_jobs import NewJob, request_id, source_key
 from bot.domain.requests.request import Action, MessageVersion, Reply
-from bot.domain.threads.reply_rules import may_be_for_us
 from bot.domain.threads.thread import Thread
 from bot.notices.answers import Introduction
 from bot.notices.notice import NewNotice
@@ -25,11 +24,6 @@ async def is_newest(tx: RecordingTransaction, version: MessageVersion) -> bool:
     """Records a version of a message. False if a newer one was seen under any of the channel's ids."""
     ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
     return all([await tx.message_versions.note(replace(version, channel_id=each)) for each in ids])
-
-
-async def is_outdated(tx: RecordingTransaction, reply: Reply) -> bool:
-    """Records the version of a message that may be for us. True if a newer one was seen."""
-    return may_be_for_us(reply) and not await is_newest(tx, reply.version)
 
 
 async def is_first_answer(tx: RecordingTransaction, version: MessageVersion) -> bool:

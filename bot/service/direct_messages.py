@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from bot.domain.requests.edits import reaction_notice
 from bot.domain.requests.held import job_in_hand, lines_with, to_ask_about
-from bot.domain.requests.new_jobs import NewJob, new_request, request_id, source_key_of
+from bot.domain.requests.new_jobs import NewJob, new_request, request_id
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.notices.notice import Reaction
-from bot.service.follow_up import hold
+from bot.service.follow_up import follow_up_of, hold
 from bot.service.start import record_start
 from bot.store.store import RecordingTransaction
 
@@ -37,7 +37,7 @@ async def record_line(tx: RecordingTransaction, asked: NewJob) -> bool:
     if len(lines_with(line, await tx.requests.held(above.id, asked.person.id))) > 1:
         await tx.requests.add(line)
     else:
-        await hold(tx, above, line)
+        await hold(tx, line)
     return True
 
 
@@ -56,9 +56,7 @@ def _line(tx: RecordingTransaction, above: Thread, asked: NewJob) -> Request:
 async def record_thanks(tx: RecordingTransaction, thanks: Reply) -> None:
     """Adds the reaction to thanks if there is a job they can be for; they are not sent anywhere."""
     for last in (await _jobs_of(tx, thanks.person, thanks.channel_id))[:1]:
-        key, way_in = source_key_of(thanks), WayIn.DIRECT_MESSAGE
-        request = new_request(last, RequestKind.FOLLOW_UP, key, thanks.person, thanks.text, way_in=way_in)
-        request = replace(request, written_at=thanks.message_ts, recorded_at=tx.now, edited_at=thanks.edited_at)
+        request = follow_up_of(tx, last, thanks, WayIn.DIRECT_MESSAGE)
         request = replace(request, state=RequestState.WITHDRAWN)
         if await tx.threads.get(last.id) and await tx.requests.add(request):
             await tx.notices.add(last.id, reaction_notice(request, Reaction.WELCOME))
@@ -107,4 +105,4 @@ async def ask_about_lines(tx: RecordingTransaction, thread: Thread, person_id: s
     """Asks somebody about lines that shared a question with a line that was removed."""
     for line in to_ask_about(await tx.requests.held(thread.id, person_id)):
         if line.may_be_job:
-            await hold(tx, thread, line)
+            await hold(tx, line)

@@ -8,11 +8,10 @@ from bot.domain.jobs.job import ARCHIVED
 from bot.domain.messages import beginning
 from bot.domain.requests import edits
 from bot.domain.requests.held import question_about, to_ask_about
-from bot.domain.requests.new_jobs import Written, new_request, request_id
+from bot.domain.requests.new_jobs import Written, new_request, request_id, source_key_of
 from bot.domain.requests.request import (
     NO_WORDS,
     NOT_SENT_YET,
-    Attachments,
     HeldBecause,
     RejectionReason,
     Reply,
@@ -38,28 +37,23 @@ are online.
 """
 
 
-async def hold(tx: RecordingTransaction, thread: Thread, request: Request, because: HeldBecause | None = None) -> None:
-    """Records a request that waits for its person's answer, and asks for it. One recorded before is asked about unless
-    it was already.
+async def hold(
+    tx: RecordingTransaction, request: Request, because: HeldBecause | None = None, *, known: bool = False
+) -> None:
+    """Records a request that waits for its person's answer, or lets a `known` one wait, and asks for it. One recorded
+    before is asked about unless it was already.
     """
     held = replace(request, state=RequestState.AWAITING_PERSON, problem=because or "")
-    await tx.requests.add(held)
-    await ask(tx, thread.id, held)
+    await (tx.requests.save(held) if known else tx.requests.add(held))
+    await ask(tx, held)
 
 
-async def hold_again(tx: RecordingTransaction, request: Request, because: HeldBecause | None = None) -> None:
-    """Lets a recorded request wait for its person, and asks."""
-    held = replace(request, state=RequestState.AWAITING_PERSON, problem=because or "")
-    await tx.requests.save(held)
-    await ask(tx, held.thread_id, held)
-
-
-async def ask(tx: RecordingTransaction, thread_id: str, held: Request) -> None:
+async def ask(tx: RecordingTransaction, held: Request) -> None:
     """Asks the person of a request that waits for them, and reminds them."""
     question = question_about(held)
     reminder = replace(question, asked_on=Surface.HOME)
-    await tx.notices.add(thread_id, NewNotice(HeldQuestion.key(held), question))
-    await tx.notices.add(thread_id, NewNotice(HeldQuestion.reminder_key(held), reminder, REMINDED_AFTER))
+    await tx.notices.add(held.thread_id, NewNotice(HeldQuestion.key(held), question))
+    await tx.notices.add(held.thread_id, NewNotice(HeldQuestion.reminder_key(held), reminder, REMINDED_AFTER))
 
 
 async def ask_again(tx: RecordingTransaction, thread: Thread, action: Request) -> None:
@@ -94,20 +88,27 @@ async def checked(tx: RecordingTransaction, thread: Thread, request: Request) ->
     return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
 
 
-async def explain(tx: RecordingTransaction, request: Request, attachments: Attachments) -> None:
+async def explain(tx: RecordingTransaction, request: Request) -> None:
     """Adds the reaction to a newly recorded reply, and reports why it is not sent, if so."""
     await tx.notices.add(request.thread_id, edits.reaction_notice(request, edits.reaction_of(request.state)))
     if request.problem == NO_WORDS:
-        await tx.notices.add(request.thread_id, edits.not_fully_sent(request, attachments, words_sent=False))
+        await tx.notices.add(request.thread_id, edits.not_fully_sent(request, request.attachments, words_sent=False))
     elif request.state not in NOT_SENT_YET:
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-async def tell_that_muted(tx: RecordingTransaction, thread: Thread, reply: Reply) -> None:
-    """Tells somebody, once for each reply, that it is not sent because the job is muted."""
-    about = beginning(reply.text, edits.MAX_QUOTED)
-    message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
-    await tx.notices.add(thread.id, NewNotice(ActionAnswered.key_of_muted(reply), message))
+async def tell_that_muted(tx: RecordingTransaction, thread: Thread, said: Reply | Written, key: NoticeKey) -> None:
+    """Tells somebody that what they said is not sent because the job is muted."""
+    about = beginning(said.text, edits.MAX_QUOTED)
+    message = ActionAnswered(said.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
+    await tx.notices.add(thread.id, NewNotice(key, message))
+
+
+def follow_up_of(tx: RecordingTransaction, thread: Thread, reply: Reply, way_in: WayIn) -> Request:
+    """Returns the follow-up that a message is."""
+    request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text, way_in=way_in)
+    request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
+    return replace(request, attachments=reply.attachments)
 
 
 async def release(tx: RecordingTransaction, job: Thread, held: Request) -> bool:
@@ -121,7 +122,7 @@ async def release(tx: RecordingTransaction, job: Thread, held: Request) -> bool:
     if sent and job.id != held.thread_id:
         await tx.requests.move([released], job.id)
         released = replace(released, thread_id=job.id)
-    await explain(tx, released, held.attachments)
+    await explain(tx, released)
     return sent
 
 
@@ -136,7 +137,7 @@ async def send_new_words(tx: RecordingTransaction, thread: Thread, request: Requ
         return ActionAnswer.ALREADY_ACCEPTED
     await tx.notices.move(ReactionChanged.key(request), request.thread_id, thread.id)
     await tx.requests.save(replace(request, latest_text=None))  # later edits change the follow-up
-    await explain(tx, follow_up, Attachments())
+    await explain(tx, follow_up)
     waits = follow_up.state in NOT_SENT_YET
     return ActionAnswer.NEW_WORDS_SENT if waits else ActionAnswer.SEE_THREAD
 
@@ -155,9 +156,7 @@ async def record_written(tx: RecordingTransaction, thread: Thread, written: Writ
             await tx.notices.add(first.thread_id, NewNotice(NoticeKey(written.source_key), answer))
         return
     if thread.state.people.muted_by:
-        about = beginning(written.text, edits.MAX_QUOTED)
-        told = ActionAnswered(written.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
-        await tx.notices.add(thread.id, NewNotice(NoticeKey(written.source_key), told))
+        await tell_that_muted(tx, thread, written, NoticeKey(written.source_key))
         return
     person, text, way_in = written.person, written.text, written.way_in
     request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)

@@ -17,7 +17,7 @@ from bot.domain.projects import ProjectReason, Projects
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, reaction_notice
 from bot.domain.requests.new_jobs import may_replace, moving_along, new_request, once_more
-from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.reply_rules import steered_by
 from bot.domain.threads.thread import Thread, ThreadState
@@ -28,9 +28,7 @@ from bot.service.start import record_start
 from bot.store.store import RecordingTransaction, RequestTransaction
 from bot.store.threads import Threads
 
-NOT_SENT = frozenset(
-    {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
-)
+NOT_SENT = NOT_SENT_YET | {RequestState.AWAITING_PERSON}
 """States of a start that can still be changed or withdrawn before the job API gets it."""
 
 
@@ -183,9 +181,8 @@ async def take_place(tx: RequestTransaction, thread: Thread, start: Request, ter
     if replaces:
         await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
     if (replaces or along) and followed.card_ts is not None:
-        await tx.notices.add(
-            followed.id, CARD_CHANGED
-        )  # the card counts waiting follow-ups, and no longer offers a retry
+        # It counts waiting follow-ups, and no longer offers a retry.
+        await tx.notices.add(followed.id, CARD_CHANGED)
     return thread
 
 

@@ -29,7 +29,7 @@ from bot.domain.threads.thread import Thread
 from bot.notices.answers import ActionAnswer, ActionAnswered, HelpRequested
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction
 from bot.service.direct_messages import ask_about_lines, begin_job, record_line
-from bot.service.follow_up import ask, checked, explain, hold, hold_again, release, tell_that_muted
+from bot.service.follow_up import ask, checked, explain, follow_up_of, hold, release, tell_that_muted
 from bot.service.following_jobs import alive, end_start, keep_followed
 from bot.service.start import newest_in, record_start
 from bot.store.store import RecordingTransaction
@@ -119,15 +119,15 @@ async def _reopen(
 ) -> None:
     """Handles a withdrawn reply whose new text may be for the agent."""
     if means is ReplyMeaning.ASK_FIRST:
-        await hold_again(tx, after, HeldBecause.LATE if is_late(reply, thread) else None)
+        await hold(tx, after, HeldBecause.LATE if is_late(reply, thread) else None, known=True)
     elif means is ReplyMeaning.MUTED:
-        await tell_that_muted(tx, thread, reply)
+        await tell_that_muted(tx, thread, reply, ActionAnswered.key_of_muted(reply))
     elif means is ReplyMeaning.SEND and was_stopped_after(after.asked_at, await tx.requests.stops(thread.id)):
-        await hold_again(tx, after, HeldBecause.STOPPED)
+        await hold(tx, after, HeldBecause.STOPPED, known=True)
     elif means is ReplyMeaning.SEND:
         after = await checked(tx, thread, after)
         await tx.requests.save(after)
-        await explain(tx, after, reply.attachments)
+        await explain(tx, after)
         await _answer(tx, request, after, edits.without_effect(reply, request, after, means))
 
 
@@ -162,7 +162,7 @@ async def _revise_held(
         return
     await tx.requests.save(now)
     if says_more and means in {ReplyMeaning.ASK_FIRST, ReplyMeaning.SEND}:
-        await hold(tx, thread, now, now.held_because)
+        await hold(tx, now, now.held_because)
 
 
 async def _react_to_withdrawal(tx: RecordingTransaction, request: Request, before: Sequence[Request]) -> None:
@@ -187,14 +187,14 @@ async def _revise_start(
         after = await _with_options(tx, thread, start, after, options)
     reopened = start.state is not after.state and after.state in NOT_SENT_YET
     if reopened and reply.arrival is Arrival.LATE:
-        await hold_again(tx, after, HeldBecause.LATE)
+        await hold(tx, after, HeldBecause.LATE, known=True)
         return
     await tx.requests.save(after)
     if after.state is RequestState.WITHDRAWN:
         await keep_followed(tx, thread)
         await end_start(tx, thread, start, Problem.WITHDRAWN)
     elif after.held_because and after.text != start.text:
-        await ask(tx, thread.id, after)
+        await ask(tx, after)
     elif reopened:
         await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
         await _show_start(tx, thread, after)
@@ -272,9 +272,9 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
     late = HeldBecause.LATE if is_late(reply, thread) else None
     match means:
         case ReplyMeaning.MUTED:
-            await tell_that_muted(tx, thread, reply)
+            await tell_that_muted(tx, thread, reply, ActionAnswered.key_of_muted(reply))
         case ReplyMeaning.ASK_FIRST:
-            await hold(tx, thread, _follow_up(tx, thread, reply), late)
+            await hold(tx, _follow_up(tx, thread, reply), late)
         case ReplyMeaning.THANKS:
             thanks = replace(_follow_up(tx, thread, reply), state=RequestState.WITHDRAWN)
             if await tx.requests.add(thanks):
@@ -282,7 +282,7 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
         case ReplyMeaning.SEND if never_began(thread) and asks_for_a_job(reply):
             await record_start(tx, job_of_reply(reply, thread))
         case ReplyMeaning.SEND if late:
-            await hold(tx, thread, _follow_up(tx, thread, reply), late)
+            await hold(tx, _follow_up(tx, thread, reply), late)
         case ReplyMeaning.SEND:
             await _have_sent(tx, thread, reply)
 
@@ -292,18 +292,15 @@ async def _have_sent(tx: RecordingTransaction, thread: Thread, reply: Reply) -> 
     request = _follow_up(tx, thread, reply)
     outsider = is_outsider(reply.person, thread)
     if not outsider and was_stopped_after(request.asked_at, await tx.requests.stops(thread.id)):
-        await hold(tx, thread, request, HeldBecause.STOPPED)
+        await hold(tx, request, HeldBecause.STOPPED)
         return
     request = await checked(tx, thread, request)
     if await tx.requests.add(request):
-        await explain(tx, request, reply.attachments)
+        await explain(tx, request)
 
 
 def _follow_up(tx: RecordingTransaction, thread: Thread, reply: Reply) -> Request:
-    way_in = WayIn.MENTION if reply.mentions_us else WayIn.REPLY
-    request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text, way_in=way_in)
-    request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
-    return replace(request, attachments=reply.attachments)
+    return follow_up_of(tx, thread, reply, WayIn.MENTION if reply.mentions_us else WayIn.REPLY)
 
 
 async def record_mention(tx: RecordingTransaction, reply: Reply, modes: ReplyModes) -> bool:
@@ -336,7 +333,7 @@ async def _record_word(tx: RecordingTransaction, thread: Thread, reply: Reply, w
         request = new_request(thread, kind, source_key, reply.person, "", way_in=WayIn.WORD)
         request = replace(request, written_at=reply.message_ts, recorded_at=tx.now)
         if is_late(reply, thread) and kind is not RequestKind.SHOW_STATUS:
-            await hold(tx, thread, request, HeldBecause.LATE)
+            await hold(tx, request, HeldBecause.LATE)
         else:
             await tx.requests.add(request)
     elif word is ThreadWord.NEW and not may_ask(reply.message_ts, reply.edited_at):

@@ -44,28 +44,27 @@ async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: C
     """Prepares a claimed request for sending. None if it has to be prepared again: its job was replaced, an earlier one
     that should include a part of the Slack thread did not arrive, or its files are at another project's job API.
     """
-    match item.request.kind:
-        case RequestKind.FOLLOW_UP if item.thread.state.replaced_by and not _fixed(item):
+    request, thread, state = item.request, item.thread, item.thread.state
+    match request.kind:
+        case RequestKind.FOLLOW_UP if state.replaced_by and not _fixed(item):
             await _pass_on(tx, item)
             return None
         case RequestKind.FOLLOW_UP:
-            request, thread = item.request, item.thread
-            up_to_date = continues(request, thread.state.read_until) and files_reach(request, thread.project)
+            up_to_date = continues(request, state.read_until) and files_reach(request, thread.project)
             if not (_fixed(item) or up_to_date):  # gathering the context again would not give the same
-                await tx.requests.prepared(replace(item.request, state=RequestState.RECEIVED))
+                await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
                 return None
             item = await _with_others(tx, item, settings)
-            state = open_round(item.thread.state, tx.now, settings.polling, asker_id(item.request, item.thread))
+            state = open_round(state, tx.now, settings.polling, asker_id(request, thread))
         case RequestKind.STOP:
-            state, can_cancel = item.thread.state, settings.can_cancel(item.thread.project)
-            step = stop_step(state, tx.now, can_cancel=can_cancel)
+            step = stop_step(state, tx.now, can_cancel=settings.can_cancel(thread.project))
             if step is StopStep.ASK_AGENT:
-                state = open_round(state, tx.now, settings.polling, asker_id(item.request, item.thread))
+                state = open_round(state, tx.now, settings.polling, asker_id(request, thread))
             else:
-                state = stopping.opened(state, item.request, step)
+                state = stopping.opened(state, request, step)
         case _:
-            state = item.thread.state
-    thread, sent_before = item.thread, item.uncertain or item.request.restored
+            pass
+    sent_before = item.uncertain or request.restored
     state = replace(
         state, announcements=replace(state.announcements, restored=state.announcements.restored and sent_before)
     )

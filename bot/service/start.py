@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from bot.domain.requests.new_jobs import NewJob, new_request, request_id
-from bot.domain.requests.request import Arrival, HeldBecause, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import Arrival, HeldBecause, RequestKind, WayIn
 from bot.domain.threads.reply_rules import never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 from bot.notices.notice import CARD_CHANGED
-from bot.service.follow_up import ask
+from bot.service.follow_up import hold
 from bot.store.store import RecordingTransaction
 from bot.store.threads import Threads
 
@@ -74,11 +74,9 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
     start = replace(start, written_at=asked.message_ts, edited_at=asked.edited_at)
     start = replace(start, attachments=asked.attachments, context=asked.context)
     if late:
-        start = replace(start, state=RequestState.AWAITING_PERSON, problem=HeldBecause.LATE)
-    added = await tx.requests.add(start)
-    if late and added:
-        await ask(tx, thread.id, start)
-    return added
+        await hold(tx, start, HeldBecause.LATE)
+        return True
+    return await tx.requests.add(start)
 
 
 async def newest_in(threads: Threads, channel_id: str, ts: str) -> Thread | None:

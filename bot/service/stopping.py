@@ -16,7 +16,7 @@ from bot.domain.threads.thread import Thread
 from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import CARD_CHANGED, NewNotice
 from bot.notices.requests import RequestRejected
-from bot.service.follow_up import hold_again
+from bot.service.follow_up import hold
 from bot.service.following_jobs import NOT_SENT, end_start, keep_followed
 from bot.store.store import RecordingTransaction, RequestTransaction
 
@@ -84,7 +84,7 @@ async def was_stopped_since(tx: RecordingTransaction, press: Request) -> bool:
 async def _withdraw(tx: RecordingTransaction, thread: Thread, requests: Sequence[Request]) -> bool:
     asked = [each for each in requests if not is_outsider(each.person, thread)]  # others' will be refused
     for request in asked:
-        await hold_again(tx, request, HeldBecause.STOPPED)
+        await hold(tx, request, HeldBecause.STOPPED, known=True)
         if request.message_ts:
             await tx.notices.add(request.thread_id, reaction_notice(request, None))
     if asked and thread.card_ts is not None:

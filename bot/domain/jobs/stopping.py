@@ -138,14 +138,6 @@ def agent_asked(request: Request) -> NewNotice:
 
 
 @dataclass(frozen=True)
-class Discarded:
-    """The job API accepted the call and returned the job. `outdated`: a poll may have observed something newer."""
-
-    job: Job
-    outdated: bool = False
-
-
-@dataclass(frozen=True)
 class NotDiscarded:
     """The job API was not called; `answer` says why."""
 

@@ -61,7 +61,6 @@ SendOutcome = (
     Accepted
     | stopping.Cancelled
     | stopping.NothingToStop
-    | stopping.Discarded
     | stopping.NotDiscarded
     | Rejected
     | observe.JobApiUnavailable
@@ -100,6 +99,8 @@ def _settled(
     request: Request, state: ThreadState, outcome: SendOutcome, now: float, polling: Polling, *, jitter: float
 ) -> Settlement:
     match outcome:
+        case Accepted() if request.kind is RequestKind.DISCARD:
+            made = _discarded(request, state, outcome, now, polling)
         case Accepted():
             made = _accepted(request, state, outcome, now, polling)
         case stopping.Cancelled():
@@ -108,8 +109,8 @@ def _settled(
             # A switch stops the job that it replaces automatically, so nobody waits for an answer.
             told = () if request.way_in is WayIn.SWITCH else (stopping.nothing_to_stop(request, state),)
             made = Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
-        case stopping.Discarded() | stopping.NotDiscarded():
-            made = _discarded(request, state, outcome, now, polling)
+        case stopping.NotDiscarded(answer):
+            made = Settlement(RequestState.ACCEPTED, state, (answered(request, answer),))
         case Rejected():
             made = _refused(request, state, outcome, now, polling, jitter=jitter)
         case observe.JobApiUnavailable():
@@ -191,15 +192,7 @@ def _cancelled(
     return Settlement(RequestState.WAITING, state, notices, due_in=stopping.CANCEL_AGAIN, uncertain=True)
 
 
-def _discarded(
-    request: Request,
-    state: ThreadState,
-    outcome: stopping.Discarded | stopping.NotDiscarded,
-    now: float,
-    polling: Polling,
-) -> Settlement:
-    if isinstance(outcome, stopping.NotDiscarded):
-        return Settlement(RequestState.ACCEPTED, state, (answered(request, outcome.answer),))
+def _discarded(request: Request, state: ThreadState, outcome: Accepted, now: float, polling: Polling) -> Settlement:
     notices: tuple[NewNotice, ...] = ()
     if not outcome.outdated:
         decision = observe.decide(state, observe.JobObserved(outcome.job), now, polling)
