@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from bot.domain.context import PATIENCE, FileOutcome, notes_of, with_files
-from bot.domain.jobs.observe import JobApiUnavailable
+from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.messages import FileProblem
 from bot.domain.requests.request import Request, RequestState, log_id

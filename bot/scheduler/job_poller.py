@@ -15,6 +15,7 @@ from bot import errors
 from bot.domain.delivery import PostModes, everything
 from bot.domain.jobs import observe
 from bot.domain.jobs.job import Problem
+from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling, PollPace, pace_of
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import SeenJob
@@ -269,7 +270,7 @@ class JobPoller(JobApiWorker[DuePoll]):
                 self.record_answer(project)
                 return observe.JobNotFound()
             case errors.NoSuchProject():  # the project is missing from the settings, and may come back
-                return observe.JobApiUnavailable("is not in Pagehand's settings any more")
+                return JobApiUnavailable("is not in Pagehand's settings any more")
             case errors.JobApiNotAllowed():
                 self.record_no_answer(project, error)
                 return unavailable(error)
@@ -278,12 +279,10 @@ class JobPoller(JobApiWorker[DuePoll]):
                 return unavailable(error)
             case errors.JobApiUnreadable():
                 self.record_no_answer(project, error)
-                return observe.JobApiUnavailable(
-                    "gives answers that make no sense", problem=Problem.FAULTY, words=error.words
-                )
+                return JobApiUnavailable("gives answers that make no sense", problem=Problem.FAULTY, words=error.words)
             case _:
                 self.record_no_answer(project, error)
-                return observe.JobApiUnavailable("does not answer properly", problem=Problem.FAULTY, words=error.words)
+                return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY, words=error.words)
 
     async def _save(self, polled: PollResult | UnchangedPoll) -> None:
         """Saves a result together with others that arrive at the same time."""

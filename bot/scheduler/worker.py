@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from bot import errors
 from bot.domain.context import PATIENCE
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import JobApiUnavailable
+from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.requests.request import log_id
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import Job

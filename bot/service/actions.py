@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import with_problem
 from bot.domain.messages import beginning
 from bot.domain.permissions import ABOUT_REPLIES
 from bot.domain.requests.audit import AuditAction, audited
@@ -161,7 +160,7 @@ async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request) 
             noted = reaction_notice(request, Reaction.RECORDED)
             await tx.notices.add(thread.id, noted)
         return
-    await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+    await tx.threads.save_state(thread.id, thread.state.with_problem(None), poll_in=None)
     await tx.notices.add(thread.id, CARD_CHANGED)
 
 
@@ -238,7 +237,7 @@ async def _do_late(tx: RequestTransaction, job: Thread, late: Request, press: Re
         await tx.requests.save(replace(late, state=RequestState.WITHDRAWN))
         return ActionAnswer.LEFT_UNDONE
     if late.kind is RequestKind.START:
-        await tx.threads.save_state(job.id, with_problem(job.state, None), poll_in=None)
+        await tx.threads.save_state(job.id, job.state.with_problem(None), poll_in=None)
         await tx.requests.save(replace(late, state=RequestState.RECEIVED, problem="", recorded_at=tx.now))
         return None
     await tx.requests.save(replace(late, state=RequestState.WITHDRAWN))

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import with_problem
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.jobs.stopping import is_at_work
 from bot.domain.messages import beginning
@@ -72,7 +71,7 @@ async def end_start(
     state = RequestState.WITHDRAWN if problem is Problem.WITHDRAWN else RequestState.REJECTED
     await tx.requests.settle(start.id, state, problem=reason)
     words = reason if problem is Problem.CANNOT_POST else ""
-    await tx.threads.save_state(thread.id, with_problem(thread.state, problem, words), poll_in=None)
+    await tx.threads.save_state(thread.id, thread.state.with_problem(problem, words), poll_in=None)
     on_its_way = start.state in _WITH_A_CARD and problem is not Problem.CANNOT_POST and not start.held_because
     has_card = thread.card_ts is not None or on_its_way
     if has_card:
@@ -226,7 +225,7 @@ async def choose_project(
         await tx.threads.set_project(thread.id, project.name, options)
         if _is_prepared_again(thread, start, project.name):
             await tx.requests.settle(start.id, RequestState.RECEIVED, afresh=True)
-            await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+            await tx.threads.save_state(thread.id, thread.state.with_problem(None), poll_in=None)
         elif start.state is RequestState.WAITING:
             await tx.notices.add(thread.id, CARD_CHANGED)
         return ActionAnswer.PROJECT_CHOSEN

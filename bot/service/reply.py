@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from bot.domain.commands import Options, ThreadWord
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import with_problem
 from bot.domain.jobs.stopping import was_stopped_after
 from bot.domain.messages import beginning
 from bot.domain.permissions import is_outsider
@@ -196,7 +195,7 @@ async def _revise_start(
     elif after.held_because and after.text != start.text:
         await ask(tx, after)
     elif reopened:
-        await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
+        await tx.threads.save_state(thread.id, thread.state.with_problem(None), poll_in=None)
         await _show_start(tx, thread, after)
     elif after.text != start.text:
         await _show_start(tx, thread, start)

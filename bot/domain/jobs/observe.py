@@ -5,24 +5,52 @@ that comes back in the same round (a round starts when a follow-up is sent) once
 once. An observation that changes nothing announces nothing, except for what has lasted.
 """
 
-import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import assert_never
 
 from bot.domain.delivery import announced_though_muted
-from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, NO_DETAILS, Problem
-from bot.domain.jobs.news import note_observed
+from bot.domain.jobs.job import (
+    ACTIVE,
+    ARCHIVED,
+    COMPLETED,
+    FAILED,
+    NO_DETAILS,
+    SHOWN_WORDS,
+    JobReport,
+    Progress,
+    digest,
+    end_mark,
+    progress_of,
+    question_form,
+    report_of,
+)
+from bot.domain.jobs.outages import JobApiUnavailable, found, not_found, note_outage, why_rejected
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
-from bot.domain.requests.request import RejectionReason
-from bot.domain.threads.thread import Failure, ThreadState
-from bot.jobapi.models import Job
-from bot.notices.job import JobDisappeared, tells_of_an_end
+from bot.domain.projects import PostMode
+from bot.domain.threads.thread import ThreadState
+from bot.jobapi.models import TERMINAL, Job, JobDetails, PullRequestState
+from bot.notices.job import (
+    JobActiveAgain,
+    JobArchived,
+    JobEnd,
+    JobFailed,
+    JobFinished,
+    JobSilent,
+    JobStarted,
+    JobStatusChanged,
+    JobStopped,
+    PullRequestFound,
+    QuestionAsked,
+    tells_of_an_end,
+)
 from bot.notices.notice import NewNotice, NoticeKey
-from bot.notices.requests import AccessDenied, OutageEnded, OutageStarted, RequestSummary
+from bot.runtime.text import shortened
 
-GONE_AFTER_NOT_FOUND = 3
-"""404 responses of the job API in a row."""
-MINUTE = 60.0
+_NOTHING_TOLD = JobReport()
+JobNews = JobFinished | JobFailed | JobStopped | JobArchived | JobActiveAgain | JobStatusChanged
+"""What can be said of a job's status."""
 EXPLAIN_WITHIN = 60.0
 """Seconds that a rejected follow-up waits for a poll to explain the rejection, while the job API is unavailable."""
 
@@ -37,27 +65,6 @@ class JobObserved:
 @dataclass(frozen=True)
 class JobNotFound:
     """The job API answered 404."""
-
-
-@dataclass(frozen=True)
-class JobApiUnavailable:
-    """The job API could not be reached, or gave no usable response. `status` is 401 or 403 if our key is the reason.
-
-    `retry_after` is in seconds; `words` are the job API's own.
-    """
-
-    reason: str
-    status: int | None = None
-    retry_after: float | None = None
-    problem: Problem = Problem.OUT_OF_REACH
-    words: str = ""
-
-    def until(self, now: float) -> int | None:
-        """Returns when the job API may be called again, to the minute; None if unknown or soon."""
-        asked_to_wait = self.problem in {Problem.RATE_LIMITED, Problem.BUSY}
-        if not asked_to_wait or self.retry_after is None or self.retry_after < MINUTE:
-            return None
-        return int(math.ceil((now + self.retry_after) / MINUTE) * MINUTE)
 
 
 Observation = JobObserved | JobNotFound | JobApiUnavailable
@@ -128,63 +135,6 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
     )
 
 
-def note_outage(
-    state: ThreadState,
-    failure: JobApiUnavailable,
-    now: float,
-    patience: float,
-    *,
-    waiting: RequestSummary | None = None,
-) -> tuple[ThreadState, list[NewNotice]]:
-    """Records an outage. It is announced after `patience` seconds, or at once if our key is the reason.
-
-    `waiting`: a request that waits for its end. Of a job that is gone, an outage says nothing.
-    """
-    if state.failure.problem is Problem.GONE:
-        return state, []
-    if waiting is None:
-        state = _with_count(state, 0, None)  # a 404 before the outage and one after it do not make a lasting one
-    since = state.failure.outage_since if state.failure.outage_since is not None else now
-    state = replace(state, failure=replace(state.failure, outage_since=since))
-    if state.failure.outage_announced:
-        # The card shows the newest reason: that of the last poll or, if there is no job yet, of the request.
-        return (state if waiting and state.job else _with_outage(state, failure, now)), []
-    if failure.status is None and now - since < patience:
-        return state, []
-    state, count = _with_outage(state, failure, now), state.failure.outage_count + 1
-    state = replace(state, failure=replace(state.failure, outage_announced=True, outage_count=count))
-    return state, [outage_notice(OutageStarted.key(count), failure, now, waiting=waiting)]
-
-
-def outage_notice(
-    key: NoticeKey, failure: JobApiUnavailable, now: float, *, waiting: RequestSummary | None
-) -> NewNotice:
-    """Returns the announcement of an outage. `waiting`: a request that waits for its end."""
-    if failure.status is not None:
-        return NewNotice(key, AccessDenied(failure.status, waiting=waiting))
-    return NewNotice(
-        key, OutageStarted(failure.problem, failure.reason, failure.words, failure.until(now), waiting=waiting)
-    )
-
-
-def with_problem(state: ThreadState, problem: Problem | None, text: str = "", until: int | None = None) -> ThreadState:
-    """Returns the state with this problem instead of any previous one."""
-    return replace(state, failure=state.failure.with_problem(problem, text, until))
-
-
-def why_rejected(state: ThreadState, reason: RejectionReason) -> RejectionReason:
-    """Returns why a follow-up was rejected, from its job's state. A 404 alone does not mean that the job is gone."""
-    gone_for_good = state.failure.problem is Problem.GONE
-    if state.job is not None and state.job.status == ARCHIVED and not gone_for_good:
-        return RejectionReason.ARCHIVED
-    return RejectionReason.NOT_FOUND if reason is RejectionReason.GONE and not gone_for_good else reason
-
-
-def _with_outage(state: ThreadState, failure: JobApiUnavailable, now: float) -> ThreadState:
-    problem = failure.problem if failure.status is None else Problem.NOT_ALLOWED
-    return with_problem(state, problem, failure.words, failure.until(now))
-
-
 def _explain_rejections(
     state: ThreadState, observation: Observation, now: float
 ) -> tuple[ThreadState, list[NewNotice]]:
@@ -203,53 +153,43 @@ def _explain_rejections(
     ]
 
 
-def not_found(state: ThreadState, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
-    """Records a 404. From when on it means that the job is gone is an outage, which ends if the job is there again."""
-    if state.failure.problem is Problem.GONE:
-        return state, []
-    failure = state.failure
-    count, since = failure.not_found_count + 1, now if failure.not_found_since is None else failure.not_found_since
-    outage_since = failure.outage_since if failure.outage_announced else None
-    state = _with_count(state, count, since)
-    state = replace(state, failure=replace(state.failure, outage_since=outage_since))
-    if count < GONE_AFTER_NOT_FOUND or now - since < polling.gone_after:
-        return state, []
-    outage = failure.outage_count + (not failure.outage_announced)
-    failure = replace(state.failure, outage_since=None, outage_announced=True, outage_count=outage)
-    state = with_problem(replace(state, failure=failure), Problem.GONE)
-    return state, [NewNotice(JobDisappeared.key(outage), JobDisappeared())]
-
-
-def _with_count(state: ThreadState, count: int, since: float | None) -> ThreadState:
-    return replace(state, failure=replace(state.failure, not_found_count=count, not_found_since=since))
-
-
-def found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
-    """Returns the state of a job that the job API knows, and the end of an outage that was announced."""
-    failure, nothing_wrong = state.failure, Failure(outage_count=state.failure.outage_count)
-    if failure == nothing_wrong:
-        return state, []
-    news = []
-    if failure.outage_announced:
-        news = [NewNotice(OutageEnded.key(failure.outage_count), OutageEnded(failure.problem))]
-    return replace(state, failure=nothing_wrong), news
-
-
 def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
     before, link_may_come = state.job, job.status == COMPLETED and job.pr_link is None
-    details = job.details or NO_DETAILS
-    job = _filled(job, before)
+    seen = _Seen(_filled(job, before), before, job.details or NO_DETAILS, now)
     state, recovery = found(state)
     ends_now = job.ended and not (before and before.ended and before.status == job.status)
     poll_until = now + polling.grace if link_may_come else now
     work = replace(
         state.work,
         unseen=False,
-        changed_at=now if job != before else state.work.changed_at,
+        changed_at=now if seen.job != before else state.work.changed_at,
         poll_until=max(state.work.poll_until, poll_until) if ends_now else state.work.poll_until,
     )
-    state, news = note_observed(replace(state, job=job, work=work), before, details, now, polling)
+    state, news = _note_seen(replace(state, job=seen.job, work=work), seen, polling)
     return state, recovery + news
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a poll shows: the job, `before` as the poll before saw it, and its details now."""
+
+    job: Job
+    before: Job | None
+    details: JobDetails
+    now: float
+
+
+def _note_seen(state: ThreadState, seen: _Seen, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
+    """Records and announces what a poll shows of `state.job`."""
+    state = _note_work(_note_progress(state, seen, polling.card_every), seen)
+    state, news = _note_status(state, seen, polling)
+    news += _note_silence(state, seen, polling)
+    if news:
+        announced = state.announcements.announced | {notice.key for notice in news}
+        state = replace(state, announcements=replace(state.announcements, announced=announced))
+    state, link = _announce_link(state, seen.job, news)
+    state, question = _note_question(state, seen.details, news)
+    return _note_end(state, seen.details, news), news + link + question
 
 
 def _filled(job: Job, before: Job | None) -> Job:
@@ -267,6 +207,212 @@ def _filled(job: Job, before: Job | None) -> Job:
         model=job.model or before.model,
         created_at=job.created_at or before.created_at,
         archived_at=job.archived_at or before.archived_at,
+    )
+
+
+def _note_status(state: ThreadState, seen: _Seen, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
+    """Records and announces the job's status, unless the thread was told of it last."""
+    job, before, told = seen.job, seen.before, _told(state, seen.before)
+    news = []
+    if before is None and not job.ended:
+        started = JobStarted(job.id, job.repository or "", job.ref or "", job.model or "")
+        news.append(NewNotice(JobStarted.KEY, started, polling.hold_back))
+    starts_at_work, message = before is None and job.status == ACTIVE, _news_of(state, seen, told)
+    is_first = _key(state, message) not in state.announcements.announced
+    if not starts_at_work and _is_news(state, seen, polling, is_first=is_first):
+        key = next(key for nth in count(1) if (key := _key(state, message, nth)) not in state.announcements.announced)
+        held_back = 0.0 if message.ends_work else polling.hold_back
+        news.append(NewNotice(key, message, held_back))
+    if news or job.status != told:
+        last = job.status if news else told
+        state = replace(state, announcements=replace(state.announcements, last_status=last))
+    if polling.posts is PostMode.ENDS:
+        news = [notice for notice in news if notice.message.ends_work]
+    return state, news
+
+
+def _told(state: ThreadState, before: Job | None) -> str:
+    """Returns the status of which the thread was told last."""
+    last = state.announcements.last_status
+    if last is None:
+        last = before.status if before else ""
+    return last
+
+
+def _is_news(state: ThreadState, seen: _Seen, polling: Polling, *, is_first: bool) -> bool:
+    """Returns whether to announce a status. One that comes back within a round, and work or an end that was not seen to
+    follow from a message, are announced once they have lasted.
+    """
+    job, before = seen.job, seen.before
+    if is_first and _ended_unseen(state, seen):
+        return True
+    if job.status == _told(state, before):
+        return False
+    has_changed = before is None or job.status != before.status
+    resumes = before is not None and before.ended and not job.ended
+    expected = is_first and has_changed and (state.round > 0 or not resumes)
+    return expected or seen.now - state.work.changed_at >= polling.hold_back
+
+
+def _news_of(state: ThreadState, seen: _Seen, told: str) -> JobNews:
+    """Returns the message of the job's status."""
+    status = seen.job.status
+    if status in {COMPLETED, FAILED}:
+        return _end(state, seen.job, seen.details)
+    if status == ARCHIVED:
+        return JobArchived()
+    return JobActiveAgain() if status == ACTIVE and told in {"", *TERMINAL} else JobStatusChanged(status)
+
+
+def _key(state: ThreadState, news: JobNews, nth: int = 1) -> NoticeKey:
+    """Returns the key of the job's status, the `nth` time in its round."""
+    if isinstance(news, JobStatusChanged):
+        return JobStatusChanged.key(state.round, news.status, nth)
+    return news.key(state.round, nth)
+
+
+def _end(state: ThreadState, job: Job, details: JobDetails) -> JobFinished | JobFailed | JobStopped:
+    """Returns how a round ended. If the newest change has no pull request yet, a known one belongs to an earlier."""
+    pending = details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
+    link, links, people = "" if pending else job.pr_link or "", state.announcements.links, state.people
+    new = bool(link) and link not in links
+    changed = new and bool(links)
+    if job.status == FAILED:
+        return JobFailed(link, new, changed, _report(state, details), person_id=people.asker_id)
+    report, again = _report(state, details, new_link=new), state.announcements.finished_before
+    if people.stopped_by:
+        return JobStopped(people.stopped_by, link, new, changed, report)
+    return JobFinished(link, new, changed, report, again, person_id=people.asker_id)
+
+
+def _announce_link(state: ThreadState, job: Job, news: Sequence[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
+    """Records a new link. It gets a message of its own, unless the message about the end contains it."""
+    if job.pr_link is None or job.pr_link in state.announcements.links:
+        return state, []
+    alone = job.status == ARCHIVED and not any(map(tells_of_an_end, state.announcements.announced))
+    found = PullRequestFound(job.pr_link, changed=bool(state.announcements.links), alone=alone)
+    state = replace(state, announcements=replace(state.announcements, links=(*state.announcements.links, job.pr_link)))
+    return state, [] if _tell_of_an_end(news) else [NewNotice(PullRequestFound.key(found.link), found)]
+
+
+def _note_silence(state: ThreadState, seen: _Seen, polling: Polling) -> list[NewNotice]:
+    """Announces that a running job has shown nothing new for a long time, if no other line would."""
+    if polling.posts is PostMode.ALL or seen.job.ended or seen.now - state.work.changed_at < polling.silence:
+        return []
+    silent = NewNotice(JobSilent.key(state.round), JobSilent())
+    return [] if silent.key in state.announcements.announced else [silent]
+
+
+def _note_progress(state: ThreadState, seen: _Seen, card_every: float) -> ThreadState:
+    """Records the agent's progress, at most once in `card_every` seconds, because the card is edited each time.
+    Progress that comes sooner is left for a later poll, unless the card is edited anyway. Known changes are kept if
+    they are not reported.
+
+    A new step of the plan counts as a change of the job, which is then polled more often; a new activity does not.
+    """
+    progress = progress_of(seen.details, ended=seen.job.ended)
+    if progress.changes is None and state.work.progress.changes is not None:
+        progress = replace(progress, changes=state.work.progress.changes)
+    if progress == state.work.progress:
+        return state
+    only_further = _results(progress) == _results(state.work.progress) and seen.job == seen.before
+    if only_further and seen.now - state.work.progress_at < card_every:
+        return state
+    changed_at = state.work.changed_at if progress.plan == state.work.progress.plan else seen.now
+    return replace(state, work=replace(state.work, progress=progress, progress_at=seen.now, changed_at=changed_at))
+
+
+def _results(progress: Progress) -> tuple[object, ...]:
+    return progress.pull_request, progress.partial_files
+
+
+def _note_work(state: ThreadState, seen: _Seen) -> ThreadState:
+    """Records when the agent was observed to start and to end its newest work."""
+    job, before, now = seen.job, seen.before, seen.now
+    began, ended = state.work.work_began_at, state.work.work_ended_at
+    if before is None:
+        began, ended = now, now if job.ended else 0.0
+    elif not job.ended:
+        began, ended = now if before.ended else began, 0.0
+    elif not before.ended:
+        ended = now
+    elif _ended_unseen(state, seen):
+        began, ended = 0.0, now  # it was never observed running, so its start is unknown
+    return replace(state, work=replace(state.work, work_began_at=began, work_ended_at=ended))
+
+
+def _note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
+    """Records the mark of an end that is announced now."""
+    if not _tell_of_an_end(news):
+        return state
+    mark = end_mark(details)
+    mark = replace(mark, revision=mark.revision or state.announcements.last_end.revision)
+    asker_id = state.people.asker_id if state.work.question_untold else ""  # whom the question will be for
+    return replace(
+        state,
+        announcements=replace(state.announcements, last_end=mark),
+        people=replace(state.people, asker_id=asker_id),
+    )
+
+
+def _note_question(
+    state: ThreadState, details: JobDetails, news: Sequence[NewNotice]
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Records the agent's question, and announces it unless the message about an end does; that of a muted job, once it
+    is no longer muted. After a follow-up was sent, a question is repeated only if the job was observed without it in
+    between.
+    """
+    work = state.work
+    if not details.question:
+        if work.question or work.question_untold or work.answered:
+            state = replace(state, work=replace(work, question="", question_untold=False, answered=""))
+        return state, []
+    if not _is_new_question(state, details):
+        return state, []
+    muted = bool(state.people.muted_by)
+    by_end = _tell_of_an_end(notice for notice in news if not muted or announced_though_muted(notice.message))
+    words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
+    notice = NewNotice(
+        QuestionAsked.key(state.round, asked),
+        QuestionAsked(words, question_form(details.question_fields), person_id=state.people.asker_id),
+    )
+    work = replace(work, question=asked, question_untold=muted and not by_end, answered="")
+    return replace(state, work=work), [] if by_end else [notice]
+
+
+def _tell_of_an_end(news: Iterable[NewNotice]) -> bool:
+    return any(isinstance(notice.message, JobEnd) for notice in news)
+
+
+def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:
+    """Returns whether the job's branch is the same as at the last announced end; None if unknown."""
+    before = state.announcements.last_end.revision
+    if before and details.revision:
+        return before == details.revision and not new_link
+    first_round = not state.announcements.finished_before and not state.announcements.links
+    if first_round and not new_link and details.changes is not None:
+        return details.changes.file_count == 0
+    return None
+
+
+def _ended_unseen(state: ThreadState, seen: _Seen) -> bool:
+    """Returns whether a job has ended again since its last announced end, without having been observed running."""
+    mark = end_mark(seen.details)
+    return seen.job.status in {COMPLETED, FAILED} and bool(mark) and mark != state.announcements.last_end
+
+
+def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:
+    """Returns the details about a round's end; None if the job API reports none."""
+    report = report_of(details, unchanged=_unchanged(state, details, new_link=new_link))
+    if not _is_new_question(state, details):
+        report = replace(report, question="", question_fields=())
+    return None if report == _NOTHING_TOLD else report
+
+
+def _is_new_question(state: ThreadState, details: JobDetails) -> bool:
+    asked, work = digest(details.question) if details.question else "", state.work
+    return bool(asked) and (
+        asked not in {work.question, work.answered} or (work.question_untold and asked == work.question)
     )
 
 

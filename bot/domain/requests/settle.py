@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from bot.domain.jobs import observe, stopping
+from bot.domain.jobs import observe, outages, stopping
 from bot.domain.jobs.job import ARCHIVED, Problem
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.messages import beginning
@@ -21,7 +21,7 @@ PATIENCE = 60.0
 """Seconds that a request may wait for the job API before that is announced."""
 GIVE_UP_AFTER = 3 * 24 * 3600.0
 """Seconds of attempts after which a request is given up."""
-NO_ANSWER = observe.JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+NO_ANSWER = outages.JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 _CERTAIN = frozenset({RejectionReason.GONE, RejectionReason.ARCHIVED, RejectionReason.HANDED_BACK})
 """Reasons that no poll of the job explains better."""
 QUOTED = 200
@@ -63,7 +63,7 @@ SendOutcome = (
     | stopping.NothingToStop
     | stopping.NotDiscarded
     | Rejected
-    | observe.JobApiUnavailable
+    | outages.JobApiUnavailable
     | Uncertain
 )
 
@@ -113,7 +113,7 @@ def _settled(
             made = Settlement(RequestState.ACCEPTED, state, (answered(request, answer),))
         case Rejected():
             made = _refused(request, state, outcome, now, polling, jitter=jitter)
-        case observe.JobApiUnavailable():
+        case outages.JobApiUnavailable():
             made = _unavailable(request, state, outcome, now, polling, jitter=jitter)
         case Uncertain(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
             made = _retried_later(request, state, NO_ANSWER, now, jitter)
@@ -128,10 +128,10 @@ def _settled(
 def _refused(
     request: Request, state: ThreadState, outcome: Rejected, now: float, polling: Polling, *, jitter: float
 ) -> Settlement:
-    unclear = observe.why_rejected(state, outcome.reason) is RejectionReason.NOT_FOUND
+    unclear = outages.why_rejected(state, outcome.reason) is RejectionReason.NOT_FOUND
     if unclear and _waited(request, now) < polling.gone_after:
         if request.kind is not RequestKind.DISCARD:  # which a job API may lack
-            state, _ = observe.not_found(state, now, polling)  # tells nobody: if the job is gone now, its request does
+            state, _ = outages.not_found(state, now, polling)  # tells nobody: if the job is gone now, its request does
         if state.failure.problem is not Problem.GONE:
             due_in = BACKOFF.delay(request.attempts, jitter=jitter)
             return Settlement(RequestState.WAITING, state, due_in=due_in, problem=RejectionReason.NOT_FOUND)
@@ -144,7 +144,7 @@ def _refused(
 def _unavailable(
     request: Request,
     state: ThreadState,
-    outcome: observe.JobApiUnavailable,
+    outcome: outages.JobApiUnavailable,
     now: float,
     polling: Polling,
     *,
@@ -160,7 +160,7 @@ def _unavailable(
 def _accepted(request: Request, state: ThreadState, outcome: Accepted, now: float, polling: Polling) -> Settlement:
     state = noted(state, request)
     if outcome.outdated and request.kind is not RequestKind.START:
-        state, back = observe.found(state) if state.failure.problem is Problem.GONE else (state, [])
+        state, back = outages.found(state) if state.failure.problem is Problem.GONE else (state, [])
         notices = tuple(back)
     else:
         decision = observe.decide(state, observe.JobObserved(outcome.job), now, polling)
@@ -208,9 +208,9 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
     notices: tuple[NewNotice, ...] = ()
     message = RequestRejected(summary(request), outcome.reason, outcome.words, status=outcome.status)
     if request.kind is RequestKind.START:
-        state = observe.with_problem(state, Problem.REJECTED, outcome.words)
+        state = state.with_problem(Problem.REJECTED, outcome.words)
         notices = (NewNotice(RequestRejected.key(request), message),)
-    elif (reason := observe.why_rejected(state, outcome.reason)) in _CERTAIN:
+    elif (reason := outages.why_rejected(state, outcome.reason)) in _CERTAIN:
         notices = (NewNotice(RequestRejected.key(request), replace(message, reason=reason)),)
     else:  # the next poll of the job shows whether it is archived or gone
         waiting = UnexplainedRejection(RequestRejected.key(request), message)
@@ -226,7 +226,7 @@ def rejection(request: Request, reason: RejectionReason) -> NewNotice:
 
 
 def _retried_later(
-    request: Request, state: ThreadState, outcome: observe.JobApiUnavailable, now: float, jitter: float
+    request: Request, state: ThreadState, outcome: outages.JobApiUnavailable, now: float, jitter: float
 ) -> Settlement:
     state, notices = _waiting(request, state, outcome, now)
     due_in = max(BACKOFF.delay(request.attempts, jitter=jitter), outcome.retry_after or 0.0)
@@ -234,17 +234,17 @@ def _retried_later(
 
 
 def _waiting(
-    request: Request, state: ThreadState, outcome: observe.JobApiUnavailable, now: float
+    request: Request, state: ThreadState, outcome: outages.JobApiUnavailable, now: float
 ) -> tuple[ThreadState, list[NewNotice]]:
     """Announces a request that waits. If its job can be polled nevertheless, only the request is delayed. That is
     announced once for the request, because each successful poll would end an outage.
     """
     patience = PATIENCE - (outcome.retry_after or 0.0)
     if state.job is None or state.failure.outage_since is not None:
-        return observe.note_outage(state, outcome, now, patience, waiting=summary(request))
+        return outages.note_outage(state, outcome, now, patience, waiting=summary(request))
     if outcome.status is None and _waited(request, now) < patience:
         return state, []
-    return state, [observe.outage_notice(OutageStarted.delay_key(request), outcome, now, waiting=summary(request))]
+    return state, [outages.outage_notice(OutageStarted.delay_key(request), outcome, now, waiting=summary(request))]
 
 
 def _waited(request: Request, now: float) -> float:
@@ -262,7 +262,7 @@ def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: fl
         return _handed_back(request, state)
     job_ended = True
     if request.kind is RequestKind.START:
-        state = observe.with_problem(state, Problem.UNCERTAIN)
+        state = state.with_problem(Problem.UNCERTAIN)
     else:
         job_ended = state.job is not None and state.job.ended
         state = observe.open_round(state, now, polling)  # if it arrived after all, its effects are news

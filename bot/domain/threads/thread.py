@@ -77,10 +77,6 @@ class Failure:
     outage_announced: bool = False
     outage_count: int = 0
 
-    def with_problem(self, problem: Problem | None, text: str = "", until: int | None = None) -> "Failure":
-        """Returns a copy with this problem instead of any previous one."""
-        return replace(self, problem=problem, problem_text=text, problem_until=until)
-
 
 @dataclass(frozen=True)
 class Announcements:
@@ -197,6 +193,11 @@ class ThreadState:
     announcements: Announcements = field(default_factory=Announcements)
     work: Work = field(default_factory=Work)
     people: Participation = field(default_factory=Participation)
+
+    def with_problem(self, problem: Problem | None, text: str = "", until: int | None = None) -> "ThreadState":
+        """Returns a copy with this problem instead of any previous one."""
+        failure = replace(self.failure, problem=problem, problem_text=text, problem_until=until)
+        return replace(self, failure=failure)
 
 
 def owes_status(state: ThreadState) -> bool:

@@ -9,13 +9,13 @@ from support.worlds.polled_job import PolledJob, Seen
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import (
     Decision,
-    JobApiUnavailable,
     JobNotFound,
     JobObserved,
     Observation,
     decide,
     open_round,
 )
+from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import Failure, ThreadState, Work, owes_status

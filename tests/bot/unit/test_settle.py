@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
+from bot.domain.jobs.observe import Decision, JobNotFound, JobObserved, Observation, decide
+from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.requests.follow_ups import MOST_CHARACTERS, MOST_MERGED, as_one, merged_with
 from bot.domain.requests.request import RejectionReason, Request, RequestContext, RequestKind, RequestState

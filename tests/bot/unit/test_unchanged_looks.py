@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import (
     Decision,
-    JobApiUnavailable,
     JobNotFound,
     JobObserved,
     Observation,
@@ -15,6 +14,7 @@ from bot.domain.jobs.observe import (
     never_has_consequences,
     open_round,
 )
+from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import PENDING_FOR, Polling, pace_of
 from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import (
