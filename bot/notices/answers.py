@@ -4,8 +4,10 @@ the introduction in a channel.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import ClassVar, Self
+from enum import Enum, StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import PlainSerializer
 
 from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import Reply, Request, surface_of
@@ -14,142 +16,111 @@ from bot.notices.notice import AnyNotice, NewNotice, NoticeContent, NoticeKey, T
 from bot.notices.said import Button, ButtonId, Markup, Renderer, Said, joined
 
 
-class ActionAnswer(StrEnum):
-    """The answer to a button, or to a reply that is not sent: its value in the database, and its words."""
+class ActionAnswer(Enum):
+    """The answer to a button, or to a reply that is not sent: its words."""
 
-    words: str
+    @classmethod
+    def _missing_(cls, value: object) -> "ActionAnswer | None":
+        return cls.__members__.get(str(value).upper())
 
-    def __new__(cls, value: str, words: str) -> Self:
-        """Makes an answer."""
-        answer = str.__new__(cls, value)
-        answer._value_, answer.words = value, words
-        return answer
+    @property
+    def stored(self) -> str:
+        """Its value in the database."""
+        return self.name.lower()
 
-    SENT_AGAIN = "sent_again", "Sending it again."
-    ALREADY_ACCEPTED = "already_accepted", "No need: it was already sent, or is on its way."
-    NOT_YOURS = "not_yours", "Only the person who wrote it can send it again."
+    SENT_AGAIN = "Sending it again."
+    ALREADY_ACCEPTED = "No need: it was already sent, or is on its way."
+    NOT_YOURS = "Only the person who wrote it can send it again."
     """As the next two and NOT_FOR_YOU: earlier versions told it, which say `RequestRefused` now."""
-    OTHER_WORKSPACE = "other_workspace", "Your reply wasn't sent: only members of {workspace} can steer this job."
+    OTHER_WORKSPACE = "Your reply wasn't sent: only members of {workspace} can steer this job."
     UNKNOWN_WORKSPACE = (
-        "unknown_workspace",
-        "Your reply wasn't sent: Slack didn't say where you belong. Please write it again, as text only.",
+        "Your reply wasn't sent: Slack didn't say where you belong. Please write it again, as text only."
     )
-    WITHDRAWN = "withdrawn", "It wasn't sent again: it was deleted, or is no longer for the agent."
-    FIRST_WITHDRAWN = (
-        "first_withdrawn",
-        "It wasn't sent again: part of it has been deleted. Please write what is still to be done.",
-    )
+    WITHDRAWN = "It wasn't sent again: it was deleted, or is no longer for the agent."
+    FIRST_WITHDRAWN = "It wasn't sent again: part of it has been deleted. Please write what is still to be done."
     """The first of several replies that were sent as one message was deleted."""
-    NEW_WORDS_SENT = "new_words_sent", "The new version is on its way to the agent."
-    NOTHING_NEW = "nothing_new", "Nothing new to send: the reply was already sent as it is, or was deleted."
-    SEE_THREAD = "see_thread", "It wasn't sent. The thread says why."
-    MUTED = (
-        "muted",
-        "Muted: replies don't go to the agent, and only failures and pull requests are posted. `!unmute` ends that.",
-    )
-    UNMUTED = "unmuted", "No longer muted: replies go to the agent again."
-    NOT_MUTED = "not_muted", "This job isn't muted."
-    REPLY_NOT_SENT_MUTED = (
-        "reply_not_sent_muted",
-        "Your reply wasn't sent: this job is muted. Write `!unmute`, then write it again.",
-    )
+    NEW_WORDS_SENT = "The new version is on its way to the agent."
+    NOTHING_NEW = "Nothing new to send: the reply was already sent as it is, or was deleted."
+    SEE_THREAD = "It wasn't sent. The thread says why."
+    MUTED = "Muted: replies don't go to the agent, and only failures and pull requests are posted. `!unmute` ends that."
+    UNMUTED = "No longer muted: replies go to the agent again."
+    NOT_MUTED = "This job isn't muted."
+    REPLY_NOT_SENT_MUTED = "Your reply wasn't sent: this job is muted. Write `!unmute`, then write it again."
     """The job is muted, so a reply is not sent."""
     EDITED_TOO_LATE = (
-        "edited_too_late",
-        "Nothing was started: an edit can ask for a job only within ten minutes. Write a new message with `!new`.",
+        "Nothing was started: an edit can ask for a job only within ten minutes. Write a new message with `!new`."
     )
     """A message asks for another job only since an edit long after it was written."""
     NO_JOB_THERE = (
-        "no_job_there",
-        "Nothing was done: there is no job in the thread where you wrote that. Write it in the thread of the job.",
+        "Nothing was done: there is no job in the thread where you wrote that. Write it in the thread of the job."
     )
     """A word for Pagehand was written in another thread of the channel, where there is no job."""
-    STOPPED_UNSENT = "stopped_unsent", "Stopped. The agent never got this job."
+    STOPPED_UNSENT = "Stopped. The agent never got this job."
     """The job was not sent yet, and will not be sent."""
-    NOTHING_TO_STOP = "nothing_to_stop", "There's nothing to stop: the agent isn't working on this job."
+    NOTHING_TO_STOP = "There's nothing to stop: the agent isn't working on this job."
     WAITING_STOPPED = (
-        "waiting_stopped",
-        "The agent wasn't working. What waited to be sent isn't sent, and whoever wrote it can still send it.",
+        "The agent wasn't working. What waited to be sent isn't sent, and whoever wrote it can still send it."
     )
     """The agent was not working, and what waited to be sent is withdrawn."""
-    STOPPED_SINCE = "stopped_since", "It wasn't sent: the job was stopped after that. Press again to send it."
+    STOPPED_SINCE = "It wasn't sent: the job was stopped after that. Press again to send it."
     """The job was stopped after the press, so that nothing is sent."""
-    STOP_UNCERTAIN = (
-        "stop_uncertain",
-        "I can't tell if this job started, so I can't stop it. The thread says what to do.",
-    )
+    STOP_UNCERTAIN = "I can't tell if this job started, so I can't stop it. The thread says what to do."
     """Nobody knows whether the job was started, so there is nothing that could be stopped."""
-    DISCARDED = "discarded", "Discarded: the agent starts your next reply without what it did before it failed."
+    DISCARDED = "Discarded: the agent starts your next reply without what it did before it failed."
     """The work that the agent had done before it failed is discarded."""
-    NOTHING_TO_DISCARD = "nothing_to_discard", "There's nothing to discard: nothing is kept of this job's failed work."
+    NOTHING_TO_DISCARD = "There's nothing to discard: nothing is kept of this job's failed work."
     DISCARD_TOO_LATE = (
-        "discard_too_late",
-        "Too late to discard: the agent has its next instruction. Reply with what should be undone, or write `!stop`.",
+        "Too late to discard: the agent has its next instruction. Reply with what should be undone, or write `!stop`."
     )
     """The agent is already continuing the work."""
     NOT_DISCARDED = (
-        "not_discarded",
-        "It wasn't discarded: the agent still has that work. Try again later, or reply with what should be undone.",
+        "It wasn't discarded: the agent still has that work. Try again later, or reply with what should be undone."
     )
     """The job API accepted the call, but still has the work."""
-    STARTED_AGAIN = "started_again", "Starting it again, as a new job."
-    NOT_TO_BE_RETRIED = (
-        "not_to_be_retried",
-        "Retry is for jobs that failed or changed nothing. To change this one, reply here.",
-    )
+    STARTED_AGAIN = "Starting it again, as a new job."
+    NOT_TO_BE_RETRIED = "Retry is for jobs that failed or changed nothing. To change this one, reply here."
     """The job did not fail, or was already retried."""
-    HELD_SENT = "held_sent", "Your reply is on its way to the agent."
+    HELD_SENT = "Your reply is on its way to the agent."
     HELD_ALL_SENT = (
-        "held_all_sent",
-        "Your reply is on its way to the agent. Everything you write in this thread from now on goes there, too.",
+        "Your reply is on its way to the agent. Everything you write in this thread from now on goes there, too."
     )
     SENT_FOR_ITS_PROJECT = (
-        "sent_for_its_project",
-        "The project wasn't changed: the job was already sent. Choose *Switch project…* in the card's menu.",
+        "The project wasn't changed: the job was already sent. Choose *Switch project…* in the card's menu."
     )
     """An edit names another project for a job that was already sent."""
     SENT_BEFORE_DELETED = (
-        "sent_before_deleted",
-        "The agent already has the message that you deleted or took back. Reply with what it should do instead.",
+        "The agent already has the message that you deleted or took back. Reply with what it should do instead."
     )
     """A message was deleted that the agent already has."""
-    NOT_ADDED = "not_added", "It wasn't added: the job above takes no more replies. Choose *New job*."
+    NOT_ADDED = "It wasn't added: the job above takes no more replies. Choose *New job*."
     NOT_ADDED_MUTED = (
-        "not_added_muted",
-        "It wasn't added: the job above is muted. Write `!unmute` in its thread first, or choose *New job*.",
+        "It wasn't added: the job above is muted. Write `!unmute` in its thread first, or choose *New job*."
     )
     HELD_EXPIRED = (
-        "held_expired",
-        "What you wrote was left undone: you didn't answer within a week. Write it again if it still matters.",
+        "What you wrote was left undone: you didn't answer within a week. Write it again if it still matters."
     )
     """Nobody answered for days whether a reply is for the agent."""
-    HELD_DISCARDED = "held_discarded", "OK, your reply wasn't sent to the agent."
-    LEFT_UNDONE = "left_undone", "OK, nothing is done about it."
+    HELD_DISCARDED = "OK, your reply wasn't sent to the agent."
+    LEFT_UNDONE = "OK, nothing is done about it."
     """Somebody does not want done any more what they asked for while Pagehand was away."""
-    PROJECT_CHOSEN = "project_chosen", "Thanks, that's the project."
+    PROJECT_CHOSEN = "Thanks, that's the project."
     PROJECT_SWITCHED = (
-        "project_switched",
-        "Starting over for that project, with the same request. If the job before is still running, it's stopped.",
+        "Starting over for that project, with the same request. If the job before is still running, it's stopped."
     )
     """The job was already sent, so it starts again for another project."""
     PROJECT_SETTLED = (
-        "project_settled",
-        "Nothing was changed: the job has this project already, is just being sent, or can't be switched any more.",
+        "Nothing was changed: the job has this project already, is just being sent, or can't be switched any more."
     )
     """It is too late to choose another project."""
-    START_ENDED = "start_ended", "Nothing was started: that request is over, and has no thread. Please ask again."
+    START_ENDED = "Nothing was started: that request is over, and has no thread. Please ask again."
     """The project is chosen for a request that has ended, and has no thread."""
-    NOT_FOR_YOU = "not_for_you", "Only people who asked for this job, steered it or were asked can do that."
+    NOT_FOR_YOU = "Only people who asked for this job, steered it or were asked can do that."
     """Somebody else was asked."""
     RESTORED = (
-        "restored",
-        "I was restored from a backup and can't tell if this was done. If the thread doesn't show it, do it again.",
+        "I was restored from a backup and can't tell if this was done. If the thread doesn't show it, do it again."
     )
     """It was open in a restored backup, so nobody knows whether it was done."""
-    SLACK_AWAY = (
-        "slack_away",
-        "Nothing was done: Slack didn't say for a long time if you may ask for this. Please try again.",
-    )
+    SLACK_AWAY = "Nothing was done: Slack didn't say for a long time if you may ask for this. Please try again."
     """It was given up, because Slack did not say for a long time who somebody is, or what the channel is."""
 
 
@@ -160,13 +131,13 @@ class ActionAnswered(ToPerson, kind="action_answered"):
     """
 
     quotes: ClassVar = ("text",)
-    words_by_answer: ClassVar = {answer: answer.words for answer in ActionAnswer}
-    answer: ActionAnswer
+    words_by_answer: ClassVar = {answer: answer.value for answer in ActionAnswer}
+    answer: Annotated[ActionAnswer, PlainSerializer(lambda answer: answer.stored)]
     text: str = ""
 
     def tell(self, show: Renderer, thread: Thread) -> Said:
         """See NoticeContent."""
-        told = show(self.answer.words)
+        told = show(self.answer.value)
         if not self.text:
             return Said(told)
         return Said(show("{told}\n{reply}", told=told, reply=show.quote(self.text, 150, 2)))

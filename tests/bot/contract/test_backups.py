@@ -37,7 +37,6 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.errors import ConfigError, JobApiUncertain, StoreUnavailable
-from bot.notices.answers import ActionAnswer
 from bot.store.backup import backup
 from bot.store.schema.migration import SchemaState, migrate, schema_state
 from bot.store.store import Store, Transaction, open_store
@@ -315,7 +314,7 @@ async def test_actions_of_people_are_not_repeated_after_a_restore(store: Store, 
     assert not outside.job_api.cancelled
     assert outside.job_api.created == ["Do it"]
     assert "request_uncertain" in outside.chat.said(ts)
-    assert outside.chat.answers() == [ActionAnswer.RESTORED, ActionAnswer.MUTED]
+    assert outside.chat.answers() == ["restored", "muted"]
 
 
 async def test_a_refusal_is_detected_before_anything_is_posted(store: Store, clock: FakeClock) -> None:

@@ -21,7 +21,6 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import HeldBecause, Person, Reply, RequestKind, Surface, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.notices.answers import ActionAnswered
 from bot.notices.notice import Reaction
 from bot.notices.questions import EditWithoutEffect, HeldAsked, ProjectAsked, ReplyEdited, RequestRefused
 from bot.notices.requests import ContextCut, ReplyNotFullySent
@@ -896,7 +895,7 @@ async def test_a_late_edit_requests_no_other_job(world: CoreWorld, message: Mess
     late = message.edited("!new project: Fix it", "!new Fix it", LATE)
     await message.take(late, late)
     assert world.job_api.created == ["Do it"]
-    assert [answer.answer for answer in world.chat.private_as(ActionAnswered)] == ["edited_too_late"]
+    assert answers(world) == ["edited_too_late"]
 
 
 async def test_an_edit_that_removes_the_request_for_another_job_cancels_it(

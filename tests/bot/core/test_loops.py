@@ -32,7 +32,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.notices.answers import ActionAnswered, PostNotDelivered
+from bot.notices.answers import ActionAnswer, ActionAnswered, PostNotDelivered
 from bot.notices.job import JobFinished
 from bot.notices.notice import Delivery, Reaction
 from bot.notices.questions import RequestRefused
@@ -164,7 +164,7 @@ async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: C
     await world.pass_time(3)
     assert world.job_api.messages["job-1"] == ["more", "more"]
     answers = [(answer.person_id, answer.answer) for answer in world.chat.private_as(ActionAnswered)]
-    assert answers == [(BEN.id, "sent_again")]
+    assert answers == [(BEN.id, ActionAnswer.SENT_AGAIN)]
     refused = [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)]
     assert refused == [("UEVA", Refusal.OTHER_ORGANIZATION)]
 

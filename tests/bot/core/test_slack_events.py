@@ -108,7 +108,7 @@ def told(world: CoreWorld) -> list[tuple[str, str]]:
             case ReplyEdited():
                 return message.text
             case ActionAnswered():
-                return message.answer
+                return message.answer.stored
             case _:
                 return ""
 

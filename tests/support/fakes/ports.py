@@ -256,7 +256,7 @@ class FakeChat:
 
     def answers(self) -> list[str]:
         """Returns the answers to clicks and to replies that are not sent, in order."""
-        return [message.answer for message in self.private_as(ActionAnswered)]
+        return [message.answer.stored for message in self.private_as(ActionAnswered)]
 
     def posted_as(self, kind: type[M]) -> list[M]:
         """Returns the posts of this kind, in order."""
