@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.any_json import any_json
 
 from bot.codehosts.github import GitHub, parse_link
 from bot.codehosts.github_client import GRAPHQL, GitHubAnswer, NoGitHubAnswerError
@@ -348,11 +349,7 @@ async def test_a_flood_is_read_within_bounds(github: GitHubInMemory) -> None:
     assert max(masked) <= 10_000
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
+JSON = any_json()
 
 
 @given(place=st.sampled_from([PULL, REVIEWS, COMMENTS, DEPLOYMENTS, f"/{RUNS}", STATUSES, ACTIONS]), data=JSON)

@@ -62,16 +62,6 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 
 
-@pytest.mark.parametrize("text", ["help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\ufeffhelp"])
-def test_help_is_parsed_as_help(text: str) -> None:
-    assert parse_slash(text) == Help()
-
-
-@pytest.mark.parametrize("text", ["", "   ", "\u200b"])
-def test_the_bare_command_is_empty(text: str) -> None:
-    assert parse_slash(text) == Blank()
-
-
 @pytest.mark.parametrize("word", ["status", "list", "cancel", "stop"])
 def test_a_word_tried_as_a_command_asks_for_help(word: str) -> None:
     for text in (word, word.upper(), f"  {word.title()} ", f"\u2060{word} \u200b", f"quiet {word}"):
@@ -82,14 +72,6 @@ def test_a_word_tried_as_a_command_asks_for_help(word: str) -> None:
 @pytest.mark.parametrize("quotes", ['""', "\u201c\u201d", "\u201e\u201c", "''", "\u2018\u2019", "\u00ab\u00bb", "``"])
 def test_a_quoted_command_word_is_a_prompt(word: str, quotes: str) -> None:
     assert parse_slash(f"{quotes[0]}{word}{quotes[1]}") == Start(word)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["status page", "stop!", "list of pages", "help me", ' Fix "colour" ', '"colour"', '"', '""', "cancelled"],
-)
-def test_other_words_are_unchanged_prompts(text: str) -> None:
-    assert parse_slash(text) == Start(text.strip())
 
 
 @pytest.mark.parametrize(
@@ -118,25 +100,11 @@ def test_leading_options_may_be_in_any_order(text: str, project: str, *, quiet: 
     assert parse_slash(text) == Start("Fix it", Options(project, quiet=quiet))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Quiet the warnings",
-        "quietly fix it",
-        "projects: fix them",
-        "project guides",
-        "Fix it quiet project:guides",
-        '"quiet" is a word',
-        "- quiet pages",
-    ],
-)
-def test_text_that_only_resembles_an_option_is_part_of_the_prompt(text: str) -> None:
-    assert parse_slash(text) == Start(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+SLASH: dict[Blank | Help | WrongOption, list[str]] = {
+    Help(): ["help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\ufeffhelp"],
+    Blank(): ["", "   ", "\u200b"],
+    Blank(Options("guides", quiet=True)): ["quiet project:guides"],
+    WrongOption(): [
         "project:a project:b Fix it",
         "quiet project:a --quiet Fix it",
         "project: guides Fix it",
@@ -146,13 +114,40 @@ def test_text_that_only_resembles_an_option_is_part_of_the_prompt(text: str) -> 
         'project:" " Fix it',
         'project:"the guides Fix it',
     ],
+}
+PROMPTS_ALONE = [
+    "status page",
+    "stop!",
+    "list of pages",
+    "help me",
+    ' Fix "colour" ',
+    '"colour"',
+    '"',
+    '""',
+    "cancelled",
+]
+"""Words that are no command."""
+PROMPTS_ALONE += [
+    "Quiet the warnings",
+    "quietly fix it",
+    "projects: fix them",
+    "project guides",
+    "Fix it quiet project:guides",
+    '"quiet" is a word',
+    "- quiet pages",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((text, said) for said, texts in SLASH.items() for text in texts),
+        *((text, Start(text.strip())) for text in PROMPTS_ALONE),
+    ],
 )
-def test_an_invalid_option_starts_nothing(text: str) -> None:
-    assert parse_slash(text) == WrongOption()
-
-
-def test_options_alone_are_kept_for_the_form() -> None:
-    assert parse_slash("quiet project:guides") == Blank(Options("guides", quiet=True))
+def test_a_command_is_parsed(text: str, said: Blank | Help | Start | WrongOption) -> None:
+    """An invalid option starts nothing; options alone are kept for the form; what only resembles one is the prompt."""
+    assert parse_slash(text) == said
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C", "P"]), min_size=1, max_size=20)
@@ -332,53 +327,41 @@ def test_text_besides_emoji_counts_as_words(text: str) -> None:
     assert not is_only_emoji(text)
 
 
-def test_a_message_is_parsed_like_the_command() -> None:
-    assert parse_request("<@UBOT> quiet project:guides Fix it", bot_user_id="UBOT") == Start(
-        "Fix it", Options("guides", quiet=True)
-    )
-    assert parse_request("Fix it, <@UBOT>", bot_user_id="UBOT") == Start("Fix it,")
-    assert parse_request("<@UBOT>", bot_user_id="UBOT") == Blank()
-    assert parse_request("<@UBOT> project:", bot_user_id="UBOT") == WrongOption()
-    assert parse_request("<@UBOT> list", bot_user_id="UBOT") == Help()
-    assert parse_request("<@UBOT> ?", bot_user_id="UBOT") == Help()
-    assert parse_request("<@UBOT> help", bot_user_id="UBOT") == Help()
-    assert parse_request("!help", bot_user_id="UBOT") == Help()
-    assert parse_request("<@U0BEN> wants <@UBOT> to fix it", bot_user_id="UBOT") == Start(
-        "\x02@U0BEN\x03 wants to fix it"
-    )
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<@UBOT> quiet project:guides Fix it", Start("Fix it", Options("guides", quiet=True))),
+        ("Fix it, <@UBOT>", Start("Fix it,")),
+        ("<@UBOT>", Blank()),
+        ("<@UBOT> project:", WrongOption()),
+        *((text, Help()) for text in ("<@UBOT> list", "<@UBOT> ?", "<@UBOT> help", "!help")),
+        ("<@U0BEN> wants <@UBOT> to fix it", Start("\x02@U0BEN\x03 wants to fix it")),
+        ("<@UBOT> stop", Word(ThreadWord.STOP)),
+        ("!mute", Word(ThreadWord.MUTE)),
+        ("!new quiet Fix it", Start("Fix it", Options(quiet=True))),
+        ("<@UBOT> new page about hooks", Start("new page about hooks")),
+        ("<@UBOT> // is a bot", Aside()),
+        (":wave: <@UBOT>", Aside()),
+        ("<@UBOT> thank you :tada:", Thanks()),
+    ],
+)
+def test_a_message_is_parsed_like_the_command(text: str, said: object) -> None:
+    """Control words of a thread are no prompts; talk, cheers and thanks alone request nothing."""
+    assert parse_request(text, bot_user_id="UBOT") == said
 
 
-def test_control_words_of_a_thread_are_not_prompts() -> None:
-    assert parse_request("<@UBOT> stop", bot_user_id="UBOT") == Word(ThreadWord.STOP)
-    assert parse_request("!mute", bot_user_id="UBOT") == Word(ThreadWord.MUTE)
-    assert parse_request("!new quiet Fix it", bot_user_id="UBOT") == Start("Fix it", Options(quiet=True))
-    assert parse_request("<@UBOT> new page about hooks", bot_user_id="UBOT") == Start("new page about hooks")
-
-
-def test_talk_and_cheers_request_nothing() -> None:
-    assert parse_request("<@UBOT> // is a bot", bot_user_id="UBOT") == Aside()
-    assert parse_request(":wave: <@UBOT>", bot_user_id="UBOT") == Aside()
-
-
-def test_thanks_alone_request_nothing() -> None:
-    """With a file they may."""
-    assert parse_request("<@UBOT> thank you :tada:", bot_user_id="UBOT") == Thanks()
+def test_thanks_with_a_file_may_request_something() -> None:
     assert parse_request("Thanks!", bot_user_id="UBOT", has_attachments=True) == Start("Thanks!")
 
 
-@pytest.mark.parametrize(
-    "text", ["!new Fix it", "! new Fix it", "<@UBOT> !new Fix it", "!NEW\nFix it", "!new quiet Fix it"]
-)
-def test_wordings_that_announce_a_new_job(text: str) -> None:
-    assert says_new(text, "UBOT")
+NEW = ("!new Fix it", "! new Fix it", "<@UBOT> !new Fix it", "!NEW\nFix it", "!new quiet Fix it")
+NOT_NEW = ("new page about hooks", "<@UBOT> new Fix it", "Fix !new", "!stop", "", "!", "![new](x)")
 
 
-@pytest.mark.parametrize(
-    "text", ["new page about hooks", "<@UBOT> new Fix it", "Fix !new", "!stop", "", "!", "![new](x)"]
-)
-def test_wordings_that_may_concern_the_current_job(text: str) -> None:
-    """Without the mark, the word is the beginning of a sentence."""
-    assert not says_new(text, "UBOT")
+@pytest.mark.parametrize("text", [*NEW, *NOT_NEW])
+def test_a_mark_announces_a_new_job(text: str) -> None:
+    """Without it, the word is the beginning of a sentence, which may concern the current job."""
+    assert says_new(text, "UBOT") is (text in NEW)
 
 
 def test_a_mention_is_of_exactly_one_person() -> None:
@@ -594,6 +577,7 @@ def test_lines_sent_in_quick_succession_belong_together() -> None:
     assert lines_with(later, waiting) == [later]
     assert lines_with(second, []) == [second]
     assert lines_with(first, [second, later]) == [first, second]
+    assert to_ask_about(waiting) == [first, later]
 
 
 def test_a_deleted_line_leaves_the_rest_of_its_group() -> None:
@@ -609,12 +593,6 @@ def test_a_waiting_thread_reply_is_not_a_line() -> None:
     reply = replace(a_line(NOW + 1), way_in=WayIn.REPLY)
     assert lines_with(line, [reply, line]) == [line]
     assert to_ask_about([line, reply]) == [line, reply]
-
-
-def test_the_first_line_of_a_group_is_asked_about() -> None:
-    waiting = lines(0, 4, 8, 20, 21)
-    assert to_ask_about(waiting) == [waiting[0], waiting[3]]
-    assert to_ask_about([]) == []
 
 
 @given(st.lists(st.floats(0, 60), max_size=8, unique_by=lambda time: f"{NOW + time:.6f}"))

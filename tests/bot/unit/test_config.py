@@ -476,13 +476,6 @@ def test_with_a_file_the_job_api_settings_are_optional(tmp_path: Path) -> None:
     assert "planted" not in repr(config)
 
 
-def test_a_key_variable_can_name_a_file(tmp_path: Path) -> None:
-    (tmp_path / "key").write_text("planted-a-key")
-    text = '[[projects]]\nname = "a"\nproject = "p"\nkey_variable = "A_KEY"'
-    config = loaded(tmp_path, text, **JOB_API, A_KEY_FILE=str(tmp_path / "key"))
-    assert config.projects[0].job_api.api_key.newest == "planted-a-key"
-
-
 def test_a_plain_http_address_is_warned_about_for_each_project(tmp_path: Path) -> None:
     text = '[[projects]]\nname = "a"\nproject = "p"\nurl = "http://a.example"\nkey_variable = "A_KEY"'
     (warning,) = loaded(tmp_path, text, A_KEY="planted-a-key").warnings

@@ -9,38 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from support.any_json import any_json
 
 from bot.domain.jobs.job import JobReport, report_of
 from bot.errors import JobApiUnreadable
-from bot.jobapi.models import (
-    MAX_CHANGED_FILES,
-    MAX_ID,
-    MAX_LINE,
-    MAX_LINK,
-    MAX_PROBLEMS,
-    MAX_STEPS,
-    MAX_SUMMARY,
-    MAX_WORDS,
-    AgentJob,
-    ChangeKind,
-    Changes,
-    CheckResult,
-    CheckStatus,
-    FieldKind,
-    FileChange,
-    Job,
-    JobDetails,
-    PartialWork,
-    PlanStep,
-    PromptCall,
-    PullRequestDetails,
-    PullRequestState,
-    QuestionField,
-    QuestionOption,
-    Requester,
-    Source,
-    StepStatus,
-)
+from bot.jobapi import models
+from bot.jobapi.models import AgentJob, FileChange, Job, JobDetails, PromptCall, Requester
 from bot.jobapi.wire import MAX_BODY, error_message_in, parse_job, parse_upload, prompt_body, unzipped
 from bot.runtime.text import printable_line
 from bot.runtime.untrusted_json import object_at, objects_at, text_at
@@ -93,35 +67,39 @@ def test_all_details_of_our_job_server_are_read() -> None:
         summary="I did **it**.\n\n- one",
         reason="because",
         plan=(
-            PlanStep(title="Read", status=StepStatus.COMPLETED),
-            PlanStep(title="Write", status=StepStatus.IN_PROGRESS),
-            PlanStep(title="Check", status=StepStatus.PENDING),
+            models.PlanStep(title="Read", status=models.StepStatus.COMPLETED),
+            models.PlanStep(title="Write", status=models.StepStatus.IN_PROGRESS),
+            models.PlanStep(title="Check", status=models.StepStatus.PENDING),
         ),
         activity="Writing",
         question="Which?",
         question_fields=(
-            QuestionField(
+            models.QuestionField(
                 title="Page",
-                kind=FieldKind.CHOICE,
-                options=(QuestionOption(label="A"), QuestionOption(label="B", description="b")),
+                kind=models.FieldKind.CHOICE,
+                options=(models.QuestionOption(label="A"), models.QuestionOption(label="B", description="b")),
                 own_words=True,
             ),
-            QuestionField(title="Sure?", kind=FieldKind.YES_OR_NO, required=True),
+            models.QuestionField(title="Sure?", kind=models.FieldKind.YES_OR_NO, required=True),
         ),
         examples=("Fix it", "Mend it"),
-        changes=Changes(
-            files=(FileChange(path="a.md", kind=ChangeKind.ADDED, added=3, removed=None, title="A"),),
+        changes=models.Changes(
+            files=(FileChange(path="a.md", kind=models.ChangeKind.ADDED, added=3, removed=None, title="A"),),
             file_count=12,
             added=30,
             removed=4,
         ),
-        pull_request=PullRequestDetails(
+        pull_request=models.PullRequestDetails(
             number=7,
-            state=PullRequestState.MERGED,
-            checks=(CheckResult(name="links", status=CheckStatus.FAILED, problems=("a.md:3 leads nowhere", "b")),),
+            state=models.PullRequestState.MERGED,
+            checks=(
+                models.CheckResult(
+                    name="links", status=models.CheckStatus.FAILED, problems=("a.md:3 leads nowhere", "b")
+                ),
+            ),
         ),
         revision="abc123",
-        partial_work=PartialWork(files=3),
+        partial_work=models.PartialWork(files=3),
     )
 
 
@@ -143,7 +121,9 @@ def test_what_is_stored_keeps_its_form() -> None:
 def test_a_pending_pull_request_is_read_with_its_reason() -> None:
     told = parsed({"pullRequest": {"number": None, "state": "pending", "reason": "GitHub is\u202e away"}})
     assert told is not None
-    assert told.pull_request == PullRequestDetails(state=PullRequestState.PENDING, reason="GitHub is away")
+    assert told.pull_request == models.PullRequestDetails(
+        state=models.PullRequestState.PENDING, reason="GitHub is away"
+    )
 
 
 @pytest.mark.parametrize("details", [None, 1, "text", [], [1], True])
@@ -155,11 +135,7 @@ def test_a_job_without_details_has_none() -> None:
     assert parse_job(b'{"id": "j1", "status": "active"}').details is None
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*WHOLE, "files", "title"]), inner),
-    max_leaves=20,
-)
+JSON = any_json(st.sampled_from([*WHOLE, "files", "title"]))
 
 
 @given(st.dictionaries(st.sampled_from([*WHOLE]), JSON))
@@ -180,19 +156,19 @@ def test_long_texts_and_lists_are_bounded() -> None:
     assert found is not None
     assert found.pull_request is not None
     assert [len(each or "") for each in (found.summary, found.reason, found.activity)] == [
-        MAX_SUMMARY,
-        MAX_WORDS,
-        MAX_LINE,
+        models.MAX_SUMMARY,
+        models.MAX_WORDS,
+        models.MAX_LINE,
     ]
-    assert (len(found.plan), max(len(step.title) for step in found.plan)) == (MAX_STEPS, MAX_LINE)
-    assert len(found.pull_request.checks[0].problems) == MAX_PROBLEMS
+    assert (len(found.plan), max(len(step.title) for step in found.plan)) == (models.MAX_STEPS, models.MAX_LINE)
+    assert len(found.pull_request.checks[0].problems) == models.MAX_PROBLEMS
 
 
 def test_of_a_hundred_thousand_files_the_first_and_their_count_are_kept() -> None:
     found = parsed({"changes": {"files": [{"path": "a"}] * 100_000, "fileCount": 100_000, "added": -1, "removed": 1e9}})
     assert found is not None
     assert found.changes is not None
-    assert (len(found.changes.files), found.changes.file_count) == (MAX_CHANGED_FILES, 100_000)
+    assert (len(found.changes.files), found.changes.file_count) == (models.MAX_CHANGED_FILES, 100_000)
     assert (found.changes.added, found.changes.removed) == (0, 0)
 
 
@@ -217,7 +193,9 @@ def test_control_and_misleading_characters_are_removed_but_not_newlines() -> Non
 
 
 def test_a_secret_in_any_text_is_masked_before_it_is_cut() -> None:
-    text = json.dumps(WHOLE).replace("Which?", "x" * (MAX_WORDS - 5) + "SECRET9").replace("links", "SECRET9 links")
+    text = (
+        json.dumps(WHOLE).replace("Which?", "x" * (models.MAX_WORDS - 5) + "SECRET9").replace("links", "SECRET9 links")
+    )
     body = f'{{"id": "j1", "status": "active", "details": {text}}}'.encode()
     found = parse_job(body, lambda words: words.replace("SECRET9", "***")).details
     assert "SECRET" not in repr(found)
@@ -305,11 +283,7 @@ WHOLE_JOB: dict[str, Any] = {
 }
 BARE = Job(id="job_1", status="active")
 FIELDS = ("id", "status", "source", "model", "prLink", "createdAt", "archivedAt")
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*FIELDS, "ref"]), inner, max_size=7),
-    max_leaves=20,
-)
+json_values = any_json(st.sampled_from([*FIELDS, "ref"]))
 
 
 def body(**fields: Any) -> bytes:
@@ -348,7 +322,7 @@ def test_a_numeric_id_becomes_text_and_text_is_never_altered(given_id: object, t
 
 
 @pytest.mark.parametrize(
-    "bad_id", [None, "", "  ", True, [], {"id": 1}, ".", "..", "a\nb", "a\u202eb", "x" * (MAX_ID + 1)]
+    "bad_id", [None, "", "  ", True, [], {"id": 1}, ".", "..", "a\nb", "a\u202eb", "x" * (models.MAX_ID + 1)]
 )
 def test_an_id_that_cannot_address_a_job_is_unreadable(bad_id: object) -> None:
     with pytest.raises(JobApiUnreadable, match="no usable id"):
@@ -384,9 +358,9 @@ def test_displayed_text_is_bounded_and_printable() -> None:
 
 
 def test_a_link_is_never_shortened() -> None:
-    long = "https://git.example/" + "x" * MAX_LINK
+    long = "https://git.example/" + "x" * models.MAX_LINK
     assert parse_job(body(prLink=long)).pr_link is None
-    assert parse_job(body(prLink=long[:MAX_LINK])).pr_link == long[:MAX_LINK]
+    assert parse_job(body(prLink=long[: models.MAX_LINK])).pr_link == long[: models.MAX_LINK]
 
 
 def test_credentials_in_a_repository_url_are_removed() -> None:
@@ -495,7 +469,9 @@ def test_gzip_is_read_within_a_bound() -> None:
 @given(st.text(), st.text(min_size=1).map(lambda text: printable_line(text, 90)).filter(bool))
 @example("0 \ud7fc\r0", "active")
 def test_encoded_jobs_round_trip(repository: str, status: str) -> None:
-    written = AgentJob(id="7", status=status, source=Source(repository=repository, ref=None), pr_link="https://x/1")
+    written = AgentJob(
+        id="7", status=status, source=models.Source(repository=repository, ref=None), pr_link="https://x/1"
+    )
     raw = written.model_dump_json(by_alias=True)
     assert set(json.loads(raw)) == set(FIELDS)
     assert parse_job(raw.encode()) == replace(written.as_job(), repository=printable_line(repository, 500) or None)
@@ -561,11 +537,7 @@ def test_the_message_is_one_bounded_printable_line(text: str, limit: int) -> Non
     assert once.isprintable()
 
 
-anything = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
-    max_leaves=10,
-)
+anything = any_json(st.sampled_from("ab"))
 
 
 def test_present_fields_are_read() -> None:

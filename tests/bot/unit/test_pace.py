@@ -208,6 +208,13 @@ def test_a_call_outside_threads_is_made_or_waits() -> None:
     assert grant.wait == pytest.approx(1.0)
 
 
+def test_what_nobody_waits_for_leaves_half_of_a_limit_to_others() -> None:
+    limit, budget = SLACK_LIMITS.methods["users.info"], Budget(SLACK_LIMITS, CALLED_AT, {})
+    assert budget.take("users.info", limit.calls, yields=True).calls == limit.calls - limit.calls // 2
+    assert budget.take("users.info", 1, yields=True).wait == pytest.approx(limit.seconds)
+    assert budget.take("users.info", limit.calls).calls == limit.calls // 2
+
+
 def test_each_kind_of_call_has_a_limit() -> None:
     assert all(kind.method in SLACK_LIMITS.methods for kind in CallKind)
 

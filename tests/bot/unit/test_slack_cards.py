@@ -23,6 +23,7 @@ from bot.notices.answers import (
     AnswerMissing,
     AnswerRequested,
     CardNotPosted,
+    Introduction,
     PostNotDelivered,
     PromptRequested,
     StatusRequested,
@@ -265,24 +266,6 @@ def test_a_notice_of_a_newer_version_is_shown_as_recorded() -> None:
     assert said(UnknownNotice("shrug", {})) == "News."
 
 
-@pytest.mark.parametrize(
-    ("cut", "words"),
-    [
-        (ContextCut("U0ANA", ("a&b.png",)), "Only a link, not the content: a&amp;b.png."),
-        (
-            ContextCut("U0ANA", name_only=("<c>.pdf", "")),
-            "Neither content nor link: &lt;c&gt;.pdf, a file. Reply with what",
-        ),
-        (ContextCut("U0ANA", thread_unread=True), "Slack didn't give me its messages. Reply with what matters."),
-    ],
-)
-def test_omitted_parts_are_explained_with_a_remedy(cut: ContextCut, words: str) -> None:
-    """A link is promised only if there is one."""
-    (message,) = say(cut)
-    assert message.text.startswith("<@U0ANA> Your request goes to the agent, but not all that belongs to it:\n• ")
-    assert words in message.text
-
-
 @given(texts)
 def test_escaping_can_be_undone_except_for_unprintable_text(text: str) -> None:
     shown = escape(text)
@@ -401,19 +384,6 @@ def test_a_follow_up_is_quoted_by_its_first_words(message: NoticeContent) -> Non
     assert '…")' in words
 
 
-def test_an_exceeded_quota_is_explained_in_the_apis_words_with_its_end() -> None:
-    limited = OutageStarted(Problem.RATE_LIMITED, "asks to wait", "100 <an> hour", 1_700_000_040, waiting=START)
-    words = said(limited)
-    assert "hourly limit is used up, at least until <!date^1700000040^{time}|22:14 UTC>." in words
-    assert ">100 &lt;an&gt; hour" in words
-    assert "can't reach" not in words
-    busy = said(replace(limited, problem=Problem.BUSY))
-    assert "busy, at least until" in busy
-    assert "limit" not in busy
-    assert "takes requests again" in said(OutageEnded(Problem.RATE_LIMITED))
-    assert "until" not in said(replace(limited, until=None))
-
-
 @pytest.mark.parametrize(
     ("end", "words"),
     [
@@ -436,16 +406,66 @@ def test_only_a_request_that_came_back_can_be_sent_again() -> None:
     (by_api,) = say(rejected(RejectionReason.API, START, "prompt is <empty>"))
     assert handed_back.blocks[1]["elements"][0]["value"] == "r1"
     assert len(by_api.blocks) == 1
-    assert ">prompt is &lt;empty&gt;" in by_api.text
 
 
-def test_an_inaccessible_channel_says_how_to_invite_and_quotes_the_request() -> None:
-    words = said(CardNotPosted("U0ANA", "channel_not_found"))
-    assert "`/invite` <@U0BOT>" in words
-    assert ">Fix it" in words
-    assert "archived" in said(CardNotPosted("U0ANA", "is_archived"))
-    assert "the thread is gone" in said(CardNotPosted("U0ANA", "thread_not_found"))
-    assert "restricted_action" in said(CardNotPosted("U0ANA", "restricted_action"))
+NOT_ALL = "<@U0ANA> Your request goes to the agent, but not all that belongs to it:\n• "
+OVER_LIMIT = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
+LIMITED = OutageStarted(Problem.RATE_LIMITED, "asks to wait", "100 <an> hour", 1_700_000_040, waiting=START)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (rejected(RejectionReason.API, START, "prompt is <empty>"), [">prompt is &lt;empty&gt;"]),
+        (CardNotPosted("U0ANA", "channel_not_found"), ["`/invite` <@U0BOT>", ">Fix it"]),
+        (CardNotPosted("U0ANA", "is_archived"), ["archived"]),
+        (CardNotPosted("U0ANA", "thread_not_found"), ["the thread is gone"]),
+        (CardNotPosted("U0ANA", "restricted_action"), ["restricted_action"]),
+        (ContextCut("U0ANA", ("a&b.png",)), [f"{NOT_ALL}Only a link, not the content: a&amp;b.png."]),
+        (
+            ContextCut("U0ANA", name_only=("<c>.pdf", "")),
+            [NOT_ALL, "Neither content nor link: &lt;c&gt;.pdf, a file. Reply with what"],
+        ),
+        (ContextCut("U0ANA", thread_unread=True), [NOT_ALL, "Slack didn't give me its messages. Reply with what matt"]),
+        (
+            ReplyNotFullySent("U0ANA", words_sent=True, file_count=1),
+            ["<@U0ANA> ", "Your text goes to the agent, but not"],
+        ),
+        (ReplyNotFullySent("U0ANA", words_sent=False, file_count=3), ["Nothing was sent: I can't pass on what you"]),
+        (ReplyNotFullySent("U0ANA", words_sent=False, forwarded=True), ["Nothing was sent: I can't pass on what you"]),
+        (ReplyNotFullySent("U0ANA", words_sent=False), ["your reply has no words for the agent. Reply with what"]),
+        (
+            OVER_LIMIT,
+            [
+                "No job was started: you've reached the hourly limit (5).",
+                "Please try again after <!date^1700000040^{time}|22:14 UTC>.\nYou wrote:\n>Fix &lt;it&gt;",
+            ],
+        ),
+        (replace(OVER_LIMIT, free_at=None), ["Please try again in a while."]),
+        (
+            LIMITED,
+            ["hourly limit is used up, at least until <!date^1700000040^{time}|22:14 UTC>.", ">100 &lt;an&gt; hour"],
+        ),
+        (replace(LIMITED, problem=Problem.BUSY), ["busy, at least until"]),
+        (OutageEnded(Problem.RATE_LIMITED), ["takes requests again"]),
+    ],
+)
+def test_people_are_told_what_happened_and_what_to_do(message: NoticeContent, words: list[str]) -> None:
+    text = said(message)
+    assert [each for each in words if each not in text] == []
+
+
+def test_an_outage_claims_nothing_else() -> None:
+    assert "can't reach" not in said(LIMITED)
+    assert "limit" not in said(replace(LIMITED, problem=Problem.BUSY))
+    assert "until" not in said(replace(LIMITED, until=None))
+
+
+def test_a_person_is_invited_to_try_it_and_a_workflow_is_told_who_can_ask() -> None:
+    (to_person,), (to_workflow,) = say(Introduction()), say(Introduction(to_workflow=True))
+    assert "Try it" in str(to_person.blocks)
+    assert to_workflow.text.startswith("Nothing was started: a workflow can't ask me, only people can.")
+    assert "Try it" not in str(to_workflow.blocks)
 
 
 def test_a_notice_in_doubt_is_repeated_with_a_remark() -> None:
@@ -471,15 +491,6 @@ def test_a_huge_prompt_is_shown_whole_in_several_messages() -> None:
     ]
 
 
-def test_a_person_over_the_limit_is_told_when_they_may_ask_again() -> None:
-    """In their time zone; if it is unknown, "in a while"."""
-    refused = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
-    words = said(refused)
-    assert words.startswith("No job was started: you've reached the hourly limit (5).")
-    assert "Please try again after <!date^1700000040^{time}|22:14 UTC>.\nYou wrote:\n>Fix &lt;it&gt;" in words
-    assert "Please try again in a while." in said(replace(refused, free_at=None))
-
-
 @pytest.mark.parametrize("why", Refusal)
 def test_a_refused_person_learns_why_and_what_to_do(why: Refusal) -> None:
     """No braces are left, and it ends with a full stop."""
@@ -493,21 +504,6 @@ def test_a_refused_person_learns_why_and_what_to_do(why: Refusal) -> None:
 def test_every_action_has_an_answer(answer: ActionAnswer) -> None:
     """Of one or two sentences."""
     assert said(ActionAnswered("U0ANA", answer)).endswith(".")
-
-
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (ReplyNotFullySent("U0ANA", words_sent=True, file_count=1), "Your text goes to the agent, but not what you"),
-        (ReplyNotFullySent("U0ANA", words_sent=False, file_count=3), "Nothing was sent: I can't pass on what you"),
-        (ReplyNotFullySent("U0ANA", words_sent=False, forwarded=True), "Nothing was sent: I can't pass on what you"),
-        (ReplyNotFullySent("U0ANA", words_sent=False), "your reply has no words for the agent. Reply with what"),
-    ],
-)
-def test_what_is_not_sent_of_a_reply_is_told(reply: ReplyNotFullySent, words: str) -> None:
-    (message,) = say(reply)
-    assert message.text.startswith("<@U0ANA> ")
-    assert words in message.text
 
 
 SEVERAL = replace(CONTEXT, several_projects=True)

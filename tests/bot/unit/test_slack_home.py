@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.any_json import any_json
 from support.worlds.thread_states import thread_state
 
 from bot.domain.commands import ThreadWord
@@ -187,11 +188,7 @@ TEXTS = st.text(max_size=60) | st.text(alphabet="😀a\n", max_size=40).map(lamb
 NAMES = st.lists(
     st.text(min_size=1, max_size=90).filter(lambda name: bool(shorten_plain(name, 75))), max_size=4, unique=True
 )
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
+JSON = any_json()
 
 
 def inputs(view: View) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.worlds.polled_job import PolledJob
 
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import (
@@ -12,7 +13,6 @@ from bot.domain.jobs.observe import (
     Observation,
     decide,
     never_has_consequences,
-    open_round,
 )
 from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import PENDING_FOR, Polling, pace_of
@@ -63,13 +63,13 @@ steps = st.lists(st.tuples(st.booleans(), observations, times), max_size=12)
 
 def reached(history: list[tuple[bool, Observation, float]]) -> tuple[ThreadState, float]:
     """Returns the state after these polls; if the first value is true, a follow-up is sent before."""
-    state, now = ThreadState(), 1_000.0
+    polled = PolledJob(every=0.0)
     for follow_up, seen, passed in history:
-        now += passed
-        if follow_up and state.job:
-            state = open_round(state, now, POLLING)
-        state = decide(state, seen, now, POLLING).state
-    return state, now
+        polled.now += passed
+        if follow_up and polled.state.job:
+            polled.follow_up()
+        polled.see(seen)
+    return polled.state, polled.now
 
 
 @given(steps, jobs, times, st.lists(st.floats(0.0, 10_000.0), max_size=4), st.floats(0.0, 1.0))
