@@ -127,6 +127,21 @@ def test_agent_text_mentions_nobody(text: str) -> None:
         ("[good.example]: https://evil.example", f"[good.example]{BREAK}: https://evil.example"),
         ("<https://evil.example|https://good.example>", f"<{BREAK}https://evil.example|https://good.example>"),
         ("<https://docs.example/guide>", "<https://docs.example/guide>"),
+        # bare addresses
+        (
+            "see https://docs.example/a, **https://docs.example**.",
+            "see https://docs.example/a, **https://docs.example**.",
+        ),
+        ("at https://g\u0456thub.com.", "at https://xn--gthub-n2e.com."),
+        ("https://github.com@evil.example", f"https:{BREAK}//github.com@evil.example"),
+        ("https://github.com&#64;evil.example", f"https:{BREAK}//github.com&#64;evil.example"),
+        ("[https://github.com](x)@evil.example", f"https:{BREAK}//github.com@evil.example"),
+        ("\u89c1https://docs.example\u3002\u8c22\u8c22", "\u89c1https://docs.example \u3002\u8c22\u8c22"),
+        ("`git clone https://me@docs.example/a`", "`git clone https://me@docs.example/a`"),
+        ("```\ngit clone https://me@docs.example/a\n```", "```\ngit clone https://me@docs.example/a\n```"),
+        # what is hidden, or not closed
+        ("a\u202eb\u200bc\x07", "abc"),
+        ("```sh\npip install …", "```sh\npip install …\n```"),
     ],
 )
 def test_a_link_shows_its_target(text: str, shown: str) -> None:
@@ -230,26 +245,6 @@ def test_a_host_is_shown_in_ascii_or_not_linked(url: str, shown: str | None) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (
-            "see https://docs.example/a, **https://docs.example**.",
-            "see https://docs.example/a, **https://docs.example**.",
-        ),
-        ("at https://g\u0456thub.com.", "at https://xn--gthub-n2e.com."),
-        ("https://github.com@evil.example", f"https:{BREAK}//github.com@evil.example"),
-        ("https://github.com&#64;evil.example", f"https:{BREAK}//github.com&#64;evil.example"),
-        ("[https://github.com](x)@evil.example", f"https:{BREAK}//github.com@evil.example"),
-        ("\u89c1https://docs.example\u3002\u8c22\u8c22", "\u89c1https://docs.example \u3002\u8c22\u8c22"),
-        ("`git clone https://me@docs.example/a`", "`git clone https://me@docs.example/a`"),
-        ("```\ngit clone https://me@docs.example/a\n```", "```\ngit clone https://me@docs.example/a\n```"),
-    ],
-)
-def test_a_bare_address_hides_no_host(text: str, shown: str) -> None:
-    assert defused(text) == shown
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "# Title\n\n- one\n- **two** `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
@@ -262,14 +257,6 @@ def test_a_bare_address_hides_no_host(text: str, shown: str) -> None:
 )
 def test_everything_else_stays_as_the_agent_wrote_it(text: str) -> None:
     assert defused(text) == text
-
-
-def test_reordering_and_hidden_characters_are_removed() -> None:
-    assert defused("a\u202eb\u200bc\x07") == "abc"
-
-
-def test_an_unclosed_fence_is_closed() -> None:
-    assert defused("```sh\npip install …") == "```sh\npip install …\n```"
 
 
 @pytest.mark.timeout(10)

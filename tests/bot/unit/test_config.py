@@ -209,10 +209,8 @@ def test_no_repr_shows_a_secret() -> None:
     ],
 )
 def test_a_database_password_is_masked_even_if_its_url_is_invalid(url: str) -> None:
+    """As a whole, if its characters are not encoded."""
     assert "planted-password" in passwords_in(url)
-
-
-def test_a_password_with_unencoded_characters_is_masked_as_a_whole() -> None:
     assert "a@b/c" in load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@b/c@db/pagehand"}).secrets
 
 

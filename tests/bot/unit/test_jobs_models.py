@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -131,10 +132,6 @@ def test_details_that_are_not_an_object_are_ignored(details: Any) -> None:
     assert parsed(details) is None
 
 
-def test_a_job_without_details_has_none() -> None:
-    assert parse_job(b'{"id": "j1", "status": "active"}').details is None
-
-
 JSON = any_json(st.sampled_from([*WHOLE, "files", "title"]))
 
 
@@ -179,11 +176,6 @@ def test_deep_nesting_yields_a_job_or_our_error(depth: int) -> None:
         assert parse_job(body).details == JobDetails()
     except JobApiUnreadable:
         assert depth > 150
-
-
-def test_an_oversized_body_is_not_read() -> None:
-    with pytest.raises(JobApiUnreadable):
-        parse_job(json.dumps({"id": "j", "status": "active", "details": {"summary": "x" * MAX_BODY}}).encode())
 
 
 def test_control_and_misleading_characters_are_removed_but_not_newlines() -> None:
@@ -393,6 +385,8 @@ def test_an_unreadable_answer_is_explained_without_quoting_it(answer: bytes, pro
 
 @given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
 def test_any_bytes_are_a_job_or_unreadable(answer: bytes) -> None:
+    """They may also hold an error's message."""
+    assert isinstance(error_message_in(answer), str)
     try:
         job = parse_job(answer)
     except JobApiUnreadable:
@@ -477,14 +471,13 @@ def test_encoded_jobs_round_trip(repository: str, status: str) -> None:
     assert parse_job(raw.encode()) == replace(written.as_job(), repository=printable_line(repository, 500) or None)
 
 
-@given(st.text())
-def test_a_prompt_is_sent_as_written(prompt: str) -> None:
-    assert json.loads(prompt_body(PromptCall(prompt, "k"))) == {"prompt": prompt}
-
-
 @given(st.text(st.characters()))
-def test_any_prompt_can_be_sent(prompt: str) -> None:
-    assert len(json.loads(prompt_body(PromptCall(prompt, "k")))["prompt"]) <= len(prompt)
+def test_any_prompt_is_sent_as_written(prompt: str) -> None:
+    """As far as it can be: half a pair of surrogates cannot."""
+    sent = json.loads(prompt_body(PromptCall(prompt, "k")))
+    assert len(sent["prompt"]) <= len(prompt)
+    if not re.search("[\ud800-\udfff]", prompt):
+        assert sent == {"prompt": prompt}
 
 
 def test_a_lone_surrogate_is_replaced_and_a_pair_joined() -> None:
@@ -523,11 +516,6 @@ def test_the_apis_error_message_is_found(answer: object, words: str) -> None:
 @pytest.mark.parametrize("answer", [b"", b"<html>no</html>", b"plain", b'{"error": "cut', b"\xff", b"[" * 100_000])
 def test_other_bodies_have_no_message(answer: bytes) -> None:
     assert error_message_in(answer) == ""
-
-
-@given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
-def test_looking_for_a_message_never_fails(answer: bytes) -> None:
-    error_message_in(answer)
 
 
 @given(st.text(st.characters()), st.integers(1, 600))
