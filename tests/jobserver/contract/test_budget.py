@@ -10,8 +10,8 @@ import pytest
 from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.oracles.promtool import faults_of
 from support.worlds.agent_world import scripted
-from support.worlds.executor_world import ExecutorWorld, executing
-from support.worlds.jobserver_world import JobServerWorld, make_bare, running
+from support.worlds.executor_world import ExecutorWorld, details, executing, partial_files
+from support.worlds.jobserver_world import JobServerWorld, make_bare, running, serving
 
 from bot.jobapi.models import AgentJob, Cost, Status, Usage
 from bot.jobserver.agents.choice import agent_editor
@@ -40,8 +40,7 @@ async def greedy(task: EditTask, progress: EditProgress) -> EditResult | None:
 
 
 def outcome(job: AgentJob) -> tuple[str, str | None, str | None]:
-    assert job.details is not None
-    return job.status, job.details.reason, job.details.question
+    return job.status, details(job).reason, details(job).question
 
 
 async def test_over_budget_work_is_kept_and_a_reply_continues_it(tmp_path: Path) -> None:
@@ -53,8 +52,7 @@ async def test_over_budget_work_is_kept_and_a_reply_continues_it(tmp_path: Path)
         assert (status, reason) == (Status.FAILED, "the job's budget of 100 tokens is used up")
         assert question is not None
         assert "This job has used 150 tokens" in question
-        assert job.details is not None
-        assert job.details.partial_work is not None
+        assert partial_files(job) == 1
         again = await world.done("continue", job.id)
         assert outcome(again) == (Status.COMPLETED, None, None)
         assert world.notes(f"pagehand/{job.id}") == "150 tokens\ncontinue\n"
@@ -85,8 +83,7 @@ async def test_a_no_leaves_the_work_as_it_is(tmp_path: Path) -> None:
         job = await world.done("150 tokens")
         left = await world.done("No.", job.id)
         assert outcome(left) == (Status.FAILED, "the job's budget of 100 tokens is used up", None)
-        assert left.details is not None
-        assert left.details.partial_work is not None
+        assert partial_files(left) == 1
         assert len(editor.tasks) == 1
         assert outcome(await world.done("continue", job.id))[0] is Status.COMPLETED
 
@@ -130,7 +127,7 @@ async def thrifty(task: EditTask, progress: EditProgress) -> EditResult | None:
 
 
 def usage(job: AgentJob) -> Usage | None:
-    return job.details.usage if job.details else None
+    return details(job).usage
 
 
 async def test_usage_covers_all_instructions_including_failed_ones(tmp_path: Path) -> None:
@@ -165,8 +162,7 @@ async def page_of(world: JobServerWorld) -> str:
 
 
 async def test_runs_are_counted_for_holders_of_the_token(tmp_path: Path) -> None:
-    bare = make_bare(tmp_path / "r.git", {"docs/a.md": "# Start\n"})
-    async with running(bare, tmp_path / "data", metrics_token=TOKEN) as world:
+    async with serving(tmp_path, {"docs/a.md": "# Start\n"}, metrics_token=TOKEN) as world:
         await world.done('Replace "Start" with "Begin"')
         for wrong in ("", f"Bearer {TOKEN}x", f"Basic {TOKEN}"):
             answer = await world.client.get("/metrics", headers={"Authorization": wrong})

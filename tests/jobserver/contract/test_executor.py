@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
-from support.worlds.executor_world import ExecutorWorld, executing
+from support.worlds.executor_world import ExecutorWorld, changes_of, details, executing, pull_request_of
 from support.worlds.jobserver_world import git, until
 
 from bot.jobapi.models import (
@@ -29,16 +29,18 @@ from bot.jobserver.store.records import EarlierInstruction, Question
 ROBIN = Requester(name="Robin", id="U1", url="https://example.slack.com/archives/C1/p1")
 
 
+def prompts(world: ExecutorWorld) -> list[str]:
+    return [task.prompt for task in world.editor.tasks]
+
+
 async def test_a_job_reports_the_agents_answer_and_its_changes(tmp_path: Path) -> None:
     async with executing(tmp_path) as world:
         job = await world.done("one", requester=ROBIN)
-        assert job.details is not None
-        assert job.details.summary == "Did: one"
-        assert (job.details.reason, job.details.question, job.details.activity) == (None, None, None)
-        assert job.details.changes is not None
-        assert [(file.path, file.added) for file in job.details.changes.files] == [("notes.md", 1)]
+        assert details(job).summary == "Did: one"
+        assert (details(job).reason, details(job).question, details(job).activity) == (None, None, None)
+        assert [(file.path, file.added) for file in changes_of(job).files] == [("notes.md", 1)]
         branch = f"pagehand/{job.id}"
-        assert job.details.revision == git(world.bare, "rev-parse", branch).strip()
+        assert details(job).revision == git(world.bare, "rev-parse", branch).strip()
         (opened,) = world.pull_requests.opened
         assert (opened.branch, opened.title, opened.requester) == (branch, "one", ROBIN)
         assert "Asked by Robin ([where](https://example.slack.com/archives/C1/p1))." in opened.description
@@ -92,11 +94,9 @@ async def test_without_changes_there_is_no_commit_but_a_reason(tmp_path: Path) -
         job = await world.done("one")
         again = await world.done("two", job.id)
         assert (again.status, again.pr_link) == (Status.COMPLETED, job.pr_link)
-        assert again.details is not None
-        assert job.details is not None
-        told = (again.details.summary, again.details.reason, again.details.question)
+        told = (details(again).summary, details(again).reason, details(again).question)
         assert told == ("I looked.", "It is right as it is.", "Which page?")
-        assert again.details.changes == job.details.changes, "the pull request is unchanged"
+        assert details(again).changes == details(job).changes, "the pull request is unchanged"
         assert world.subjects(f"pagehand/{job.id}") == ["one"]
 
 
@@ -111,19 +111,7 @@ async def test_an_answer_that_ends_with_a_question_asks_if_nothing_changed(tmp_p
 
     async with executing(tmp_path, ScriptedEditor(edit)) as world:
         job = await world.done("one")
-        assert job.details is not None
-        assert (job.details.question, job.details.reason) == (None if changes else "Which page?", None)
-
-
-async def test_left_out_files_explain_why_nothing_changed(tmp_path: Path) -> None:
-    async def edit(task: EditTask, _: EditProgress) -> None:
-        (task.workspace.copy / "big.md").write_text("x" * 20_000)
-
-    async with executing(tmp_path, ScriptedEditor(edit)) as world:
-        job = await world.done("one")
-        assert job.details is not None
-        assert str(job.details.reason).startswith("Left out: `big.md`")
-        assert world.branches() == {"main"}
+        assert (details(job).question, details(job).reason) == (None if changes else "Which page?", None)
 
 
 async def test_check_findings_go_back_once_and_the_rest_is_reported(tmp_path: Path) -> None:
@@ -143,9 +131,7 @@ async def test_check_findings_go_back_once_and_the_rest_is_reported(tmp_path: Pa
         assert "not by a person" in second.prompt
         assert "words: a.md: says wrong" in second.prompt
         assert world.subjects(f"pagehand/{job.id}") == ["one"], "an instruction is one commit"
-        assert job.details is not None
-        assert job.details.pull_request is not None
-        (check,) = job.details.pull_request.checks
+        (check,) = pull_request_of(job).checks
         assert (check.status, check.problems) == (CheckStatus.FAILED, ("b.md: says wrong",))
         assert "The checks still find:\n\n- words: b.md: says wrong" in world.pull_requests.opened[0].description
 
@@ -163,37 +149,29 @@ async def test_an_editor_that_cannot_fix_check_findings_keeps_its_change(tmp_pat
         assert "out of tokens" in world.folders.log(job.id).read_text()
 
 
-async def test_a_push_that_loses_a_race_is_rebased_without_the_agent(tmp_path: Path) -> None:
-    async def edit(task: EditTask, progress: EditProgress) -> None:
-        await append_prompt(task, progress)
-        if task.prompt == "two":
-            branch = f"pagehand/{task.workspace.copy.parent.name}"
-            await asyncio.to_thread(world.push_as_somebody, branch, "theirs.md", "theirs")
-
-    async with executing(tmp_path, ScriptedEditor(edit)) as world:
-        job = await world.done("one")
-        again = await world.done("two", job.id)
-        assert again.status is Status.COMPLETED
-        assert world.subjects(f"pagehand/{job.id}") == ["two", "By hand", "one"]
-        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
-        assert git(world.bare, "show", f"pagehand/{job.id}:theirs.md") == "theirs"
-        assert len(world.editor.tasks) == 2
-
-
-@pytest.mark.full
-async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("theirs", "notes", "tasks"),
+    [
+        ("theirs.md", "one\ntwo\n", ["one", "two"]),
+        pytest.param("notes.md", "theirs\ntwo\n", ["one", "two", "two"], marks=pytest.mark.full),
+    ],
+)
+async def test_a_push_that_loses_a_race_is_rebased_and_edited_again_only_for_the_same_lines(
+    tmp_path: Path, theirs: str, notes: str, tasks: list[str]
+) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> None:
         await append_prompt(task, progress)
         if task.prompt == "two" and len(world.editor.tasks) == 2:
             branch = f"pagehand/{task.workspace.copy.parent.name}"
-            await asyncio.to_thread(world.push_as_somebody, branch, "notes.md", "theirs\n")
+            await asyncio.to_thread(world.push_as_somebody, branch, theirs, "theirs\n")
 
     async with executing(tmp_path, ScriptedEditor(edit)) as world:
         job = await world.done("one")
         assert (await world.done("two", job.id)).status is Status.COMPLETED
         assert world.subjects(f"pagehand/{job.id}") == ["two", "By hand", "one"]
-        assert world.notes(f"pagehand/{job.id}") == "theirs\ntwo\n"
-        assert [task.prompt for task in world.editor.tasks] == ["one", "two", "two"]
+        assert world.notes(f"pagehand/{job.id}") == notes
+        assert git(world.bare, "show", f"pagehand/{job.id}:{theirs}").startswith("theirs\n")
+        assert prompts(world) == tasks
 
 
 async def test_progress_is_visible_live_and_saved_rarely(tmp_path: Path) -> None:
@@ -207,16 +185,15 @@ async def test_progress_is_visible_live_and_saved_rarely(tmp_path: Path) -> None
     async with executing(tmp_path, ScriptedEditor(edit)) as world:
         job = await world.submit("one")
 
-        async def details() -> JobDetails | None:
+        async def shown() -> JobDetails | None:
             return (await world.store.get("docs", job.id)).details
 
-        told = await until(details)
+        told = await until(shown)
         assert told.activity == "reading 49999"
         assert len(told.plan) == 50
         assert len(told.plan[0].title) == 300
         seen.set()
-        ended = (await world.ended(job.id)).details
-        assert ended is not None
+        ended = details(await world.ended(job.id))
         assert (ended.activity, ended.plan) == (None, told.plan)
 
 
@@ -267,25 +244,19 @@ async def question_of(world: ExecutorWorld, job_id: str) -> AgentJob:
     return await until(check)
 
 
-def states(world: ExecutorWorld) -> list[str]:
-    return [task.prompt for task in world.editor.tasks]
-
-
 async def test_the_next_message_answers_the_question_and_is_no_instruction(tmp_path: Path) -> None:
     async with executing(tmp_path, ScriptedEditor(asks)) as world:
         started = await world.submit("Describe the port")
         job = await question_of(world, started.id)
         assert job.status is Status.ACTIVE
-        assert job.details is not None
-        assert (job.details.question, job.details.question_fields) == ("Which port?", (PORT,))
+        assert (details(job).question, details(job).question_fields) == ("Which port?", (PORT,))
         answered = await world.done("443", started.id)
-        assert (answered.status, states(world)) == (Status.COMPLETED, ["Describe the port"])
-        assert answered.details is not None
-        assert (answered.details.summary, answered.details.question) == ("Port 443.", None)
+        assert (answered.status, prompts(world)) == (Status.COMPLETED, ["Describe the port"])
+        assert (details(answered).summary, details(answered).question) == ("Port 443.", None)
         again = await world.submit("Once more", started.id)
         assert (await question_of(world, again.id)).status is Status.ACTIVE
         await world.done("80", started.id)
-        assert states(world) == ["Describe the port", "Once more"]
+        assert prompts(world) == ["Describe the port", "Once more"]
         assert [earlier.prompt for earlier in world.editor.tasks[1].conversation] == ["Describe the port", "443"]
 
 
@@ -297,9 +268,8 @@ async def test_a_message_that_is_no_answer_is_the_next_instruction(tmp_path: Pat
         await world.submit("Rather describe the lamp", started.id)
         await until_asked(world, 2)
         done = await world.done("8", started.id)
-        assert states(world) == ["Describe the port", "Rather describe the lamp"]
-        assert done.details is not None
-        assert done.details.summary == "Port 8."
+        assert prompts(world) == ["Describe the port", "Rather describe the lamp"]
+        assert details(done).summary == "Port 8."
 
 
 async def test_a_job_eventually_ends_with_its_unanswered_question(tmp_path: Path) -> None:
@@ -307,10 +277,9 @@ async def test_a_job_eventually_ends_with_its_unanswered_question(tmp_path: Path
     async with executing(tmp_path, ScriptedEditor(asks), question_time_limit=0.05) as world:
         job = await world.done("Describe the port")
         assert job.status is Status.COMPLETED
-        assert job.details is not None
-        assert (job.details.question, job.details.question_fields) == ("Which port?", (PORT,))
+        assert (details(job).question, details(job).question_fields) == ("Which port?", (PORT,))
         await world.done("443", job.id)
-        assert states(world) == ["Describe the port", "443"]
+        assert prompts(world) == ["Describe the port", "443"]
 
 
 async def test_an_answer_survives_a_restart_of_the_server(tmp_path: Path) -> None:
@@ -331,9 +300,8 @@ async def test_an_answer_survives_a_restart_of_the_server(tmp_path: Path) -> Non
         await taken.wait()
         await world.restarted()
         job = await world.ended(started.id)
-        assert job.details is not None
-        assert job.details.summary == "Port 443."
-        assert states(world) == ["Describe the port", "Describe the port"]
+        assert details(job).summary == "Port 443."
+        assert prompts(world) == ["Describe the port", "Describe the port"]
 
 
 async def test_an_open_question_survives_a_restart(tmp_path: Path) -> None:
@@ -343,8 +311,7 @@ async def test_an_open_question_survives_a_restart(tmp_path: Path) -> None:
         await question_of(world, started.id)
         await world.runner.stop()
         job = await world.store.get("docs", started.id)
-        assert job.details is not None
-        assert job.details.question == "Which port?"
+        assert details(job).question == "Which port?"
         await world.restarted()
         await until_asked(world, 2)
         assert (await world.done("80", started.id)).details is not None
@@ -358,8 +325,7 @@ async def test_a_job_stopped_during_a_question_ends(tmp_path: Path) -> None:
         assert cancelled.running is not None
         world.runner.interrupt(cancelled.running)
         job = await world.ended(started.id)
-        assert job.details is not None
-        assert job.details.question is None
+        assert details(job).question is None
 
 
 async def until_asked(world: ExecutorWorld, tasks: int) -> None:

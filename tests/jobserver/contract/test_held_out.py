@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from support.fakes.job_ports import ScriptedEditor, append_prompt
-from support.worlds.executor_world import ExecutorWorld, executing
+from support.worlds.executor_world import ExecutorWorld, details, executing
 from support.worlds.jobserver_world import git
 
 from bot.jobapi.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status
@@ -45,8 +45,7 @@ def changed(world: ExecutorWorld, job: AgentJob, branch: str = "") -> list[str]:
 
 
 def summary(job: AgentJob) -> str:
-    assert job.details is not None
-    return job.details.summary or ""
+    return details(job).summary or ""
 
 
 async def test_held_out_changes_are_reported_in_answer_and_pull_request(tmp_path: Path) -> None:
@@ -68,9 +67,8 @@ async def test_a_change_that_is_held_out_completely_says_so(tmp_path: Path) -> N
     """It does not say that there was nothing to change."""
     async with executing(tmp_path, editor(lambda copy: write(copy, WORKFLOW))) as world:
         job = await world.done("go")
-        assert job.details is not None
         assert job.status is Status.COMPLETED
-        assert job.details.reason == f"Left out: `{WORKFLOW}` may not be changed here (PATHS)"
+        assert details(job).reason == f"Left out: `{WORKFLOW}` may not be changed here (PATHS)"
         assert world.branches() == {"main"}
 
 
@@ -232,6 +230,5 @@ async def test_many_held_out_files_are_summarized_by_folder(tmp_path: Path) -> N
 
     async with executing(tmp_path, editor(edit)) as world:
         job = await world.done("go")
-        assert job.details is not None
-        assert "30 files in `.venv/lib`: each may not be changed here" in str(job.details.reason)
-        assert WORKFLOW in str(job.details.reason)
+        assert "30 files in `.venv/lib`: each may not be changed here" in str(details(job).reason)
+        assert WORKFLOW in str(details(job).reason)

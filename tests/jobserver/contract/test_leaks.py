@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.fakes.job_ports import ScriptedEditor
-from support.worlds.executor_world import ExecutorWorld, Secrets, executing
+from support.worlds.executor_world import ExecutorWorld, Secrets, details, executing, partial_files
 from support.worlds.jobserver_world import git
 
 from bot.jobapi.models import AgentJob, PlanStep, Requester, Status, StepStatus
@@ -54,8 +54,7 @@ def editor(files: dict[str, bytes], answer: str = "Done.") -> ScriptedEditor:
 
 
 def reason(job: AgentJob) -> str:
-    assert job.details is not None
-    return job.details.reason or ""
+    return details(job).reason or ""
 
 
 def everything(world: ExecutorWorld) -> str:
@@ -76,9 +75,7 @@ async def test_a_suspected_key_is_held_back_and_reported_without_its_value(tmp_p
             "in `docs/a.md`. Reply to have it removed, or, if it is none, have 'docs/a.md:aws-access-key-id' added to "
             "PAGEHAND_JOBSERVER_ALLOWED_SECRETS"
         )
-        assert job.details is not None
-        assert job.details.partial_work is not None
-        assert job.details.partial_work.files == 2
+        assert partial_files(job) == 2
         assert world.branches() == {"main"}
         again = await world.done("continue", job.id)
         assert again.status is Status.FAILED, "it is still there"
@@ -162,8 +159,7 @@ async def test_a_change_that_cannot_be_scanned_in_time_is_held_back(tmp_path: Pa
     async with executing(tmp_path, editor({"docs/a.md": b"x"}), secrets=secrets) as world:
         job = await world.done("go")
         assert "could not be searched for keys: the search took too long at" in reason(job)
-        assert job.details is not None
-        assert job.details.partial_work is not None
+        assert partial_files(job) == 1
         assert world.branches() == {"main"}
 
 
@@ -195,9 +191,8 @@ async def test_packed_files_are_held_out_and_named(tmp_path: Path) -> None:
         world.push_files({f"docs/{name}.bin": packed() + name.encode() for name in ("theirs", "moved", "gone")})
         job = await world.done("go")
         assert job.status is Status.COMPLETED
-        assert job.details is not None
         for name in ("new.md", "new line.png", "theirs.bin"):
-            assert f"`docs/{name}` is a packed file, in which keys cannot be" in (job.details.summary or "")
+            assert f"`docs/{name}` is a packed file, in which keys cannot be" in (details(job).summary or "")
         changed = git(world.bare, "diff", "--name-status", "--no-renames", f"main...pagehand/{job.id}").split()
         assert changed == ["A", "docs/b.png", "D", "docs/gone.bin", "D", "docs/moved.bin", "A", "docs/there.bin"]
 

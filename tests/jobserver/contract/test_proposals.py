@@ -1,17 +1,33 @@
-"""Pushed changes get their pull request in the end; work of an agent that failed is kept, and never proposed alone."""
+"""Pushed changes get their pull request in the end, whose state is current and costs its host few calls; work of an
+agent that failed is kept, and never proposed alone.
+"""
 
 import asyncio
+import time
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
-from support.worlds.executor_world import ExecutorWorld, executing
-from support.worlds.jobserver_world import git
+from support.servers.github_server import github_server
+from support.worlds.executor_world import ExecutorWorld, changes_of, details, executing, partial_files, pull_request_of
+from support.worlds.github_world import PassingTime, branch_with_a_commit, connected, jobs_at
+from support.worlds.jobserver_world import git, serving
 
-from bot.jobapi.models import AgentJob, PartialWork, PullRequestDetails, PullRequestState, Status
+from bot.jobapi.models import AgentJob, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, EditError, NothingToProposeError
-from bot.jobserver.pipeline.propose import retry_due, retry_forever
+from bot.jobserver.pipeline.propose import PullRequestStates, retry_due, retry_forever
+from bot.jobserver.pull_requests.interface import NewPullRequest
+from bot.jobserver.repository.mirror import BaseBranch
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[ExecutorWorld]:
+    async with executing(tmp_path) as world:
+        yield world
+
 
 AWAY = CodeHostError("the host is away")
 
@@ -29,59 +45,48 @@ async def pushed_in_vain(world: ExecutorWorld) -> AgentJob:
     return await world.done("one")
 
 
-def pull_request_of(job: AgentJob) -> PullRequestDetails:
-    assert job.details is not None
-    assert job.details.pull_request is not None
-    return job.details.pull_request
-
-
-async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(tmp_path: Path) -> None:
+async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(world: ExecutorWorld) -> None:
     """The work is done, and the server keeps trying: this is no permanent failure."""
-    async with executing(tmp_path) as world:
-        job = await pushed_in_vain(world)
-        assert (job.status, job.pr_link) == (Status.COMPLETED, None)
-        told = pull_request_of(job)
-        assert (told.state, told.number, told.reason) == (PullRequestState.PENDING, None, "the host is away")
-        assert job.details is not None
-        words = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away."
-        assert job.details.reason == f"{words} The server keeps trying."
-        assert "the host is away" in world.folders.log(job.id).read_text()
+    job = await pushed_in_vain(world)
+    assert (job.status, job.pr_link) == (Status.COMPLETED, None)
+    told = pull_request_of(job)
+    assert (told.state, told.number, told.reason) == (PullRequestState.PENDING, None, "the host is away")
+    words = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away."
+    assert details(job).reason == f"{words} The server keeps trying."
+    assert "the host is away" in world.folders.log(job.id).read_text()
 
 
-async def test_a_pending_pull_request_is_retried_with_backoff(tmp_path: Path) -> None:
+async def test_a_pending_pull_request_is_retried_with_backoff(world: ExecutorWorld) -> None:
     """Nobody has to ask for it, and an unreachable host is not called all the time."""
-    async with executing(tmp_path) as world:
-        job = await pushed_in_vain(world)
-        await retry_due(world.tools)
-        world.pull_requests.outage = None
-        world.ahead = timedelta(seconds=44)
-        await retry_due(world.tools)
-        assert world.pull_requests.opened == [], "it is not due yet"
-        world.ahead = timedelta(seconds=61)
-        await retry_due(world.tools)
-        again = await world.store.get("docs", job.id)
-        assert again.pr_link == "https://host/pulls/1"
-        assert pull_request_of(again) == PullRequestDetails(number=1, state=PullRequestState.OPEN)
-        assert again.details is not None
-        assert again.details.reason is None
-        world.ahead = timedelta(days=1)
-        await retry_due(world.tools)
-        assert len(world.pull_requests.opened) == 1
-        assert world.pull_requests.additions == []
+    job = await pushed_in_vain(world)
+    await retry_due(world.tools)
+    world.pull_requests.outage = None
+    world.ahead = timedelta(seconds=44)
+    await retry_due(world.tools)
+    assert world.pull_requests.opened == [], "it is not due yet"
+    world.ahead = timedelta(seconds=61)
+    await retry_due(world.tools)
+    again = await world.store.get("docs", job.id)
+    assert again.pr_link == "https://host/pulls/1"
+    assert pull_request_of(again) == PullRequestDetails(number=1, state=PullRequestState.OPEN)
+    assert details(again).reason is None
+    world.ahead = timedelta(days=1)
+    await retry_due(world.tools)
+    assert len(world.pull_requests.opened) == 1
+    assert world.pull_requests.additions == []
 
 
-async def test_a_pending_pull_request_is_finally_retried_hourly(tmp_path: Path) -> None:
+async def test_a_pending_pull_request_is_finally_retried_hourly(world: ExecutorWorld) -> None:
     """A permission that is never given costs 24 calls a day."""
-    async with executing(tmp_path) as world:
-        await pushed_in_vain(world)
-        for _ in range(12):
-            world.ahead += timedelta(hours=1)
-            await retry_due(world.tools)
-        world.pull_requests.tries = 0
-        for _ in range(48):
-            world.ahead += timedelta(minutes=30)
-            await retry_due(world.tools)
-        assert 22 <= world.pull_requests.tries <= 33
+    await pushed_in_vain(world)
+    for _ in range(12):
+        world.ahead += timedelta(hours=1)
+        await retry_due(world.tools)
+    world.pull_requests.tries = 0
+    for _ in range(48):
+        world.ahead += timedelta(minutes=30)
+        await retry_due(world.tools)
+    assert 22 <= world.pull_requests.tries <= 33
 
 
 async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path) -> None:
@@ -97,32 +102,30 @@ async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path
         assert opened.description.startswith("> one\n")
 
 
-async def test_the_next_change_is_described_with_the_previous_one(tmp_path: Path) -> None:
+async def test_the_next_change_is_described_with_the_previous_one(world: ExecutorWorld) -> None:
     """Its description has both, in order."""
-    async with executing(tmp_path) as world:
-        job = await pushed_in_vain(world)
-        world.pull_requests.outage = None
-        again = await world.done("two", job.id)
-        assert (again.status, again.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
-        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
-        (opened,) = world.pull_requests.opened
-        assert opened.title == "one"
-        assert opened.description.index("> one\n") < opened.description.index("> two\n")
+    job = await pushed_in_vain(world)
+    world.pull_requests.outage = None
+    again = await world.done("two", job.id)
+    assert (again.status, again.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
+    assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
+    (opened,) = world.pull_requests.opened
+    assert opened.title == "one"
+    assert opened.description.index("> one\n") < opened.description.index("> two\n")
 
 
-async def test_a_start_retries_at_once(tmp_path: Path) -> None:
+async def test_a_start_retries_at_once(world: ExecutorWorld) -> None:
     """A person who gave the permission restarts the server and sees it work."""
-    async with executing(tmp_path) as world:
-        await pushed_in_vain(world)
-        for _ in range(8):
-            world.ahead += timedelta(hours=1)
-            await retry_due(world.tools)
-        world.pull_requests.outage = None
-        task = asyncio.create_task(retry_forever(world.tools))
-        async with asyncio.timeout(20):
-            while not world.pull_requests.opened:  # noqa: ASYNC110 - a task of its own opens it
-                await asyncio.sleep(0.01)
-        task.cancel()
+    await pushed_in_vain(world)
+    for _ in range(8):
+        world.ahead += timedelta(hours=1)
+        await retry_due(world.tools)
+    world.pull_requests.outage = None
+    task = asyncio.create_task(retry_forever(world.tools))
+    async with asyncio.timeout(20):
+        while not world.pull_requests.opened:  # noqa: ASYNC110 - a task of its own opens it
+            await asyncio.sleep(0.01)
+    task.cancel()
 
 
 async def test_an_unrecorded_branch_is_proposed_by_the_next_instruction(tmp_path: Path) -> None:
@@ -138,23 +141,20 @@ async def test_an_unrecorded_branch_is_proposed_by_the_next_instruction(tmp_path
         assert (opened.title, opened.branch) == ("one", f"pagehand/{job.id}")
 
 
-async def test_while_a_second_is_pending_the_first_link_is_not_shown(tmp_path: Path) -> None:
+async def test_while_a_second_is_pending_the_first_link_is_not_shown(world: ExecutorWorld) -> None:
     """The first was merged without the change; the link is set once a pull request contains it."""
-    async with executing(tmp_path) as world:
-        job = await world.done("one")
-        assert job.pr_link == "https://host/pulls/1"
-        world.pull_requests.end(PullRequestState.MERGED)
-        world.pull_requests.outage = AWAY
-        again = await world.done("two", job.id)
-        assert (again.status, again.pr_link) == (Status.COMPLETED, None)
-        assert pull_request_of(again).state is PullRequestState.PENDING
-        assert again.details is not None
-        assert again.details.reason is not None
-        assert f"pushed to pagehand/{job.id}-2, but has no pull request yet" in again.details.reason
-        world.pull_requests.outage = None
-        world.ahead = timedelta(minutes=2)
-        await retry_due(world.tools)
-        assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
+    job = await world.done("one")
+    assert job.pr_link == "https://host/pulls/1"
+    world.pull_requests.end(PullRequestState.MERGED)
+    world.pull_requests.outage = AWAY
+    again = await world.done("two", job.id)
+    assert (again.status, again.pr_link) == (Status.COMPLETED, None)
+    assert pull_request_of(again).state is PullRequestState.PENDING
+    assert f"pushed to pagehand/{job.id}-2, but has no pull request yet" in str(details(again).reason)
+    world.pull_requests.outage = None
+    world.ahead = timedelta(minutes=2)
+    await retry_due(world.tools)
+    assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
 
 
 async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) -> None:
@@ -173,62 +173,57 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
         assert (told.state, [check.name for check in told.checks]) == (PullRequestState.OPEN, ["words"])
 
 
-async def test_refused_labels_and_reviews_are_told(tmp_path: Path) -> None:
+async def test_refused_labels_and_reviews_are_told(world: ExecutorWorld) -> None:
     """The pull request is open and says what it lacks; a reviewer is asked once."""
-    async with executing(tmp_path) as world:
-        world.pull_requests.refused_extras = ("ada is no collaborator",)
-        job = await world.done("one")
-        told = pull_request_of(job)
-        assert (told.state, told.reason) == (PullRequestState.OPEN, "ada is no collaborator")
-        assert job.pr_link == "https://host/pulls/1"
-        assert await world.proposals.of_job(job.id) is None
-        await world.done("two", job.id)
-        assert world.pull_requests.asked_for_extras == 1
+    world.pull_requests.refused_extras = ("ada is no collaborator",)
+    job = await world.done("one")
+    told = pull_request_of(job)
+    assert (told.state, told.reason) == (PullRequestState.OPEN, "ada is no collaborator")
+    assert job.pr_link == "https://host/pulls/1"
+    assert await world.proposals.of_job(job.id) is None
+    await world.done("two", job.id)
+    assert world.pull_requests.asked_for_extras == 1
 
 
-async def test_nothing_to_propose_is_not_retried_if_git_agrees(tmp_path: Path) -> None:
+async def test_nothing_to_propose_is_not_retried_if_git_agrees(world: ExecutorWorld) -> None:
     """Somebody merged the branch by hand: the pull request would be empty."""
-    async with executing(tmp_path) as world:
-        job = await pushed_in_vain(world)
-        git(world.bare, "update-ref", "refs/heads/main", f"pagehand/{job.id}")
-        world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
-        world.ahead = timedelta(minutes=2)
-        await retry_due(world.tools)
-        assert await world.proposals.of_job(job.id) is None
+    job = await pushed_in_vain(world)
+    git(world.bare, "update-ref", "refs/heads/main", f"pagehand/{job.id}")
+    world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
+    world.ahead = timedelta(minutes=2)
+    await retry_due(world.tools)
+    assert await world.proposals.of_job(job.id) is None
 
 
-async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(tmp_path: Path) -> None:
+async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(world: ExecutorWorld) -> None:
     """It then claims that there is nothing to propose; git knows better."""
-    async with executing(tmp_path) as world:
-        world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
-        job = await world.done("one")
-        assert pull_request_of(job).state == PullRequestState.PENDING
-        world.pull_requests.outage = None
-        world.ahead = timedelta(minutes=2)
-        await retry_due(world.tools)
-        assert pull_request_of(await world.store.get("docs", job.id)).state == PullRequestState.OPEN
+    world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
+    job = await world.done("one")
+    assert pull_request_of(job).state == PullRequestState.PENDING
+    world.pull_requests.outage = None
+    world.ahead = timedelta(minutes=2)
+    await retry_due(world.tools)
+    assert pull_request_of(await world.store.get("docs", job.id)).state == PullRequestState.OPEN
 
 
-async def test_a_pending_proposal_is_deleted_with_the_job(tmp_path: Path) -> None:
+async def test_a_pending_proposal_is_deleted_with_the_job(world: ExecutorWorld) -> None:
     """Retention deletes both."""
-    async with executing(tmp_path) as world:
-        job = await pushed_in_vain(world)
-        await world.store.delete_jobs([job.id])
-        assert await world.proposals.of_job(job.id) is None
+    job = await pushed_in_vain(world)
+    await world.store.delete_jobs([job.id])
+    assert await world.proposals.of_job(job.id) is None
 
 
-async def test_texts_added_meanwhile_are_not_taken_for_settled(tmp_path: Path) -> None:
+async def test_texts_added_meanwhile_are_not_taken_for_settled(world: ExecutorWorld) -> None:
     """An instruction may add to a pending proposal during a retry."""
-    async with executing(tmp_path) as world:
-        job = await pushed_in_vain(world)
-        before = await world.proposals.of_job(job.id)
-        assert before is not None
-        await world.done("two", job.id)
-        opened = PullRequestDetails(number=1, state=PullRequestState.OPEN)
-        await world.proposals.record_proposed(before, opened, "https://x")
-        after = await world.proposals.of_job(job.id)
-        assert after is not None
-        assert "> two" in after.description
+    job = await pushed_in_vain(world)
+    before = await world.proposals.of_job(job.id)
+    assert before is not None
+    await world.done("two", job.id)
+    opened = PullRequestDetails(number=1, state=PullRequestState.OPEN)
+    await world.proposals.record_proposed(before, opened, "https://x")
+    after = await world.proposals.of_job(job.id)
+    assert after is not None
+    assert "> two" in after.description
 
 
 async def half(task: EditTask, progress: EditProgress) -> EditResult | None:
@@ -245,38 +240,25 @@ async def half(task: EditTask, progress: EditProgress) -> EditResult | None:
     return None
 
 
-def partial_files(job: AgentJob) -> int | None:
-    return job.details.partial_work.files if job.details and job.details.partial_work else None
-
-
 def kept_refs(world: ExecutorWorld) -> list[str]:
     return git(world.data / "mirror.git", "for-each-ref", "--format=%(refname)", "refs/pagehand/").split()
 
 
-async def test_partial_work_is_kept_and_reported_but_not_proposed(tmp_path: Path) -> None:
-    """Three files were written when the credit ran out."""
+async def test_partial_work_is_kept_and_reported_and_the_next_instruction_finds_and_proposes_it(tmp_path: Path) -> None:
+    """Three files were written when the credit ran out: the agent's session remembers them, and the copy has them."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
         assert (job.status, job.pr_link, partial_files(job)) == (Status.FAILED, None, 3)
-        assert job.details is not None
-        assert job.details.reason == "agent failed: out of credit"
+        assert details(job).reason == "agent failed: out of credit"
         assert world.branches() == {"main"}
         assert world.pull_requests.opened == []
-
-
-async def test_the_next_instruction_finds_partial_work_and_proposes_it(tmp_path: Path) -> None:
-    """The agent's session remembers what it wrote, and the copy contains it."""
-    async with executing(tmp_path, ScriptedEditor(half)) as world:
-        job = await world.done("half")
         again = await world.done("continue", job.id)
         assert (again.status, partial_files(again)) == (Status.COMPLETED, None)
-        assert again.details is not None
-        assert again.details.summary == "Found: new."
+        assert details(again).summary == "Found: new."
         branch = f"pagehand/{job.id}"
         assert world.notes(branch) == "half\n"
         assert git(world.bare, "ls-tree", "-r", "--name-only", branch).split() == ["new.md", "notes.md"]
-        assert again.details.changes is not None
-        assert again.details.changes.file_count == 3
+        assert changes_of(again).file_count == 3
         await world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90)).sweep()
         assert kept_refs(world) == []
 
@@ -310,8 +292,7 @@ async def test_partial_work_that_no_longer_applies_is_dropped_and_logged(tmp_pat
         branch = f"pagehand/{job.id}"
         world.push_as_somebody(branch, "notes.md", "theirs\n")
         again = await world.done("continue", job.id)
-        assert again.details is not None
-        assert again.details.summary == "Found: nothing."
+        assert details(again).summary == "Found: nothing."
         assert world.notes(branch) == "theirs\n"
         assert "no longer applies" in world.folders.log(job.id).read_text()
         assert world.subjects(branch) == ["By hand", "one"]
@@ -341,11 +322,9 @@ async def test_partial_work_can_be_discarded(tmp_path: Path) -> None:
         job = await world.done("half")
         discarded = await world.store.discard("docs", job.id)
         assert partial_files(discarded) is None
-        assert discarded.details is not None
-        assert discarded.details.reason == "agent failed: out of credit", "which promises nothing that is gone"
+        assert details(discarded).reason == "agent failed: out of credit", "which promises nothing that is gone"
         again = await world.done("continue", job.id)
-        assert again.details is not None
-        assert again.details.summary == "Found: nothing."
+        assert details(again).summary == "Found: nothing."
         assert world.branches() == {"main"}
 
 
@@ -353,14 +332,13 @@ async def test_an_active_job_keeps_the_partial_work_in_its_copy(tmp_path: Path) 
 
     async def wait(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt == "continue":
-            assert partial_files(await world.store.discard("docs", task.workspace.copy.parent.name)) is None
+            assert partial_files(await executor.store.discard("docs", task.workspace.copy.parent.name)) is None
         return await half(task, progress)
 
-    async with executing(tmp_path, ScriptedEditor(wait)) as world:
-        job = await world.done("half")
-        again = await world.done("continue", job.id)
-        assert again.details is not None
-        assert again.details.summary == "Found: new."
+    async with executing(tmp_path, ScriptedEditor(wait)) as executor:
+        job = await executor.done("half")
+        again = await executor.done("continue", job.id)
+        assert details(again).summary == "Found: new."
 
 
 async def test_a_failure_without_changes_keeps_nothing(tmp_path: Path) -> None:
@@ -371,19 +349,17 @@ async def test_a_failure_without_changes_keeps_nothing(tmp_path: Path) -> None:
 
     async with executing(tmp_path, ScriptedEditor(edit)) as world:
         job = await world.done("one")
-        assert job.details is not None
-        assert (job.details.reason, job.details.partial_work) == ("its key is not valid", None)
+        assert (details(job).reason, details(job).partial_work) == ("its key is not valid", None)
 
 
-async def test_work_that_could_not_be_pushed_is_kept(tmp_path: Path) -> None:
+async def test_work_that_could_not_be_pushed_is_kept(world: ExecutorWorld) -> None:
     """The branch is protected at its host until somebody allows it."""
-    async with executing(tmp_path) as world:
-        git(world.bare, "config", "receive.hideRefs", "refs/heads/pagehand")
-        job = await world.done("one")
-        assert (job.status, partial_files(job)) == (Status.FAILED, 1)
-        git(world.bare, "config", "--unset", "receive.hideRefs")
-        await world.done("two", job.id)
-        assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
+    git(world.bare, "config", "receive.hideRefs", "refs/heads/pagehand")
+    job = await world.done("one")
+    assert (job.status, partial_files(job)) == (Status.FAILED, 1)
+    git(world.bare, "config", "--unset", "receive.hideRefs")
+    await world.done("two", job.id)
+    assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
 
 
 async def test_partial_work_is_deleted_with_the_job(tmp_path: Path) -> None:
@@ -400,6 +376,99 @@ async def test_partial_work_is_deleted_with_the_job(tmp_path: Path) -> None:
         assert kept_refs(world) == []
 
 
-def test_partial_work_is_reported_as_a_number_of_files() -> None:
-    """It is beside the details that a client knows."""
-    assert PartialWork(files=3).model_dump(by_alias=True) == {"files": 3}
+PULL = "/repos/acme/docs/pulls/1"
+
+
+def state_of(job: AgentJob) -> PullRequestState | None:
+    return pull_request_of(job).state
+
+
+def looking(world: ExecutorWorld, patience: float = 20.0) -> PullRequestStates:
+    return PullRequestStates(world.pull_requests, world.proposals, patience=patience)
+
+
+async def test_a_merge_on_our_pages_shows_at_the_next_read(tmp_path: Path) -> None:
+    """Nobody has to send another message for it."""
+    async with serving(tmp_path, {"colours.md": "Every colour has a name.\n"}) as world:
+        job = await world.done('Replace "colour" with "color"')
+        assert job["details"]["pullRequest"]["state"] == "open"
+        await world.press(job["prLink"], "merge")
+        assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "merged"
+
+
+async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: Path) -> None:
+    passing = PassingTime(time.time())
+    async with github_server(tmp_path / "github") as server:
+        branch_with_a_commit(server)
+        async with connected(server, passing) as github:
+            keeper = github.pull_requests(BaseBranch("main"))
+            await keeper.open(NewPullRequest("pagehand/1", "Add a page", "Words."))
+            for _ in range(60):
+                passing.at += 1.0
+                assert await keeper.state(1) is PullRequestState.OPEN
+            assert server.count("GET", PULL) == 2
+            server.merge(1)
+            passing.at += 31.0
+            assert await keeper.state(1) is PullRequestState.MERGED
+
+
+@pytest.mark.parametrize(
+    ("is_renamed", "known"), [(False, "closed"), pytest.param(True, "open", marks=pytest.mark.full)]
+)
+async def test_github_states_are_current(tmp_path: Path, *, is_renamed: bool, known: str) -> None:
+    """A restarted server does not know the state yet, and asks. After a rename the last known one stays: the log says
+    which setting needs the new address.
+    """
+    async with github_server(tmp_path / "github") as server:
+        async with jobs_at(server, tmp_path) as world:
+            job, address = await world.done('Replace "colour" with "color"'), server.repository_url
+        if is_renamed:
+            server.repository.rename("acme-inc", "handbook")
+        server.close(1)
+        async with jobs_at(server, tmp_path, address=address) as world:
+            assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == known
+
+
+async def test_concurrent_readers_share_one_lookup_that_is_recorded(world: ExecutorWorld) -> None:
+    """A team looks at one card."""
+    job, states = await world.done("one"), looking(world)
+    world.pull_requests.end(PullRequestState.MERGED)
+    readers = [asyncio.create_task(states.as_of_now(job)) for _ in range(50)]
+    await asyncio.sleep(0)
+    world.pull_requests.looking.set()
+    assert {state_of(await reader) for reader in readers} == {PullRequestState.MERGED}
+    assert world.pull_requests.looks == 1
+    after = await world.store.get("docs", job.id)
+    assert state_of(after) is PullRequestState.MERGED
+    await states.as_of_now(after)
+    assert world.pull_requests.looks == 1, "a merged one stays merged"
+
+
+async def test_a_slow_host_delays_no_reader(world: ExecutorWorld) -> None:
+    """The job is shown as known, and the next reader gets the result."""
+    job, states = await world.done("one"), looking(world, patience=0.01)
+    world.pull_requests.end(PullRequestState.CLOSED)
+    assert await states.as_of_now(job) == job
+    world.pull_requests.looking.set()
+    async with asyncio.timeout(20):
+        while state_of(await world.store.get("docs", job.id)) is not PullRequestState.CLOSED:  # noqa: ASYNC110 - a row
+            await asyncio.sleep(0.01)
+    await states.stop()
+
+
+async def test_an_unreachable_host_changes_nothing(world: ExecutorWorld) -> None:
+    """Reading a job never fails because of GitHub."""
+    job, states = await world.done("one"), looking(world)
+    world.pull_requests.outage = CodeHostError("away")
+    world.pull_requests.looking.set()
+    assert await states.as_of_now(job) == job
+
+
+@pytest.mark.parametrize("state", [PullRequestState.PENDING, PullRequestState.MERGED])
+async def test_final_states_are_not_looked_up(world: ExecutorWorld, state: PullRequestState) -> None:
+    """Most jobs that are read were merged long ago."""
+    job = await world.done("one")
+    told = {"pull_request": pull_request_of(job).model_copy(update={"state": state})}
+    known = job.model_copy(update={"details": details(job).model_copy(update=told)})
+    assert await looking(world).as_of_now(known) == known
+    assert world.pull_requests.looks == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.secret_files import SecretFileWorld
-from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running
+from support.worlds.jobserver_world import JOB, JobServerWorld, serving
 
 from bot.jobserver.settings.server import reviewers_in
 
@@ -25,8 +25,7 @@ async def statuses(world: JobServerWorld, path: str) -> list[int]:
 async def with_reviewers(tmp_path: Path, file: SecretFileWorld) -> AsyncIterator[JobServerWorld]:
     file.put(f"Ada: {OLD}")
     reviewers = reviewers_in(file.text(), monotonic=file.monotonic)
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", reviewers=reviewers, private_pages=True) as world:
+    async with serving(tmp_path, PAGES, reviewers=reviewers, private_pages=True) as world:
         yield world
 
 
@@ -34,32 +33,24 @@ async def reads(world: JobServerWorld, name: str, key: str) -> bool:
     return (await world.client.get("/pulls", auth=(name, key))).status_code == 200
 
 
-async def test_clients_with_either_key_are_accepted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("setting", "path", "known"), [("api_key", f"{JOB}/none", 404), ("metrics_token", "/metrics", 200)]
+)
+async def test_clients_and_the_metrics_readers_may_use_either_key(
+    tmp_path: Path, setting: str, path: str, known: int
+) -> None:
     file = SecretFileWorld(tmp_path / "key")
     file.put(OLD)
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", api_key=file.secret()) as world:
-        assert await statuses(world, f"{JOB}/none") == [404, 401]
+    secret = file.secret()
+    async with serving(tmp_path, PAGES, **{setting: secret}) as world:
+        assert await statuses(world, path) == [known, 401]
         file.put(f"{NEW}\n{OLD}\n")
-        assert await statuses(world, f"{JOB}/none") == [404, 404]
+        assert await statuses(world, path) == [known, known]
         file.put("short")
-        assert await statuses(world, f"{JOB}/none") == [404, 404], "a malformed file changes nothing"
+        assert await statuses(world, path) == [known, known], "a malformed file changes nothing"
         file.put(NEW)
-        assert await statuses(world, f"{JOB}/none") == [401, 404]
-
-
-async def test_the_job_servers_metrics_are_served_for_either_token(tmp_path: Path) -> None:
-    file = SecretFileWorld(tmp_path / "token")
-    file.put(OLD)
-    token = file.secret()
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", metrics_token=token) as world:
-        assert await statuses(world, "/metrics") == [200, 401]
-        file.put(f"{NEW}\n{OLD}\n")
-        assert await statuses(world, "/metrics") == [200, 200]
-        file.put(NEW)
-        assert await statuses(world, "/metrics") == [401, 200]
-    assert token in world.settings.rotating_secrets
+        assert await statuses(world, path) == [401, known]
+    assert secret in world.settings.rotating_secrets
 
 
 async def test_a_reviewer_whose_key_was_removed_is_refused_at_once(tmp_path: Path) -> None:

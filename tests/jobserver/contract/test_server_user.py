@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.jobserver_world import KEY, make_bare, running, until
+from support.worlds.jobserver_world import KEY, make_bare, running, serving, until
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import require_ordinary_user
@@ -48,8 +48,9 @@ async def test_a_server_that_is_root_runs_no_programs(tmp_path: Path, programs: 
 @as_root
 async def test_the_built_in_editor_runs_as_anybody(tmp_path: Path) -> None:
     """The repository's own checkers are programs."""
-    bare = make_bare(tmp_path / "docs.git", {**PAGES, ".codespellrc": "[codespell]\n"})
-    async with running(bare, tmp_path / "data", allow_root=False, sandbox="bubblewrap") as world:
+    async with serving(
+        tmp_path, {**PAGES, ".codespellrc": "[codespell]\n"}, allow_root=False, sandbox="bubblewrap"
+    ) as world:
         job = await world.done('Replace "colour" with "color"')
     assert job["status"] == "completed"
     problems = [words for check in job["details"]["pullRequest"]["checks"] for words in check["problems"]]

@@ -39,26 +39,6 @@ def test_an_invalid_budget_is_refused(text: str) -> None:
         SETTING.validate_python(text)
 
 
-async def test_work_within_the_budget_finishes_and_beyond_it_ends() -> None:
-    """Including the answer that used it up."""
-    spending = Spending(TokenBudget(job=100), now=lambda: EVENING)
-    ended = asyncio.Event()
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    with spending.allowed(40) as allowance:
-        allowance.take(Spent(50, 9))
-        assert await allowance.within(asyncio.sleep(0, "done")) == "done"
-        allowance.take(Spent(1))
-        with pytest.raises(BudgetUsedUpError, match="the job's budget of 100 tokens is used up") as raised:
-            await allowance.within(work())
-    assert raised.value.question.startswith("This job has used 100 tokens of its 100. May it use")
-
-
 async def test_a_daily_budget_ends_active_work_and_resets_at_midnight() -> None:
     """Whichever job used the last tokens; nobody can continue before."""
     moment = [EVENING]

@@ -27,6 +27,7 @@ from bot.jobserver.store.records import (
 
 TEMPLATE = JobTemplate("repository", "main", "builtin")
 LINK = "http://127.0.0.1/pulls/1"
+NOTHING = Outcome()
 ROBIN = Requester(name="Robin")
 
 
@@ -46,10 +47,27 @@ class UnreliableQueue(InstructionQueue):
         await super().finish(instruction, outcome)
 
 
+Execute = Callable[[Instruction], Awaitable[Outcome | None]]
+
+
+class ScriptedExecutor:
+    """An executor that does what a test says; `pushed` is what it claims to have pushed before."""
+
+    def __init__(self, execute: Execute, pushed: Outcome) -> None:
+        self._execute, self._pushed = execute, pushed
+
+    async def execute(self, instruction: Instruction) -> Outcome:
+        return await self._execute(instruction) or Outcome()
+
+    async def finish_pushed(self, instruction: Instruction) -> Outcome:
+        return self._pushed
+
+
 class Jobs:
     """Both sides of a real store."""
 
     def __init__(self, database: Database) -> None:
+        self.database, self.runners = database, list[JobRunner]()
         self.store = JobStore(database, rate_limit=100, now=now)
         self.queue = InstructionQueue(database, now=now)
 
@@ -68,27 +86,18 @@ class Jobs:
                 await asyncio.sleep(0.01)
         return job
 
-
-class ScriptedExecutor:
-    """An executor that does what a test says; `pushed` is what it claims to have pushed before."""
-
-    def __init__(
-        self, execute: Callable[[Instruction], Awaitable[Outcome | None]], pushed: Outcome | None = None
-    ) -> None:
-        self._execute = execute
-        self._pushed = pushed or Outcome()
-
-    async def execute(self, instruction: Instruction) -> Outcome:
-        return await self._execute(instruction) or Outcome()
-
-    async def finish_pushed(self, instruction: Instruction) -> Outcome:
-        return self._pushed
-
-
-def runner_of(
-    queue: InstructionQueue, execute: Callable[[Instruction], Awaitable[Outcome | None]], *, at_once: int = 1
-) -> JobRunner:
-    return JobRunner(queue, ScriptedExecutor(execute), max_concurrent_jobs=at_once, retry_pause=0.01)
+    def runner(
+        self,
+        execute: Execute,
+        *,
+        queue: InstructionQueue | None = None,
+        at_once: int = 1,
+        pushed: Outcome = NOTHING,
+    ) -> JobRunner:
+        executor = ScriptedExecutor(execute, pushed)
+        runner = JobRunner(queue or self.queue, executor, max_concurrent_jobs=at_once, retry_pause=0.01)
+        self.runners.append(runner)
+        return runner
 
 
 async def nothing(_: Instruction) -> None:
@@ -96,14 +105,12 @@ async def nothing(_: Instruction) -> None:
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
+async def jobs(tmp_path: Path) -> AsyncIterator[Jobs]:
     async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
-        yield database
-
-
-@pytest.fixture
-def jobs(database: Database) -> Jobs:
-    return Jobs(database)
+        jobs = Jobs(database)
+        yield jobs
+        for runner in jobs.runners:
+            await runner.stop()
 
 
 async def test_a_jobs_instructions_run_in_order_and_jobs_run_concurrently(jobs: Jobs) -> None:
@@ -124,29 +131,25 @@ async def test_a_jobs_instructions_run_in_order_and_jobs_run_concurrently(jobs: 
     ids = [await jobs.add(f"{name}1") for name in "abc"]
     for name, job_id in zip("abc", ids, strict=True):
         await jobs.add(f"{name}2", job_id)
-    runner = runner_of(jobs.queue, execute, at_once=2)
-    await runner.start()
+    await jobs.runner(execute, at_once=2).start()
     for job_id in ids:
         assert (await jobs.ended(job_id)).status is Status.COMPLETED
     assert most == 2
     assert sorted(order) == ["a1", "a2", "b1", "b2", "c1", "c2"]
     assert all(order.index(f"{name}1") < order.index(f"{name}2") for name in "abc")
-    await runner.stop()
 
 
-async def test_finished_work_is_recorded_once_the_table_is_writable(database: Database) -> None:
-    jobs, done = Jobs(database), list[str]()
+async def test_finished_work_is_recorded_once_the_table_is_writable(jobs: Jobs) -> None:
+    done = list[str]()
 
     async def execute(instruction: Instruction) -> Outcome:
         done.append(instruction.prompt)
         return Outcome(pr_link=LINK)
 
     job_id = await jobs.add("one")
-    runner = runner_of(UnreliableQueue(database, now=now), execute)
-    await runner.start()
+    await jobs.runner(execute, queue=UnreliableQueue(jobs.database, now=now)).start()
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link, done) == (Status.COMPLETED, LINK, ["one"])
-    await runner.stop()
 
 
 FAULTS = [
@@ -163,7 +166,7 @@ async def test_any_error_ends_only_its_job_and_is_the_reason(jobs: Jobs, error: 
             raise error
 
     bad, good = await jobs.add("bad"), await jobs.add("good")
-    runner = runner_of(jobs.queue, execute)
+    runner = jobs.runner(execute)
     await runner.start()
     assert (await jobs.ended(bad)).status is Status.FAILED
     assert (await jobs.details(bad)).reason == reason
@@ -172,7 +175,6 @@ async def test_any_error_ends_only_its_job_and_is_the_reason(jobs: Jobs, error: 
     assert (await jobs.get(bad)).details is None
     runner.wake(bad)
     assert (await jobs.ended(bad)).status is Status.COMPLETED
-    await runner.stop()
 
 
 async def test_a_message_arriving_at_the_end_of_the_queue_is_processed(jobs: Jobs) -> None:
@@ -181,13 +183,12 @@ async def test_a_message_arriving_at_the_end_of_the_queue_is_processed(jobs: Job
             await jobs.add("two", instruction.job_id)
             runner.wake(instruction.job_id)
 
-    runner = runner_of(jobs.queue, execute)
+    runner = jobs.runner(execute)
     job_id = await jobs.add("one")
     runner.wake(job_id)
     runner.wake(job_id)
     assert (await jobs.ended(job_id)).status is Status.COMPLETED
     assert await jobs.queue.requeue_interrupted() == []
-    await runner.stop()
 
 
 async def test_the_answer_is_reported_with_the_end(jobs: Jobs) -> None:
@@ -220,7 +221,7 @@ async def test_an_interrupted_instruction_restarts_without_counting_an_attempt(j
     job_id = await jobs.add("one")
     for _ in range(5):
         held = Held()
-        runner = runner_of(jobs.queue, held)
+        runner = jobs.runner(held)
         await runner.start()
         await asyncio.wait_for(held.started.wait(), 10)
         assert held.seen[0].attempts == 1
@@ -241,7 +242,7 @@ async def test_work_finished_despite_a_stop_is_recorded_and_nothing_more_starts(
 
     job_id = await jobs.add("one")
     await jobs.add("two", job_id)
-    runner = runner_of(jobs.queue, execute)
+    runner = jobs.runner(execute)
     await runner.start()
     await asyncio.wait_for(started.wait(), 10)
     await runner.stop()
@@ -263,13 +264,12 @@ async def test_an_instruction_that_crashed_the_server_three_times_fails(jobs: Jo
         taken = await jobs.queue.next_instruction(job_id)
         assert taken is not None
         assert taken.attempts == attempt
-    runner = runner_of(jobs.queue, execute)
+    runner = jobs.runner(execute)
     await jobs.add("two", job_id)
     await runner.start()
     assert (await jobs.ended(job_id)).status is Status.FAILED
     assert "ended unexpectedly 3 times" in str((await jobs.details(job_id)).reason)
     assert done == ["two"]
-    await runner.stop()
 
 
 async def test_an_interrupted_instruction_runs_beside_no_other_suspect(jobs: Jobs) -> None:
@@ -285,17 +285,15 @@ async def test_an_interrupted_instruction_runs_beside_no_other_suspect(jobs: Job
         await asyncio.sleep(0)
         at_work -= 1
 
-    runner = runner_of(jobs.queue, execute, at_once=3)
-    await runner.start()
+    await jobs.runner(execute, at_once=3).start()
     for job_id in ids:
         await jobs.ended(job_id)
     assert most == 1
-    await runner.stop()
 
 
 async def test_a_cancel_stops_running_and_queued_work_and_a_message_resumes(jobs: Jobs) -> None:
     held = Held()
-    runner = runner_of(jobs.queue, held)
+    runner = jobs.runner(held)
     job_id = await jobs.add("one")
     await jobs.add("two", job_id)
     runner.wake(job_id)
@@ -317,16 +315,6 @@ async def test_a_cancel_stops_running_and_queued_work_and_a_message_resumes(jobs
         EarlierInstruction("one", "(stopped by Robin)", "one"),
         EarlierInstruction("two", "(stopped by Robin)", "two"),
     )
-    await runner.stop()
-
-
-async def test_cancelling_queued_work_ends_the_job_and_an_ended_one_is_unchanged(jobs: Jobs) -> None:
-    job_id = await jobs.add("one")
-    cancelled = await jobs.store.cancel("docs", job_id)
-    assert (cancelled.job.status, cancelled.running) == (Status.COMPLETED, None)
-    assert cancelled.job.details == JobDetails(reason="stopped by request")
-    assert (await jobs.store.cancel("docs", job_id, ROBIN)).job == cancelled.job
-    assert await jobs.queue.requeue_interrupted() == []
 
 
 async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jobs) -> None:
@@ -342,13 +330,12 @@ async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jo
     async def execute(instruction: Instruction) -> None:
         done.append(instruction.prompt)
 
-    runner = runner_of(CancelledWhileTaken(jobs.queue._database, now=now), execute)
+    runner = jobs.runner(execute, queue=CancelledWhileTaken(jobs.database, now=now))
     job_id = await jobs.add("one")
     runner.wake(job_id)
     assert (await jobs.ended(job_id)).status is Status.COMPLETED
     assert (await jobs.details(job_id)).reason == "stopped by Robin"
     assert done == []
-    await runner.stop()
 
 
 async def test_a_cancel_as_the_work_finishes_keeps_what_was_pushed(jobs: Jobs) -> None:
@@ -357,14 +344,13 @@ async def test_a_cancel_as_the_work_finishes_keeps_what_was_pushed(jobs: Jobs) -
         assert cancelled.running == instruction.number
         return Outcome(commit="c0ffee", pr_link=LINK, details=JobDetails(summary="Done.", revision="c0ffee"))
 
-    runner = runner_of(jobs.queue, execute)
+    runner = jobs.runner(execute)
     job_id = await jobs.add("one")
     runner.wake(job_id)
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link) == (Status.COMPLETED, LINK)
     reason = "stopped by Robin, after the change had been pushed"
     assert job.details == JobDetails(summary="Done.", revision="c0ffee", reason=reason)
-    await runner.stop()
 
 
 async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs) -> None:
@@ -372,12 +358,11 @@ async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs
         await jobs.store.cancel("docs", instruction.job_id)
         raise JobServerError("the connection was lost")
 
-    runner = runner_of(jobs.queue, execute)
+    runner = jobs.runner(execute)
     job_id = await jobs.add("one")
     runner.wake(job_id)
     assert (await jobs.ended(job_id)).status is Status.COMPLETED
     assert (await jobs.details(job_id)).reason == "stopped by request"
-    await runner.stop()
 
 
 @pytest.mark.parametrize("pushed", [Outcome(), Outcome(commit="c0ffee", pr_link=LINK)])
@@ -385,12 +370,10 @@ async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(job
     job_id = await jobs.add("one")
     await jobs.queue.next_instruction(job_id)
     await jobs.store.cancel("docs", job_id, ROBIN)
-    runner = JobRunner(jobs.queue, ScriptedExecutor(nothing, pushed), max_concurrent_jobs=1)
-    await runner.start()
+    await jobs.runner(nothing, pushed=pushed).start()
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link) == (Status.COMPLETED, pushed.pr_link)
     assert str((await jobs.details(job_id)).reason).startswith("stopped by Robin")
-    await runner.stop()
 
 
 async def test_progress_is_kept_to_the_end_and_cleared_by_the_next_instruction(jobs: Jobs) -> None:
@@ -413,10 +396,8 @@ async def test_progress_is_kept_to_the_end_and_cleared_by_the_next_instruction(j
 async def test_the_log_shows_each_step_without_the_prompt(jobs: Jobs) -> None:
     with log_lines() as lines:
         job_id = await jobs.add("the words of a person")
-        runner = runner_of(jobs.queue, nothing)
-        await runner.start()
+        await jobs.runner(nothing).start()
         await jobs.ended(job_id)
-        await runner.stop()
     told = [(line["job"], line["message"]) for line in lines]
     assert told == [(job_id, "instruction 1 started, attempt 1"), (job_id, "instruction 1 done")]
     assert "the words" not in str(lines)

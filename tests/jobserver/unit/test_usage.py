@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.pipeline.descriptions import Proposal, pull_request_description
 from bot.jobserver.usage import Money, Spent, reported_money
 
 pytestmark = pytest.mark.promise("usage")
@@ -38,11 +37,3 @@ def test_amounts_of_one_currency_are_added_and_another_replaces_them() -> None:
     assert (one + two).money == Money(1.5, "USD")
     assert (one + Spent(1, 1)).money == Money(1.0, "USD")
     assert (one + Spent(money=Money(2.0, "EUR"))).money == Money(2.0, "EUR")
-
-
-def test_usage_is_at_the_end_of_the_pull_request() -> None:
-    """If anything was counted."""
-    spent = Spent(12_345, 678, Money(0.125, "USD"))
-    told = pull_request_description(Proposal("Do it", spent=spent))
-    assert told.endswith("Used: 12,345 tokens sent to the model, 678 answered; 0.12 USD.")
-    assert "Used" not in pull_request_description(Proposal("Do it"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
-from bot.jobapi.models import AgentJob, Requester, Status
+from bot.jobapi.models import AgentJob, Changes, JobDetails, PullRequestDetails, Requester, Status
 from bot.jobserver.leaks.own_secrets import OwnSecrets
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.pipeline.budget import Spending
@@ -164,6 +164,28 @@ class ExecutorWorld:
         git(theirs, "add", "--all")
         git(theirs, "commit", "--quiet", "-m", "By hand")
         git(theirs, "push", "--quiet", "origin", branch)
+
+
+def details(job: AgentJob) -> JobDetails:
+    assert job.details is not None
+    return job.details
+
+
+def pull_request_of(job: AgentJob) -> PullRequestDetails:
+    pull_request = details(job).pull_request
+    assert pull_request is not None
+    return pull_request
+
+
+def changes_of(job: AgentJob) -> Changes:
+    changes = details(job).changes
+    assert changes is not None
+    return changes
+
+
+def partial_files(job: AgentJob) -> int | None:
+    """Returns how many files an unfinished instruction left."""
+    return job.details.partial_work.files if job.details and job.details.partial_work else None
 
 
 @asynccontextmanager

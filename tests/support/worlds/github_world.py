@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 from support.servers.github_server import GitHubServer
 from support.servers.github_server_state import APP_ID, TOKEN, app_key_pem
+from support.worlds.jobserver_world import JobServerWorld, running
 
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
 from bot.jobserver.settings import JobServerSettings
@@ -53,3 +55,12 @@ async def connected(
 def branch_with_a_commit(server: GitHubServer, branch: str = "pagehand/1", name: str = "new.md") -> str:
     """Pushes a branch as the job server would."""
     return server.repository.git.commit(branch, {name: "New.\n"}, "Add a page")
+
+
+@asynccontextmanager
+async def jobs_at(server: GitHubServer, directory: Path, **settings: Any) -> AsyncIterator[JobServerWorld]:
+    """Starts a job server of the repository there, with a person's token if no other identity is given."""
+    given = settings if "github_app_id" in settings else {**AS_PERSON, **settings}
+    given = {"address": server.repository_url, **given}
+    async with running(server.repository.git.path, directory / "data", **given) as world:
+        yield world

@@ -152,6 +152,11 @@ class JobServerWorld:
         created = (await self.create(prompt, files)).raise_for_status().json()
         return await self.ended(created["id"])
 
+    async def continued(self, job_id: str, prompt: str, files: Sequence[Named] = ()) -> dict[str, Any]:
+        """Sends a message and waits for the end."""
+        (await self.message(job_id, prompt, files)).raise_for_status()
+        return await self.ended(job_id)
+
     def break_table(self) -> None:
         """Removes a table that every request for a job needs. Waits for the server, but not for its event loop."""
         path = self.settings.data_directory / "jobs.sqlite3"
@@ -209,3 +214,11 @@ async def running(
             yield JobServerWorld(server, configured, repository, url, client)
     finally:
         await server.stop()
+
+
+@asynccontextmanager
+async def serving(directory: Path, files: dict[str, str], **settings: Any) -> AsyncIterator[JobServerWorld]:
+    """Starts a server of a new repository with these files."""
+    repository = await asyncio.to_thread(make_bare, directory / "served.git", files)
+    async with running(repository, directory / "data", **settings) as world:
+        yield world

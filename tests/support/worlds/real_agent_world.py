@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.agents.packages import package_of, program_folder
+import pytest
+from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.real_agents import MARK, RealAgent, marked_processes
 from support.fakes.job_ports import FakeProgress
 from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
-from bot.jobserver.agents.named import agent_for
+from bot.jobserver.agents.named import Agent, agent_for
 from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
 from bot.jobserver.pipeline.job_folders import drop_caches
 from bot.jobserver.sandbox.choice import NoSandbox
@@ -97,23 +98,27 @@ class RealAgentWorld:
         return marked_processes(self.mark)
 
 
+def path_with(agent: Agent) -> str:
+    """Returns a PATH with the agent's program. Installs it if needed; skips the test if it cannot be had here."""
+    try:
+        return f"{program_folder(package_of(agent))}:{os.environ['PATH']}"
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+
+
 @asynccontextmanager
 async def real_agent_world(
     real: RealAgent, sandbox: Sandbox, folder: Path, **settings: Any
 ) -> AsyncIterator[RealAgentWorld]:
-    """Opens a copy with one page, and an empty HOME. Installs the program if needed.
-
-    Raises:
-        NotInstalled: it cannot be had here.
-    """
-    programs = program_folder(package_of(real.agent))
+    """Opens a copy with one page, and an empty HOME. Skips the test if the program cannot be had here."""
+    path = path_with(real.agent)
     workspace = Workspace(folder / "copy", folder / "home", folder / "attachments")
     for directory in (workspace.copy, workspace.home):
         directory.mkdir()
     (workspace.copy / PAGE).write_text("# Colours\n\nA colour.\n", encoding="utf-8")
     mark = uuid.uuid4().hex
     async with ModelServer().running() as model:
-        environment = {**real.variables(model.url), "PATH": f"{programs}:{os.environ['PATH']}", MARK: mark}
+        environment = {**real.variables(model.url), "PATH": path, MARK: mark}
         values: dict[str, Any] = {
             "repository": str(folder / "repository"),
             "api_key": SERVER_KEY,
