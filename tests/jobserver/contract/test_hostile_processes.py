@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -12,11 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
-from support.servers.free_ports import free_port
 from support.worlds.hostile_world import HEADER, PAGES, needs_bubblewrap, processes_naming
-from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, git, make_bare, running, until
+from support.worlds.jobserver_process import JobServerProcess, job_server_process
+from support.worlds.jobserver_world import KEY, git, make_bare, running, until
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="the sandbox is for Linux")
 NOBODY = 65534
@@ -56,67 +54,21 @@ def directory() -> Iterator[Path]:
         yield Path(name)
 
 
-@dataclass
-class RealServer:
-    """A server's process and a client of it."""
-
-    process: asyncio.subprocess.Process
-    client: httpx.AsyncClient
-    directory: Path
-
-    async def job(self) -> str:
-        created = (await self.client.post(JOB, json={"prompt": "go"})).raise_for_status().json()
-        return str(created["id"])
-
-    async def ended(self, job_id: str) -> str:
-        async def status() -> str | None:
-            seen = str((await self.client.get(f"{JOB}/{job_id}")).json()["status"])
-            return None if seen == "active" else seen
-
-        return await until(status)
-
-    def log(self, job_id: str) -> str:
-        return (self.directory / "data" / "logs" / f"{job_id}.log").read_text()
-
-    def findings(self, job_id: str) -> dict[str, str]:
-        text = git(self.directory / "r.git", "-c", "safe.directory=*", "show", f"pagehand/{job_id}:found.json")
-        found: dict[str, str] = json.loads(text)
-        return found
-
-
 @asynccontextmanager
-async def real_server(directory: Path, program: str, person: Person, **settings: str) -> AsyncIterator[RealServer]:
-    """Starts `pagehand jobserver`, which resumes from what is in `directory`."""
-    if not (directory / "r.git").exists():
-        await asyncio.to_thread(_set_up, directory, program, own=not person.prefix)
-    port = free_port()
-    given = {
+async def real_server(directory: Path, program: str, person: Person, sandbox: str) -> AsyncIterator[JobServerProcess]:
+    """Starts one as this person, with the program as its editor."""
+    await asyncio.to_thread(_set_up, directory, program, own=not person.prefix)
+    settings = {
         "REPOSITORY": str(directory / "r.git"),
-        "DATA_DIRECTORY": str(directory / "data"),
-        "PORT": str(port),
-        "API_KEY": KEY,
         "EDITOR": "command",
-        "ALLOW_ROOT": "true",
         "COMMAND": json.dumps([person.python, str(directory / "program.py")]),
-        **({"EGRESS": "open"} if settings.get("SANDBOX") == "none" else {}),
-        **settings,
+        "SANDBOX": sandbox,
+        "EGRESS": "open" if sandbox == "none" else "none",
     }
     environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": person.search_path}
-    environment |= {f"PAGEHAND_JOBSERVER_{name}": value for name, value in given.items()}
-    process = await asyncio.create_subprocess_exec(
-        *person.prefix, person.python, "-m", "bot", "jobserver", cwd=directory, env=environment
-    )
-    headers = {"Authorization": f"Bearer {KEY}"}
-    try:
-        async with httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", headers=headers, verify=WITHOUT_TLS
-        ) as client:
-            await until(lambda: _answers(client, process))
-            yield RealServer(process, client, directory)
-    finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-        await process.wait()
+    python = (*person.prefix, person.python)
+    async with job_server_process(directory / "data", settings, python, environment) as server:
+        yield server
 
 
 def _set_up(directory: Path, program: str, *, own: bool) -> None:
@@ -126,14 +78,6 @@ def _set_up(directory: Path, program: str, *, own: bool) -> None:
         return
     for path in (directory, *directory.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
-
-
-async def _answers(client: httpx.AsyncClient, process: asyncio.subprocess.Process) -> bool:
-    assert process.returncode is None
-    try:
-        return (await client.get("/health")).is_success
-    except httpx.TransportError:
-        return False
 
 
 READS_EVERYTHING = f"""
@@ -163,10 +107,10 @@ report()
 async def test_no_program_reads_the_servers_key_from_its_process(directory: Path, sandbox: str) -> None:
     if sandbox == "bubblewrap":
         await asyncio.to_thread(needs_bubblewrap)
-    async with real_server(directory, READS_EVERYTHING, ordinary_person(), SANDBOX=sandbox) as server:
-        job = await server.job()
-        assert await server.ended(job) == "completed", server.log(job)
-        found = await asyncio.to_thread(server.findings, job)
+    async with real_server(directory, READS_EVERYTHING, ordinary_person(), sandbox) as server:
+        job = await server.ended(await server.create("go"))
+    assert job["status"] == "completed", job["details"]
+    found = json.loads(git(directory / "r.git", "-c", "safe.directory=*", "show", f"pagehand/{job['id']}:found.json"))
     assert int(found["readable"]) >= 1, "this would prove nothing"
     assert found["key in sight"] == "False"
     if sandbox == "none":
@@ -201,11 +145,11 @@ async def test_after_a_kill_no_agent_runs_beside_its_successor(directory: Path, 
     async def both_run() -> bool:
         return len([pid for pid in await runs() if _is_the_program(pid, script)]) == 2
 
-    async with real_server(directory, RUNS_ON, person, SANDBOX=sandbox) as server:
-        job = await server.job()
+    async with real_server(directory, RUNS_ON, person, sandbox) as server:
+        job = await server.create("go")
         await until(both_run)
-        server.process.kill()
-        await server.process.wait()
+        server.kill()
+        await server.dies()
         await until(none_runs)
         (directory / "program.py").write_text("open('x.md', 'w').write('x')")
         again = json.dumps([sys.executable, script])

@@ -155,24 +155,14 @@ async def test_a_disconnecting_client_cancels_the_model_request(world: RelayWorl
 
     began = asyncio.Event()
     world.upstream.answer = silent
-    _, writer = await asyncio.open_unix_connection(world.run.socket)
-    writer.write(
-        head(
-            world,
-            "POST /v1/messages HTTP/1.1",
-            "Host: r",
-            "Content-Type: application/json",
-            f"Content-Length: {len(BODY)}",
-        )
-        + BODY
-    )
+    asking = asyncio.ensure_future(world.post(json=ASKED))
     async with asyncio.timeout(10):
         await began.wait()
-        writer.close()
+        asking.cancel()
         await world.upstream.gone.wait()
 
 
-async def test_streams_end_with_the_run() -> None:
+async def test_streams_and_slow_requests_end_with_the_run() -> None:
     """Neither the request to the model nor the socket is left."""
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -192,12 +182,16 @@ async def test_streams_end_with_the_run() -> None:
                 f"Content-Length: {len(BODY)}\r\n\r\n"
             )
             writer.write(request.encode() + BODY)
+            slow_reader, slow_writer = await asyncio.open_unix_connection(run.socket)
+            slow_writer.write(request.encode() + BODY[:-1])
             async with asyncio.timeout(10):
                 await reader.readuntil(b"x")
         async with asyncio.timeout(10):
             await reader.read()
+            await slow_reader.read()
             await upstream.gone.wait()
         writer.close()
+        slow_writer.close()
         assert not run.socket.parent.exists()
 
 
@@ -221,15 +215,7 @@ async def test_redirects_are_not_followed_and_errors_passed_on_without_the_key(w
 
 
 async def test_a_truncated_answer_does_not_look_complete(world: RelayWorld) -> None:
-    async def cut(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b"half")
-        assert request.transport is not None
-        request.transport.abort()
-        return response
-
-    world.upstream.answer = cut
+    world.upstream.answer = broken_off
     with pytest.raises(aiohttp.ClientError):
         async with world.post(json=ASKED) as r:
             await r.read()

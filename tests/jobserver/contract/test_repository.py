@@ -95,11 +95,6 @@ async def test_files_are_exported_without_git_and_imported_as_one_commit(world: 
     assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
 
 
-async def test_an_unchanged_copy_has_the_same_tree(world: World) -> None:
-    start = await world.checked_out()
-    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
-
-
 async def test_new_changed_moved_and_deleted_files_are_imported(world: World) -> None:
     def edit(copy: Path) -> None:
         (copy / "docs/new page.md").write_text("New\n")
@@ -115,7 +110,7 @@ async def test_new_changed_moved_and_deleted_files_are_imported(world: World) ->
                            "docs/new page.md", "start.md"}  # fmt: skip
 
 
-async def test_a_rewritten_identical_file_is_unchanged(world: World) -> None:
+async def test_an_unchanged_rewritten_or_restored_copy_has_the_same_tree(world: World) -> None:
     def rewrite(copy: Path) -> None:
         for path in list(copy.rglob("*.*")):
             data = path.read_bytes()
@@ -123,12 +118,9 @@ async def test_a_rewritten_identical_file_is_unchanged(world: World) -> None:
             path.write_bytes(data)
 
     start = await world.checked_out()
+    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
     rewrite(world.copy)
     assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
-
-
-async def test_undoing_a_collected_change_restores_the_tree(world: World) -> None:
-    start = await world.checked_out()
     (world.copy / "docs/new.md").write_text("New\n")
     (world.copy / "docs/start.md").unlink()
     assert (await world.repository.collect(start.tree, world.copy)).tree != start.tree
@@ -137,10 +129,18 @@ async def test_undoing_a_collected_change_restores_the_tree(world: World) -> Non
     assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
 
 
-async def test_a_file_with_a_newline_in_its_name_is_imported(world: World) -> None:
-    found = await world.collected(lambda copy: (copy / "docs/new\npage.md").write_text("New\n"))
-    listed = git(world.mirror.directory, "ls-tree", "-r", "-z", "--name-only", found.tree).split("\0")
-    assert "docs/new\npage.md" in listed
+async def test_files_with_unusual_names_and_in_closed_folders_are_imported(world: World) -> None:
+    names = ("docs/new\npage.md", "-rf", ":(exclude)*", os.fsdecode(b"not-\xff-text.md"), "closed/page.md")
+
+    def edit(copy: Path) -> None:
+        (copy / "closed").mkdir()
+        for name in names:
+            (copy / name).write_text("New\n")
+        (copy / "closed").chmod(0)
+
+    found = await world.collected(edit)
+    for name in names:
+        git(world.mirror.directory, "cat-file", "-e", f"{found.tree}:{name}")  # it fails if there is none
 
 
 async def test_an_edit_within_the_same_second_and_size_is_detected(world: World) -> None:
@@ -276,17 +276,13 @@ async def test_a_branch_that_conflicts_with_its_base_stays_as_it_is(world: World
     assert start.note == "the branch is behind main, and both changed `docs/start.md`, so it was not updated"
 
 
-async def test_a_merged_branch_restarts_at_the_base(world: World) -> None:
+async def test_a_merged_or_deleted_branch_restarts_at_the_base(world: World) -> None:
     await pushed(world, "docs/start.md", "Ours\n")
     git(world.theirs, "fetch", "--quiet")
     git(world.theirs, "merge", "--quiet", "--no-ff", "-m", "Merge", f"origin/{BRANCH}")
     git(world.theirs, "push", "--quiet", "origin", "main")
     start = await world.repository.start(BRANCH)
     assert start.parents == (start.base,)
-
-
-async def test_a_deleted_branch_restarts_at_the_base(world: World) -> None:
-    await pushed(world, "docs/start.md", "Ours\n")
     git(world.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
     start = await world.repository.start(BRANCH)
     assert start.parents == (start.base,)

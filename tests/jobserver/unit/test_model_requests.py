@@ -91,8 +91,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
             "tool_search_tool_regex_20251119", "advisor_20260301", "of_tomorrow", "bash_20250124x", "",
         )
     ),
-    ("messages", of_anthropic(mcp_servers=[{"type": "url", "url": "https://x"}]), "mcp_servers"),
-    ("messages", of_anthropic(container="c"), "container"),
     ("messages", of_anthropic(Tools=[{"name": "x"}]), "Tools"),
     ("messages", of_anthropic({"type": "image", "source": {"type": "url", "url": "https://x"}}), "url"),
     ("messages", of_anthropic({"type": "document", "source": {"type": "file", "file_id": "f"}}), "file"),
@@ -132,11 +130,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("responses", {"input": [], "tools": [{"type": "tool_search"}]}, "a place of a tool"),
     ("responses", {"input": [], "tools": [{"type": "tool_search", "execution": "server"}]}, "server"),
     ("responses", {"input": [], "tools": [{"type": "namespace", "tools": [{"type": "mcp"}]}]}, "mcp"),
-    ("responses", {"input": [], "previous_response_id": "r"}, "previous_response_id"),
-    ("responses", {"input": [], "conversation": "c"}, "conversation"),
     ("responses", {"input": [], "prompt": {"id": "p"}}, "prompt"),
-    ("responses", {"input": [], "store": True}, "store"),
-    ("responses", {"input": [], "background": True}, "background"),
     ("responses", {"input": [{"type": "item_reference", "id": "i"}]}, "item_reference"),
     ("responses", {"input": [{"type": "mcp_approval_response"}]}, "mcp_approval_response"),
     ("responses", {"input": [{"type": "additional_tools", "tools": [{"type": "mcp"}]}]}, "mcp"),
@@ -147,8 +141,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x"}]}]},
         "url",
     ),
-    ("chat", {"messages": [], "web_search_options": {}}, "web_search_options"),
-    ("chat", {"messages": [], "plugins": [{"id": "web"}]}, "plugins"),
     ("chat", {"messages": [], "models": ["a"]}, "models"),
     ("chat", {"messages": [], "modalities": ["text", "audio"]}, "audio"),
     ("chat", {"messages": [{"role": "assistant", "audio": {"id": "a"}}]}, "audio"),
@@ -160,7 +152,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
             "code_execution", "fileSearch", "computerUse", "googleMaps", "mcpServers", "retrieval",
         )
     ),
-    ("gemini", {"contents": [], "cachedContent": "cachedContents/1"}, "cachedContent"),
     ("gemini", {"contents": [{"parts": [{"fileData": {"fileUri": "https://x"}}]}]}, "fileData"),
     ("gemini", {"contents": [{"parts": [{"file_data": {}}]}]}, "file_data"),
     ("gemini", {"system_instruction": {"parts": [{"fileData": {}}]}}, "fileData"),
@@ -213,7 +204,9 @@ def test_a_field_that_reaches_out_is_refused_wherever_it_stands(name: str, place
     values: list[Any] = ["x", True, 0, {}, {"a": 1}, ["x"]]
     for value in values:
         target, body = PLACES[place]({name: value})
-        assert looked_at(target, body) is not None, value
+        refused = looked_at(target, body)
+        assert refused is not None, value
+        assert refused.what in {name, "of_tomorrow"}
     nothing: list[Any] = [None, False, "", []]
     for off in nothing:
         target, body = PLACES[place]({name: off})

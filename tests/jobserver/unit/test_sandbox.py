@@ -12,7 +12,7 @@ from bot.errors import ConfigError
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.bubblewrap import needed_paths
-from bot.jobserver.sandbox.choice import NoSandbox, forget_secrets, open_sandbox
+from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
 from bot.jobserver.settings import JobServerSettings
@@ -97,16 +97,6 @@ def test_deeply_nested_folders_are_detected_and_can_be_removed(tmp_path: Path) -
 @pytest.mark.parametrize(("number", "words"), [(4 * 2**30, "4 GiB"), (3 * 2**29, "1.5 GiB"), (16 * 2**20, "16 MiB")])
 def test_sizes_are_written_in_words(number: int, words: str) -> None:
     assert in_words(number) == words
-
-
-def test_only_secrets_are_removed_from_the_environment() -> None:
-    environ = {
-        "PAGEHAND_JOBSERVER_API_KEY": "x",
-        "PAGEHAND_JOBSERVER_API_KEY_FILE": "/x",
-        "PAGEHAND_JOBSERVER_PORT": "1",
-    }
-    forget_secrets(environ)
-    assert environ == {"PAGEHAND_JOBSERVER_PORT": "1"}
 
 
 async def test_without_bubblewrap_the_server_explains_what_to_do(
