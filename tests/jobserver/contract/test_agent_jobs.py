@@ -13,7 +13,7 @@ from support.servers.relayed_model import KEY as MODEL_KEY
 from support.servers.relayed_model import broken_off, upstream_server
 from support.worlds.agent_world import PROGRAM
 from support.worlds.hostile_world import needs_bubblewrap
-from support.worlds.jobserver_world import JOB, KEY, make_bare, running, until
+from support.worlds.jobserver_world import KEY, make_bare, running
 
 from bot.cli.main import main
 from bot.jobserver.settings import PREFIX
@@ -43,15 +43,6 @@ async def test_an_agent_edits_once_configured(tmp_path: Path) -> None:
         assert (job["status"], job["model"]) == ("completed", Path(sys.executable).name)
         assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\n\nNew.\n"
         assert "[allowed] edit: Edit docs/start.md" in world.log(job["id"])
-
-
-async def test_an_agent_that_fails_fails_the_job_with_its_reason(tmp_path: Path) -> None:
-    repository = make_bare(tmp_path / "r.git", PAGES)
-    agent = shlex.split(command(tmp_path, "def turn(agent, text):\n    raise Refused(-32000, 'Log in')"))
-    async with running(repository, tmp_path / "data", agent=agent) as world:
-        job = await world.done("Add a line")
-        assert (job["status"], job["prLink"]) == ("failed", None)
-        assert "is not logged in, or its key is not valid (Log in)" in world.log(job["id"])
 
 
 CALLS_IT_DONE = (
@@ -90,63 +81,9 @@ async def test_work_is_kept_of_a_turn_that_the_agent_calls_done_although_its_mod
             assert world.branches() == {"main"}, "it is not proposed by itself"
 
             model.answer = None
-            (await world.message(job["id"], "Go on")).raise_for_status()
-            job = await world.ended(job["id"])
+            job = await world.continued(job["id"], "Go on")
             assert (job["status"], job["details"]["partialWork"]) == ("completed", None)
             assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\n\nNew.\n"
-
-
-CONVERSES = """
-def turn(agent, text):
-    agent.update("plan", entries=[{"content": "Write", "priority": "high", "status": "completed"}])
-    page = Path("docs/start.md").resolve()
-    agent.call("1", "Edit docs/start.md", locations=[{"path": str(page)}])
-    assert agent.ask("1") == "allow_once"
-    page.write_text(page.read_text() + text.rpartition("\\n")[2] + "\\n")
-    agent.say(f"Turn {len(agent.memory())} of {agent.session_id}, in {Path.cwd()}.")
-"""
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("sandbox", ["none", "bubblewrap"])
-async def test_a_follow_up_continues_the_jobs_session(tmp_path: Path, sandbox: str) -> None:
-    if sandbox == "bubblewrap":
-        await asyncio.to_thread(needs_bubblewrap)
-    repository = make_bare(tmp_path / "r.git", PAGES)
-    agent = shlex.split(command(tmp_path, CONVERSES))
-    async with running(repository, tmp_path / "data", agent=agent, sandbox=sandbox) as world:
-        job = await world.done("one")
-        details = job["details"]
-        assert details["summary"].startswith("Turn 1 of session-1, in ")
-        assert sandbox == "none" or "/workspace/copy" in details["summary"]
-        assert details["plan"] == [{"title": "Write", "status": "completed"}]
-        await world.message(job["id"], "two")
-        again = await world.ended(job["id"])
-        assert again["details"]["summary"] == details["summary"].replace("Turn 1", "Turn 2")
-        assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\none\ntwo\n"
-
-
-async def test_a_cancelled_job_notifies_its_agent(tmp_path: Path) -> None:
-    waits = """
-def turn(agent, text):
-    agent.call("1", "Wait")
-    agent.cancelled.wait()
-    print("told to stop", file=__import__("sys").stderr, flush=True)
-    return "cancelled"
-"""
-    repository = make_bare(tmp_path / "r.git", PAGES)
-    async with running(repository, tmp_path / "data", agent=shlex.split(command(tmp_path, waits))) as world:
-        job = (await world.create("go")).json()
-
-        async def waits_now() -> bool:
-            return bool((await world.job(job["id"])).get("details", {}).get("activity") == "Wait")
-
-        await until(waits_now)
-        (await world.client.post(f"{JOB}/{job['id']}/cancel")).raise_for_status()
-        ended = await world.ended(job["id"])
-        assert ended["status"] == "completed"
-        assert ended["details"]["reason"].startswith("stopped by")
-        assert "told to stop" in world.log(job["id"])
 
 
 def checked(directory: Path, **given: str) -> tuple[int, list[str]]:

@@ -1,4 +1,4 @@
-"""An agent's turns: what it does, says and asks, how it continues, and the options that it is given."""
+"""An agent's turns: what it does, says and asks, how it continues, and the options and files that it is given."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from support.worlds.agent_world import AgentWorld, agent_world, is_running, scri
 from bot.jobapi.models import PlanStep, StepStatus
 from bot.jobserver.agents.choice import CHECK_S, check_editor
 from bot.jobserver.agents.connection import Category
-from bot.jobserver.editors.interface import EditResult
+from bot.jobserver.editors.interface import EditResult, TaskFile
 from bot.jobserver.errors import EditError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.records import EarlierInstruction, Question
@@ -139,29 +139,10 @@ async def test_access_outside_the_copy_is_refused(tmp_path: Path) -> None:
 @pytest.mark.full
 async def test_the_check_of_a_hanging_model_times_out(tmp_path: Path) -> None:
     """The operator waits half a minute and is told the possible reason."""
-    agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")
-    settings = JobServerSettings(
-        repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
-        egress="open", allow_root=True, agent=shlex.join(agent.command),
-    )  # fmt: skip
-    found = [finding async for finding in check_editor(settings, os.environ, answer_within=2.0)]
-    assert [(finding.name, finding.is_ok) for finding in found[-2:]] == [("starts", True), ("answers", False)]
-    assert found[-1].message.startswith("nothing came from its model within 2 s: check its address")
+    found = await findings(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n", answer_within=2.0)
+    assert [(name, is_ok) for name, is_ok, _ in found[-2:]] == [("starts", True), ("answers", False)]
+    assert found[-1][2].startswith("nothing came from its model within 2 s: check its address")
     assert CHECK_S == 30.0
-
-
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        ("agent.say('Two fit.\\n\\nWhich **one**?')", ("Two fit.\n\nWhich **one**?", "Which **one**?")),
-        ("agent.say('Which one? I took none.')", ("Which one? I took none.", "")),
-    ],
-)  # fmt: skip
-async def test_the_question_that_ends_an_answer_is_found(
-    tmp_path: Path, script: str, expected: tuple[str, str]
-) -> None:
-    result = await agent_world(tmp_path, f"def turn(agent, text):\n    {script}").edit("go")
-    assert (result.summary, result.closing_question) == expected
 
 
 async def test_the_answer_is_the_last_message_and_bounded(tmp_path: Path) -> None:
@@ -189,11 +170,11 @@ def ends(stop: str, before: str = "pass") -> str:
     [
         (refused(-32000, "Log in"), "not logged in, or its key is not valid (Log in); set A_KEY"),
         (refused(-32603, "Internal error", "{'details': 'on fire'}"), "scripted failed: on fire"),
-        (refused(429, "slow down"), "accepts no more requests at the moment (slow down); try again later"),
         (ends("'refusal'", "agent.say('I cannot.')"), "its model refused to do this: I cannot."),
         (ends("'max_tokens'"), "its model's answer became too long"),
         (ends("'max_turn_requests'"), "it needed more steps"),
         (ends("'cancelled'"), "it gave up by itself"),
+        (ends("'fatigue'"), "answered in a way that Pagehand does not understand"),
     ],
 )  # fmt: skip
 async def test_a_failure_has_a_readable_reason(tmp_path: Path, script: str, said: str) -> None:
@@ -427,12 +408,15 @@ async def test_a_resumed_session_without_options_continues(tmp_path: Path, answe
     assert world.progress.sessions == ["session-1"]
 
 
-async def findings(tmp_path: Path, **given: Any) -> list[tuple[str, bool | None, str]]:
+async def findings(
+    tmp_path: Path, script: str = LISTS, *, answer_within: float = CHECK_S, **given: Any
+) -> list[tuple[str, bool | None, str]]:
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
-        egress="open", allow_root=True, agent=shlex.join(scripted(tmp_path, LISTS).command), **given,
+        egress="open", allow_root=True, agent=shlex.join(scripted(tmp_path, script).command), **given,
     )  # fmt: skip
-    return [(one.name, one.is_ok, one.message) async for one in check_editor(settings, os.environ)]
+    found = check_editor(settings, os.environ, answer_within=answer_within)
+    return [(one.name, one.is_ok, one.message) async for one in found]
 
 
 async def test_the_check_shows_the_chosen_options_and_the_alternatives(tmp_path: Path) -> None:
@@ -444,9 +428,104 @@ async def test_the_check_shows_the_chosen_options_and_the_alternatives(tmp_path:
 
 @pytest.mark.parametrize(("given", "words"), [({"model": "sonet"}, "opus, haiku"), ({"effort": "much"}, "low, high")])
 async def test_the_check_lists_values_for_a_wrong_one_and_calls_no_model(
-    tmp_path: Path, given: dict[str, str], words: str
+    tmp_path: Path, given: dict[str, Any], words: str
 ) -> None:
     found = await findings(tmp_path, **given)
     name, is_good, said = found[-1]
     assert (name, is_good) == ("options", False)
     assert said.endswith(f"to one of {words}")
+
+
+PNG = b"\x89PNG\r\n\x1a\n..."
+SAYS = """
+def turn(agent, text):
+    agent.say("Seen.")
+"""
+RESUMES = 'capabilities = {"sessionCapabilities": {"resume": {}}}\n'
+COPIES = """
+def turn(agent, text):
+    import re, shutil
+    path = re.search(r"^- (/\\S+) ", text, re.MULTILINE)[1]
+    agent.call("1", "Read it", kind="read", locations=[{"path": path}])
+    agent.call("2", "Bash", kind="execute", rawInput={"command": f"mkdir -p img && cp {path} img/"})
+    agent.call("3", "Bash", kind="execute", rawInput={"command": f"cp {path} img/ && curl http://x"})
+    assert [agent.ask(number) for number in "123"] == ["allow_once", "allow_once", "reject_once"]
+    Path("img").mkdir()
+    shutil.copy(path, "img/")
+    agent.say("Copied.")
+"""
+
+
+def given(world: AgentWorld, **files: bytes) -> list[TaskFile]:
+    """Puts files into the folder of attachments: `a_png` is `a.png`."""
+    folder = world.workspace.attachments
+    assert folder is not None
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name.replace("_", ".")).write_bytes(content)
+    return [_described(name.replace("_", "."), content) for name, content in files.items()]
+
+
+def _described(name: str, content: bytes) -> TaskFile:
+    return TaskFile(name, name, "application/octet-stream", len(content))
+
+
+def blocks(world: AgentWorld, kind: str) -> list[dict[str, Any]]:
+    return [block for params in world.received("session/prompt") for block in params["prompt"] if block["type"] == kind]
+
+
+async def test_an_agent_gets_links_to_files(tmp_path: Path) -> None:
+    """It opens them itself."""
+    world = agent_world(tmp_path, SAYS)
+    files = given(world, a_png=PNG, b_txt=b"words")
+    await world.edit("Look", attachments=files)
+    folder = tmp_path / "attachments"
+    links = [(block["name"], block["uri"], block["size"]) for block in blocks(world, "resource_link")]
+    assert links == [(file.name, (folder / file.name).as_uri(), file.size) for file in files]
+    (told,) = world.prompts()
+    assert f"- {folder / 'a.png'} (application/octet-stream, {len(PNG)} bytes)" in told
+    assert told.endswith("This is the instruction now:\n\nLook")
+
+
+TAKES_MORE = 'capabilities = {"sessionCapabilities": {"additionalDirectories": {}, "resume": {}}}\n'
+
+
+async def test_the_attachment_folder_is_separate_where_the_agent_takes_several(tmp_path: Path) -> None:
+    """As long as there are files, including those of an earlier instruction in a resumed session."""
+    world = agent_world(tmp_path, TAKES_MORE + SAYS)
+    await world.edit("Without")
+    files = given(world, a_png=PNG)
+    await world.edit("With", attachments=files)
+    await world.edit("Again")
+    assert [params.get("additionalDirectories") for params in world.received("session/new")] == [None]
+    folder = str(tmp_path / "attachments")
+    assert [params.get("additionalDirectories") for params in world.received("session/resume")] == [[folder], [folder]]
+    assert {params["cwd"] for params in world.received("session/resume")} == {str(world.copy)}
+
+
+async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
+    """It is still told the paths."""
+    world = agent_world(tmp_path, RESUMES + SAYS)
+    files = given(world, a_png=PNG)
+    await world.edit("Look", attachments=files)
+    await world.edit("Look again", attachments=files)
+    for method in ("session/new", "session/resume"):
+        assert ["additionalDirectories" in params for params in world.received(method)] == [False]
+
+
+async def test_a_follow_up_lists_only_its_own_files(tmp_path: Path) -> None:
+    """A resumed session remembers the others."""
+    world = agent_world(tmp_path, RESUMES + SAYS)
+    await world.edit("one", attachments=given(world, a_png=PNG))
+    await world.edit("two")
+    await world.edit("three", attachments=given(world, b_png=PNG))
+    assert [block["name"] for block in blocks(world, "resource_link")] == ["a.png", "b.png"]
+    assert ["came with the instruction" in told for told in world.prompts()] == [True, False, True]
+
+
+async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path: Path) -> None:
+    """Nothing else is allowed in the same command."""
+    world = agent_world(tmp_path, COPIES)
+    result = await world.edit("Add it", attachments=given(world, a_png=PNG))
+    assert result.summary == "Copied."
+    assert (world.copy / "img" / "a.png").read_bytes() == PNG

@@ -77,12 +77,6 @@ async def test_requests_for_unoffered_abilities_are_refused(tmp_path: Path) -> N
     assert result.summary == f"{[-32601] * 5}decline-32602"
 
 
-async def test_an_unknown_stop_reason_is_reported(tmp_path: Path) -> None:
-    assert "answered in a way that Pagehand does not understand" in await failure(
-        tmp_path, "def turn(agent, text): return 'fatigue'"
-    )
-
-
 @pytest.mark.full
 async def test_50000_notifications_are_processed_in_order_without_blocking(tmp_path: Path) -> None:
     flood = """
@@ -167,15 +161,17 @@ async def test_an_agent_that_dies_during_its_turn_is_reported(tmp_path: Path, ho
     assert said == f"scripted ended before it was done (exit code {code}): out of luck"
 
 
+LEAVES_A_CHILD = """
+def turn(agent, text):
+    import os, subprocess
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    Path("pids").write_text(str(child.pid))
+    {ends}
+"""
+
+
 async def test_an_agent_dies_while_a_detached_child_holds_its_output(tmp_path: Path) -> None:
-    dies = """
-    def turn(agent, text):
-        import os, subprocess
-        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        Path("pids").write_text(str(child.pid))
-        os._exit(3)
-    """
-    assert "exit code 3" in await failure(tmp_path, dies)
+    assert "exit code 3" in await failure(tmp_path, LEAVES_A_CHILD.format(ends="os._exit(3)"))
     assert not is_running(int((tmp_path / "copy" / "pids").read_text()))
 
 
@@ -224,14 +220,7 @@ async def test_a_cancelled_edit_ends_within_5_seconds_if_the_agent_ignores_it(tm
 
 
 async def test_children_left_behind_end_with_the_turn(tmp_path: Path) -> None:
-    leaves = """
-    def turn(agent, text):
-        import subprocess
-        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        Path("pids").write_text(str(child.pid))
-        agent.say("Done.")
-    """
-    world = agent_world(tmp_path, leaves)
+    world = agent_world(tmp_path, LEAVES_A_CHILD.format(ends='agent.say("Done.")'))
     assert (await world.edit("go")).summary == "Done."
     assert not is_running(int((world.copy / "pids").read_text()))
 

@@ -6,16 +6,15 @@ with a reason if its program cannot be installed.
 
 import asyncio
 import base64
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
-from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.real_agents import EXAMPLE_AGENTS, KEY, REAL_AGENTS, tried
 from support.servers.model_script import BreakOff, Hang, Refuse, RunCommand, Say, Speaker, ToolCall, WriteFile
-from support.worlds.real_agent_world import PAGE, RealAgentWorld, real_agent_world
+from support.worlds.hostile_world import needs_bubblewrap
+from support.worlds.real_agent_world import PAGE, RealAgentWorld, path_with, real_agent_world
 
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.connection import Started
@@ -56,13 +55,10 @@ async def sandbox(tmp_path: Path) -> Sandbox:
 
 @pytest.fixture
 async def world(name: str, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
-    try:
-        async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path) as world:
-            yield world
-            await nothing_runs(world)
-            assert isinstance(sandbox, NoSandbox) or not await asyncio.to_thread(world.files_holding, KEY)
-    except NotInstalled as reason:
-        pytest.skip(str(reason))
+    async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path) as world:
+        yield world
+        await nothing_runs(world)
+        assert isinstance(sandbox, NoSandbox) or not await asyncio.to_thread(world.files_holding, KEY)
 
 
 async def nothing_runs(world: RealAgentWorld) -> None:
@@ -115,14 +111,11 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
 @tried()
 async def test_an_agent_works_with_the_model_that_it_chooses(name: str, sandbox: Sandbox, tmp_path: Path) -> None:
     """Its newest one, with whatever is new in its requests."""
-    try:
-        async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path, model=None, effort=None) as world:
-            world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), Say("It is American."))
-            result = await world.edit("Make it American")
-            assert world.page.read_text(encoding="utf-8") == AMERICAN
-            assert "It is American." in result.summary
-    except NotInstalled as reason:
-        pytest.skip(str(reason))
+    async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path, model=None, effort=None) as world:
+        world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), Say("It is American."))
+        result = await world.edit("Make it American")
+        assert world.page.read_text(encoding="utf-8") == AMERICAN
+        assert "It is American." in result.summary
 
 
 @pytest.mark.full
@@ -228,8 +221,7 @@ async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
     world: RealAgentWorld, tmp_path: Path
 ) -> None:
     """Codex asks for nothing there: it reads files only by its shell, and its own sandbox cannot start in ours."""
-    if isinstance(world.sandbox, NoSandbox):
-        pytest.skip("bubblewrap does not work here")
+    await asyncio.to_thread(needs_bubblewrap)
     outside = tmp_path / "outside.md"
     steps = RunCommand(f"cat {PAGE}"), RunCommand(f"echo x > {outside}"), WriteFile(str(outside), "x\n"), Say("Read.")
     world.model.script.on("Read the page", *steps)
@@ -244,8 +236,7 @@ async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
 @tried("codex")
 async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> None:
     """Not in the environment or the arguments of any process, and in no file: only the relay knows it."""
-    if isinstance(world.sandbox, NoSandbox):
-        pytest.skip("bubblewrap does not work here")
+    await asyncio.to_thread(needs_bubblewrap)
     pattern = f"{KEY[:4]}[{KEY[4]}]{KEY[5:]}"
     files = "/proc/[0-9]*/environ /proc/[0-9]*/cmdline"
     search = f"grep -als '{pattern}' {files}; grep -rals '{pattern}' /workspace /tmp /dev/shm; echo looked; env"
@@ -277,16 +268,12 @@ async def test_a_command_that_runs_on_ends_with_its_turn(world: RealAgentWorld) 
     [("claude", "haiku", "haikku"), ("codex", "gpt-5.5", "gpt-5,5")],
 )
 async def test_a_model_comes_from_the_programs_list_and_a_wrong_one_shows_it(
-    name: str, model: str, wrong: str, tmp_path: Path
+    name: str, model: str, wrong: str, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     """At its maker's own address, which is not called before a turn."""
     key = {"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY"}[name]
-    try:
-        programs = program_folder(package_of(REAL_AGENTS[name].agent))
-        sandbox = await open_sandbox(SandboxSettings(egress=(), allow_root=True), tmp_path / "data")
-    except (NotInstalled, JobServerError) as reason:
-        pytest.skip(str(reason))
-    environment = {"PATH": f"{programs}:{os.environ['PATH']}", key: KEY}
+    await asyncio.to_thread(needs_bubblewrap)
+    environment = {"PATH": path_with(REAL_AGENTS[name].agent), key: KEY}
     told = [await started(sandbox, environment, tmp_path / asked, name, asked) for asked in (model, wrong)]
     assert f"model {model} (of " in told[0].options
     assert told[0].refusal == told[1].options == ""
@@ -308,34 +295,31 @@ async def started(sandbox: Sandbox, environment: dict[str, str], folder: Path, a
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", EXAMPLE_AGENTS)
-async def test_an_agent_works_with_the_documented_settings_and_without_the_key(name: str, tmp_path: Path) -> None:
+async def test_an_agent_works_with_the_documented_settings_and_without_the_key(
+    name: str, sandbox: Sandbox, tmp_path: Path
+) -> None:
     """In the sandbox: it edits, continues, writes nowhere else, and its model's errors are its failures."""
+    await asyncio.to_thread(needs_bubblewrap)
     outside = tmp_path / "outside.md"
-    try:
-        sandbox = await open_sandbox(SandboxSettings(egress=(), allow_root=True), tmp_path / "data")
-        async with real_agent_world(EXAMPLE_AGENTS[name], sandbox, tmp_path) as world:
-            page, script = world.path(PAGE), world.model.script
-            script.on("Make it American", WriteFile(page, AMERICAN), Say("I made **it** American."))
-            script.on("Go on", RunCommand(f"echo x > {outside}"), WriteFile(str(outside), "x\n"), Say("There."))
-            script.on("Once more", Refuse(401, "this key is not known here"))
-            first = await world.edit("Make it American")
-            assert world.page.read_text(encoding="utf-8") == AMERICAN
-            assert first.summary == "I made **it** American."
-            assert world.progress.total.sent > 0 < world.progress.total.answered, "as the relay counts them"
-            assert {request.key for request in world.model.requests} == {KEY}
+    async with real_agent_world(EXAMPLE_AGENTS[name], sandbox, tmp_path) as world:
+        page, script = world.path(PAGE), world.model.script
+        script.on("Make it American", WriteFile(page, AMERICAN), Say("I made **it** American."))
+        script.on("Go on", RunCommand(f"echo x > {outside}"), WriteFile(str(outside), "x\n"), Say("There."))
+        script.on("Once more", Refuse(401, "this key is not known here"))
+        first = await world.edit("Make it American")
+        assert world.page.read_text(encoding="utf-8") == AMERICAN
+        assert first.summary == "I made **it** American."
+        assert world.progress.total.sent > 0 < world.progress.total.answered, "as the relay counts them"
+        assert {request.key for request in world.model.requests} == {KEY}
 
-            world.restart()
-            await world.edit("Go on")
-            assert world.model.requests[-1].holds("Make it American")
-            assert world.model.requests[-1].holds(first.summary)
-            assert not outside.exists()
+        world.restart()
+        await world.edit("Go on")
+        assert world.model.requests[-1].holds("Make it American")
+        assert world.model.requests[-1].holds(first.summary)
+        assert not outside.exists()
 
-            with pytest.raises(EditError, match="key is not valid"):
-                await world.edit("Once more")
-            assert not await asyncio.to_thread(world.files_holding, KEY)
-            assert KEY not in world.log.read_text(encoding="utf-8")
-            assert not world.running()
-    except (NotInstalled, JobServerError) as reason:
-        if isinstance(reason, EditError):
-            raise
-        pytest.skip(str(reason))
+        with pytest.raises(EditError, match="key is not valid"):
+            await world.edit("Once more")
+        assert not await asyncio.to_thread(world.files_holding, KEY)
+        assert KEY not in world.log.read_text(encoding="utf-8")
+        assert not world.running()

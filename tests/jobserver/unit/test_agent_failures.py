@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobserver.agents.turn import (
-    ANSWER_LIMIT,
-    FinalMessage,
     TurnEnd,
     codex_failure,
     ends_with_question,
@@ -122,20 +120,6 @@ def test_no_text_closes_its_code_block(text: str) -> None:
     fence = line[: len(line) - len(line.lstrip("`"))]
     assert line.endswith(fence)
     assert fence not in line[len(fence) : -len(fence)]
-
-
-def test_the_answer_is_the_last_message() -> None:
-    answer = FinalMessage()
-    answer.add("First. ")
-    answer.interrupt()
-    assert answer.text == "First."
-    answer.interrupt()
-    answer.add("Last.")
-    assert answer.text == "Last."
-    for _ in range(5):
-        answer.add("x" * ANSWER_LIMIT)
-    assert len(answer.text) <= ANSWER_LIMIT + 1
-    assert answer.text.endswith("x…")
 
 
 @given(st.text(), st.integers(2, 50))

@@ -1,5 +1,6 @@
 """What an agent may do when it asks, and how a tool call is assembled from its updates."""
 
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
@@ -8,7 +9,16 @@ from acp.schema import AllowedOutcome, PermissionOption, ToolCallProgress, ToolC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, ToolCall, ToolCalls, answer, only_touches_copy
+from bot.jobserver.agents.permissions import (
+    CopyPaths,
+    PermissionPolicy,
+    ToolCall,
+    ToolCalls,
+    answer,
+    merged,
+    only_takes_attachments,
+    only_touches_copy,
+)
 
 COPY = Path("/workspace/copy")
 KINDS = ("allow_always", "allow_once", "reject_always", "reject_once")
@@ -171,3 +181,84 @@ def test_remembered_calls_are_bounded() -> None:
     call = calls.merge(update("599", locations=[{"path": f"{n}.md"} for n in range(500)]))
     assert len(str(call)) < 1000
     assert not only_touches_copy(ToolCall("x", "edit", call.paths), CopyPaths(COPY, COPY).relative)
+
+
+def executed(command: str) -> ToolCall:
+    return ToolCall("Bash", "execute", (), command, command=command)
+
+
+FOLDER = Path("/workspace/attachments")
+FILE = f"{FOLDER}/a.png"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"cp {FILE} docs/", f"cp {FILE} docs/img/b.png", f"cp {FILE} {COPY}/docs/a.png",
+        f"cp -f -- '{FILE}' \"docs/a b.png\"",
+        f"mkdir -p docs/img && cp {FILE} docs/img/", f"cd {COPY} && mkdir -p img x && cp {FILE} {FOLDER}/b.png img",
+        f"cp {FILE} .",
+    ],
+)  # fmt: skip
+def test_commands_that_only_copy_an_attachment_are_allowed(paths: CopyPaths, command: str) -> None:
+    """Agents write each of these forms."""
+    assert only_takes_attachments(executed(command), FOLDER, paths.relative)
+    assert PermissionPolicy(paths, FOLDER).allows(executed(command))
+    assert not PermissionPolicy(paths).allows(executed(command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "", "cp", f"cp {FILE}", "cp docs/a.md docs/b.md", f"cp /etc/passwd {FILE} docs",
+        f"cp {FOLDER}/../home/x docs/",
+        f"cp {FILE} /workspace/home/x", f"cp {FILE} up/x", f"cp {FILE} ../x", f"cp {FILE} .claude/settings.json",
+        f"cp {FOLDER}/opencode.json .", f"cp -t docs {FILE}",
+        f"cp --target-directory=/tmp {FILE} x", f"cp -r {FOLDER} docs",
+        f"cp {FILE} docs/; id", f"cp {FILE} docs/ | sh", f"cp {FILE} docs/ && id", f"cp {FILE} $HOME",
+        f"cp {FILE} `id`",
+        f"cp {FILE} docs/\nid", f"cp {FILE} docs/ &", f"cp {FILE} ~/x", f"cp {FILE} docs/*", f"cp {FILE} 'docs",
+        "cd docs",
+        f"cd docs && cp {FILE} x", "mkdir -p", "mkdir -p /tmp/x", "mkdir -p .git/hooks", f"rm {FILE}",
+        f"X=1 cp {FILE} docs",
+        " && ".join([f"cp {FILE} docs/"] * 6),
+    ],
+)  # fmt: skip
+def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> None:
+    """They must not contain anything for a shell that was not checked."""
+    assert not only_takes_attachments(executed(command), FOLDER, paths.relative)
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "allowed"),
+    [
+        ("read", [FILE], True), ("search", [str(FOLDER)], True), ("read", [FILE, "docs/a.md"], True),
+        ("read", [], False),
+        ("read", [f"{FOLDER}/../home/.key"], False), ("read", [f"{FOLDER}-of-others/x"], False),
+        ("edit", [FILE], False),
+        ("read", [FILE, "/etc/passwd"], False), ("delete", [FILE], False), ("move", [FILE, "docs/a.png"], False),
+    ],
+)  # fmt: skip
+def test_attachments_are_read_only(paths: CopyPaths, kind: str, files: Sequence[str], *, allowed: bool) -> None:
+    """Files beside their folder are not attachments."""
+    assert PermissionPolicy(paths, FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
+
+
+def test_the_command_is_read_from_where_the_agent_reports_it(paths: CopyPaths) -> None:
+    """It is not taken from the title, which may be the model's text about something else."""
+    titled = ToolCall(f"cp {FILE} docs/", "execute")
+    lied = ToolCall(f"cp {FILE} docs/", "execute", (), "rm -rf docs", command="rm -rf docs")
+    for call in (titled, lied):
+        assert not PermissionPolicy(paths, FOLDER).allows(call)
+
+
+def test_the_command_is_found_among_other_arguments() -> None:
+    """Among others; a list or an unterminated command is none."""
+    for raw, command in (
+        ({"command": "cp a b", "patterns": ["/x/*"]}, "cp a b"),
+        ({"command": ["cp", "a"]}, ""),
+        ({"command": "x" * 2001}, ""),
+        ("cp a b", ""),
+    ):
+        update = ToolCallUpdate.model_validate({"toolCallId": "1", "rawInput": raw})
+        assert merged(ToolCall(), update).command == command
