@@ -3,24 +3,27 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import SecretStr
 from support.servers import github_server_faults as faults
 from support.servers.github_server import GitHubServer, github_server
 from support.servers.github_server_state import TOKEN
-from support.worlds.github_world import PassingTime, as_app, branch_with_a_commit, connected, settings_for
+from support.worlds.github_world import KEY, PassingTime, as_app, branch_with_a_commit, connected, settings_for
 
+from bot.cli.main import main
 from bot.jobapi.models import CheckStatus, PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.pull_requests.github.github_pull_requests import LOOK_EVERY_S
+from bot.jobserver.pull_requests.github.github_pull_requests import LOOK_EVERY_S, GitHubPullRequests
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.repository.mirror import BaseBranch
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.setup_check import check_github
 
 pytestmark = pytest.mark.promise("github")
@@ -42,6 +45,14 @@ def passing() -> PassingTime:
     return PassingTime(time.time())
 
 
+@asynccontextmanager
+async def keeping(
+    server: GitHubServer, time: PassingTime | None = None, **settings: Any
+) -> AsyncIterator[GitHubPullRequests]:
+    async with connected(server, time, **settings) as github:
+        yield github.pull_requests(BaseBranch("main"))
+
+
 async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server: GitHubServer) -> None:
     who = Requester(name="Ada Lovelace", id="U02ADA", url="https://acme.slack.com/archives/C1/p1")
     settings: dict[str, Any] = {
@@ -49,8 +60,7 @@ async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server:
         "labels": ("docs", "good first issue"),
         "github_users": {"u02ada": "ada"},
     }
-    async with connected(server, **settings) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, **settings) as keeper:
         opened = await keeper.open(NewPullRequest(BRANCH, "Add a page", "Words.", who))
         assert await keeper.add_extras(opened, who) == ()
     record = server.pull_request(opened.number)
@@ -61,8 +71,7 @@ async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server:
 
 
 async def test_an_impossible_reviewer_is_reported(server: GitHubServer) -> None:
-    async with connected(server, github_users={"Grace": "grace"}) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, github_users={"Grace": "grace"}) as keeper:
         opened = await keeper.open(NEW)
         (missing,) = await keeper.add_extras(opened, Requester(name="Grace"))
     assert server.pull_request(opened.number).reviewers == []
@@ -72,8 +81,7 @@ async def test_an_impossible_reviewer_is_reported(server: GitHubServer) -> None:
 
 async def test_refused_labels_are_reported(server: GitHubServer) -> None:
     server.faults.arm("POST", "/repos/acme/docs/issues/1/labels", faults.error(403, "Must have triage rights"))
-    async with connected(server, labels=("docs",)) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, labels=("docs",)) as keeper:
         opened = await keeper.open(NEW)
         (missing,) = await keeper.add_extras(opened, None)
         assert missing.startswith("it has no labels: the token or App may not label a pull request")
@@ -83,33 +91,13 @@ async def test_refused_labels_are_reported(server: GitHubServer) -> None:
 
 async def test_without_draft_support_it_is_opened_normally(server: GitHubServer) -> None:
     server.repository.supports_drafts = False
-    async with connected(server, draft=True) as github:
-        opened = await github.pull_requests(BaseBranch("main")).open(NEW)
+    async with keeping(server, draft=True) as keeper:
+        opened = await keeper.open(NEW)
     assert not server.pull_request(opened.number).draft
 
 
-async def test_the_newest_pull_request_of_a_branch_is_found_in_any_state(server: GitHubServer) -> None:
-    async with connected(server) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
-        assert await keeper.find(BRANCH) is None
-        await keeper.open(NEW)
-        server.merge(1)
-        found = await keeper.find(BRANCH)
-        assert found
-        assert (found.number, found.state) == (1, PullRequestState.MERGED)
-        branch_with_a_commit(server, name="more.md")
-        await keeper.open(NEW)
-        server.close(2)
-        found = await keeper.find(BRANCH)
-        assert found
-        assert (found.number, found.state, found.checks) == (2, PullRequestState.CLOSED, ())
-        branch_with_a_commit(server, branch="pagehand/11")
-        assert await keeper.find("pagehand/11") is None
-
-
 async def test_a_follow_up_extends_the_description_once(server: GitHubServer) -> None:
-    async with connected(server) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server) as keeper:
         opened = await keeper.open(NEW)
         server.pull_request(1).body = server.pull_request(1).body.replace("\n", "\r\n")  # as left by a person's edit
         for _ in range(2):
@@ -119,8 +107,7 @@ async def test_a_follow_up_extends_the_description_once(server: GitHubServer) ->
 
 
 async def test_an_overlong_description_is_truncated_with_a_remark(server: GitHubServer) -> None:
-    async with connected(server) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server) as keeper:
         opened = await keeper.open(NewPullRequest(BRANCH, "t" * 300, "```\n" + "A long line.\n" * 10_000))
         for number in range(4):
             await keeper.update(opened, f"Change {number}: " + "x" * 29_000)
@@ -133,8 +120,7 @@ async def test_an_overlong_description_is_truncated_with_a_remark(server: GitHub
 
 
 async def test_an_existing_pull_request_is_reused_with_the_new_texts(server: GitHubServer) -> None:
-    async with connected(server) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server) as keeper:
         await keeper.open(NEW)
         again = await keeper.open(NewPullRequest(BRANCH, "Again", "More words."))
     assert again.number == 1
@@ -155,8 +141,7 @@ async def test_checks_of_the_newest_commit_are_included(server: GitHubServer) ->
         {"context": "ci/preview", "state": "error", "description": "No preview"},
         {"context": "ci/wait", "state": "pending", "description": None},
     ]
-    async with connected(server) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server) as keeper:
         await keeper.open(NEW)
         found = await keeper.find(BRANCH)
     assert found
@@ -173,8 +158,7 @@ async def test_unreadable_checks_are_omitted(server: GitHubServer) -> None:
     server.tokens[TOKEN] -= {"checks:read"}
     commit = branch_with_a_commit(server)
     server.repository.statuses[commit] = [{"context": "ci", "state": "success", "description": None}]
-    async with connected(server) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server) as keeper:
         await keeper.open(NEW)
         found = await keeper.find(BRANCH)
     assert found
@@ -210,9 +194,9 @@ async def test_every_refusal_has_a_readable_reason(
     server: GitHubServer, passing: PassingTime, fault: faults.Fault, words: str
 ) -> None:
     server.faults.arm("POST", PULLS, fault, times=10)
-    async with connected(server, passing) as github:
+    async with keeping(server, passing) as keeper:
         with pytest.raises(CodeHostError) as caught:
-            await github.pull_requests(BaseBranch("main")).open(NEW)
+            await keeper.open(NEW)
     assert words in str(caught.value)
     assert TOKEN not in repr(caught.value)
     assert server.repository.pull_requests == []
@@ -220,11 +204,11 @@ async def test_every_refusal_has_a_readable_reason(
 
 async def test_an_impossible_pull_request_is_explained(server: GitHubServer) -> None:
     server.repository.git.git("update-ref", f"refs/heads/{BRANCH}", "refs/heads/main")
-    async with connected(server) as github:
+    async with keeping(server) as keeper:
         with pytest.raises(CodeHostError, match="nothing to propose"):
-            await github.pull_requests(BaseBranch("main")).open(NEW)
+            await keeper.open(NEW)
         with pytest.raises(CodeHostError, match="did not open a pull request: Validation Failed"):
-            await github.pull_requests(BaseBranch("main")).open(NewPullRequest("pagehand/none", "t", "d"))
+            await keeper.open(NewPullRequest("pagehand/none", "t", "d"))
 
 
 @pytest.mark.parametrize(
@@ -234,8 +218,8 @@ async def test_reading_survives_transient_errors(
     server: GitHubServer, passing: PassingTime, fault: faults.Fault
 ) -> None:
     server.faults.arm("GET", PULLS, fault, times=3)
-    async with connected(server, passing) as github:
-        assert await github.pull_requests(BaseBranch("main")).find(BRANCH) is None
+    async with keeping(server, passing) as keeper:
+        assert await keeper.find(BRANCH) is None
     assert server.count("GET", PULLS) == 4
     assert 0 < sum(passing.slept) < 15
 
@@ -255,8 +239,8 @@ async def test_a_creation_whose_answer_was_lost_is_looked_for_first(
     server: GitHubServer, passing: PassingTime, fault: faults.Fault
 ) -> None:
     server.faults.arm("POST", PULLS, fault)
-    async with connected(server, passing) as github:
-        opened = await github.pull_requests(BaseBranch("main")).open(NEW)
+    async with keeping(server, passing) as keeper:
+        opened = await keeper.open(NEW)
     assert opened.number == 1
     assert len(server.repository.pull_requests) == 1
     calls = [one.method for one in server.asked if one.path == PULLS]
@@ -266,8 +250,7 @@ async def test_a_creation_whose_answer_was_lost_is_looked_for_first(
 async def test_a_short_rate_limit_is_waited_for(server: GitHubServer, passing: PassingTime) -> None:
     server.faults.arm("GET", PULLS, faults.rate_limited(passing.now() + 20))
     server.faults.arm("POST", PULLS, faults.secondary_limit(retry_after=7, status=429))
-    async with connected(server, passing) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, passing) as keeper:
         assert await keeper.find(BRANCH) is None
         assert (await keeper.open(NEW)).number == 1
     assert 19 <= passing.slept[0] <= 22
@@ -278,30 +261,30 @@ async def test_a_short_rate_limit_is_waited_for(server: GitHubServer, passing: P
 async def test_a_long_rate_limit_is_a_reason_and_stops_further_calls(server: GitHubServer, minutes: int) -> None:
     passing = PassingTime(14 * 3600.0)
     server.faults.arm("GET", PULLS, faults.rate_limited(passing.now() + minutes * 60 - 30))
-    async with connected(server, passing) as github:
+    async with keeping(server, passing) as keeper:
         for _ in range(3):
             with pytest.raises(CodeHostError, match=f"lets nothing through until 14:{minutes:02} UTC"):
-                await github.pull_requests(BaseBranch("main")).find(BRANCH)
+                await keeper.find(BRANCH)
         assert server.count("GET", PULLS) == 1
         passing.at += minutes * 60
-        assert await github.pull_requests(BaseBranch("main")).find(BRANCH) is None
+        assert await keeper.find(BRANCH) is None
 
 
 async def test_a_lasting_secondary_limit_is_a_reason(server: GitHubServer, passing: PassingTime) -> None:
     """After a minute, in which the job is still active; the proposal is tried again later."""
     server.faults.arm("POST", PULLS, faults.secondary_limit(), times=10)
-    async with connected(server, passing) as github:
+    async with keeping(server, passing) as keeper:
         with pytest.raises(CodeHostError, match="limits the rate of calls"):
-            await github.pull_requests(BaseBranch("main")).open(NEW)
+            await keeper.open(NEW)
     assert passing.slept == [60]
 
 
 @pytest.mark.parametrize("identity", [{}, as_app()], ids=["token", "app"])
 async def test_a_renamed_repository_is_explained(server: GitHubServer, identity: dict[str, Any]) -> None:
-    async with connected(server, **identity) as github:
+    async with keeping(server, **identity) as keeper:
         server.repository.rename("acme-inc", "handbook")
         with pytest.raises(CodeHostError, match="set PAGEHAND_JOBSERVER_REPOSITORY"):
-            await github.pull_requests(BaseBranch("main")).open(NEW)
+            await keeper.open(NEW)
     assert server.repository.pull_requests == []
 
 
@@ -319,16 +302,14 @@ INSTALLATION = "/repos/acme/docs/installation"
 
 
 async def test_one_token_serves_concurrent_calls_and_only_this_repository(server: GitHubServer) -> None:
-    async with connected(server, **as_app()) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, **as_app()) as keeper:
         await asyncio.gather(*(keeper.find(BRANCH) for _ in range(5)))
     assert server.token_requests == [{"repositories": ["docs"]}]
 
 
 async def test_a_token_is_renewed_shortly_before_it_expires(server: GitHubServer) -> None:
     passing = PassingTime(time.time())
-    async with connected(server, passing, **as_app()) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, passing, **as_app()) as keeper:
         for minutes, made in ((0, 1), (50, 1), (6, 2)):
             passing.at += minutes * 60
             await keeper.find(BRANCH)
@@ -336,8 +317,7 @@ async def test_a_token_is_renewed_shortly_before_it_expires(server: GitHubServer
 
 
 async def test_a_revoked_token_is_renewed_once(server: GitHubServer) -> None:
-    async with connected(server, **as_app()) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, **as_app()) as keeper:
         await keeper.find(BRANCH)
         server.tokens.clear()
         await asyncio.gather(*(keeper.find(BRANCH) for _ in range(3)))
@@ -350,26 +330,26 @@ async def test_a_revoked_token_is_renewed_once(server: GitHubServer) -> None:
 
 async def test_an_app_that_is_not_installed_is_explained(server: GitHubServer) -> None:
     server.is_installed = False
-    async with connected(server, **as_app()) as github:
+    async with keeping(server, **as_app()) as keeper:
         with pytest.raises(CodeHostError, match="is not installed for this repository: install it"):
-            await github.pull_requests(BaseBranch("main")).find(BRANCH)
+            await keeper.find(BRANCH)
 
 
 async def test_a_wrong_key_is_explained(server: GitHubServer) -> None:
     form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = SecretStr(other.private_bytes(serialization.Encoding.PEM, form, none).decode())
-    async with connected(server, **(as_app() | {"github_app_private_key": pem})) as github:
+    async with keeping(server, **(as_app() | {"github_app_private_key": pem})) as keeper:
         with pytest.raises(CodeHostError, match="does not know the App: check PAGEHAND_JOBSERVER_GITHUB_APP_ID"):
-            await github.pull_requests(BaseBranch("main")).find(BRANCH)
+            await keeper.find(BRANCH)
 
 
 async def test_transient_errors_while_creating_a_token_are_retried(server: GitHubServer) -> None:
     passing = PassingTime(time.time())
     server.faults.arm("GET", INSTALLATION, faults.broken(), times=2)
     server.faults.arm("POST", "/app/installations/77/access_tokens", faults.nonsense(status=201))
-    async with connected(server, passing, **as_app()) as github:
-        assert await github.pull_requests(BaseBranch("main")).find(BRANCH) is None
+    async with keeping(server, passing, **as_app()) as keeper:
+        assert await keeper.find(BRANCH) is None
 
 
 async def shown(settings: JobServerSettings) -> list[str]:
@@ -400,6 +380,11 @@ async def test_the_github_check_names_missing_permissions(server: GitHubServer) 
 async def test_the_github_check_explains_a_wrong_identity(server: GitHubServer) -> None:
     (line,) = await shown(settings_for(server, github_token=SecretStr("planted-secret-old")))
     assert line.startswith("failed: GitHub: GitHub does not accept the token: make a new one")
+    given = {"REPOSITORY": server.repository_url, "API_KEY": KEY, "GITHUB_TOKEN": "planted-secret-old"}
+    environment = {PREFIX + name: value for name, value in given.items()}
+    ended = await asyncio.to_thread(CliRunner().invoke, main, ["jobserver", "--check"], env=environment)
+    assert ended.exit_code == 1
+    assert "FAIL GitHub         GitHub does not accept the token" in ended.output
     server.repository.archived = True
     assert (await shown(settings_for(server)))[-1] == ("failed: push: the repository is archived: nobody can change it")
 
@@ -411,8 +396,7 @@ async def test_without_github_there_is_nothing_to_check(tmp_path: Path) -> None:
 
 async def test_reading_is_paced_and_a_refusal_is_explained(server: GitHubServer, passing: PassingTime) -> None:
     commit = server.repository.git.head(BRANCH) or ""
-    async with connected(server, passing) as github:
-        keeper = github.pull_requests(BaseBranch("main"))
+    async with keeping(server, passing) as keeper:
         await keeper.open(NEW)
         first = await keeper.read(1)
         server.asked.clear()

@@ -1,12 +1,11 @@
 """Problems of a repository: handled if that is safe, otherwise reported with a remedy."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
 from support.servers.github_server import github_server
-from support.servers.github_server_state import TOKEN
+from support.worlds.github_world import jobs_at
 from support.worlds.jobserver_world import git, make_bare, running
 
 from bot.jobserver.errors import GitError, JobServerError
@@ -18,7 +17,6 @@ pytestmark = pytest.mark.promise("repositories")
 
 FILES = {"colours.md": "Every colour has a name.\n"}
 FIRST, SECOND = 'Replace "colour" with "color"', 'Replace "name" with "code"'
-AT_GITHUB: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
 
 
 def rename_base(repository: Path) -> None:
@@ -32,8 +30,7 @@ async def test_a_renamed_base_branch_is_followed_on_our_pages(tmp_path: Path) ->
     async with running(bare, tmp_path / "data") as world:
         job = await world.done(FIRST)
         rename_base(bare)
-        (await world.message(job["id"], SECOND)).raise_for_status()
-        assert (await world.ended(job["id"]))["status"] == "completed"
+        assert (await world.continued(job["id"], SECOND))["status"] == "completed"
         await world.press(job["prLink"], "merge")
         assert world.show("trunk", "colours.md") == "Every color has a code.\n"
         assert (await world.done('Replace "Every" with "Each"'))["source"]["ref"] == "trunk"
@@ -43,13 +40,11 @@ async def test_a_renamed_base_branch_is_followed_on_our_pages(tmp_path: Path) ->
 @pytest.mark.full
 async def test_a_renamed_base_branch_is_followed_at_github(tmp_path: Path) -> None:
     """A pull request is opened for the branch under its new name."""
-    async with github_server(tmp_path / "github") as server:
-        address = server.repository_url
-        async with running(server.repository.git.path, tmp_path / "data", address=address, **AT_GITHUB) as world:
-            rename_base(server.repository.git.path)
-            job = await world.done(FIRST)
-            assert (job["status"], job["details"]["reason"]) == ("completed", None)
-            assert server.pull_request(1).base == "trunk"
+    async with github_server(tmp_path / "github") as server, jobs_at(server, tmp_path) as world:
+        rename_base(server.repository.git.path)
+        job = await world.done(FIRST)
+        assert (job["status"], job["details"]["reason"]) == ("completed", None)
+        assert server.pull_request(1).base == "trunk"
 
 
 async def test_a_configured_base_branch_is_not_guessed(tmp_path: Path) -> None:
@@ -66,11 +61,9 @@ async def test_a_configured_base_branch_is_not_guessed(tmp_path: Path) -> None:
 
 async def test_an_archived_repository_is_reported(tmp_path: Path) -> None:
     """The token's permissions are not blamed."""
-    async with github_server(tmp_path / "github") as server:
-        address = server.repository_url
-        async with running(server.repository.git.path, tmp_path / "data", address=address, **AT_GITHUB) as world:
-            server.repository.archived = True
-            reason = (await world.done(FIRST))["details"]["reason"]
+    async with github_server(tmp_path / "github") as server, jobs_at(server, tmp_path) as world:
+        server.repository.archived = True
+        reason = (await world.done(FIRST))["details"]["reason"]
     assert "the repository is archived at its host: nobody can change it until it is unarchived there" in reason
     assert "permission" not in reason
 
@@ -129,8 +122,7 @@ async def test_a_branch_in_the_way_of_a_jobs_is_named(tmp_path: Path, name: str)
         theirs = name.format(id=first["id"])
         git(bare, "update-ref", "-d", f"refs/heads/pagehand/{first['id']}")
         git(bare, "branch", theirs, "main")
-        (await world.message(first["id"], SECOND)).raise_for_status()
-        reason = (await world.ended(first["id"]))["details"]["reason"]
+        reason = (await world.continued(first["id"], SECOND))["details"]["reason"]
     assert "another branch is in its way" in reason
     assert f"'refs/heads/{theirs}' exists" in reason
     assert "keeps pushing" not in reason
