@@ -1,6 +1,7 @@
 """The job API over real HTTP, as its specification has it."""
 
 import asyncio
+import hashlib
 import json
 import logging
 import re
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.hypothesis_settings import examples
 from support.worlds.jobserver_world import (
+    FILE,
     JOB,
     KEY,
     WITHOUT_TLS,
@@ -113,7 +115,11 @@ async def test_an_unsupported_prompt_changes_nothing(world: JobServerWorld) -> N
 
 
 WRONG_KEYS = (None, "Bearer wrong", "Bearer", f"Basic {KEY}", "Bearer \xe9", f"Bearer {KEY}x")
-REQUESTS = (("POST", JOB), ("POST", f"{JOB}/x/message"), ("GET", f"{JOB}/x"))
+FILE_OF_NOTHING = f"{FILE}/{hashlib.sha256().hexdigest()}"
+REQUESTS = (
+    ("POST", JOB), ("POST", f"{JOB}/x/message"), ("POST", f"{JOB}/x/cancel"), ("GET", f"{JOB}/x"),
+    ("PUT", FILE_OF_NOTHING),
+)  # fmt: skip
 
 
 async def test_without_the_key_nothing_is_revealed(world: JobServerWorld) -> None:
@@ -145,6 +151,7 @@ REFUSED = [
     ("POST", "/v2/agent/other/job", 404), ("GET", "/v2/agent/other/job/1", 404), ("GET", f"{JOB}/nosuchjob", 404),
     ("POST", f"{JOB}/nosuchjob/message", 404), ("GET", f"{JOB}/%ff%00%2f..", 404), ("GET", "/v2/nothing", 404),
     ("DELETE", JOB, 405), ("PUT", f"{JOB}/1/message", 405), ("GET", "/v2/agent//job/1", 404),
+    ("POST", f"{JOB}/nosuchjob/cancel", 404), ("PUT", FILE_OF_NOTHING.replace("docs", "other"), 404),
 ]  # fmt: skip
 
 
@@ -224,10 +231,14 @@ BAD_REQUESTERS = [7, "Robin", {}, {"name": ""}, {"name": " \n"}, {"name": 7}, {"
 
 
 async def test_an_invalid_requester_is_refused_with_an_explanation(world: JobServerWorld) -> None:
-    for requester in BAD_REQUESTERS:
-        answer = await world.client.post(JOB, json={"prompt": REPLACE, "requestedBy": requester})
+    job = await world.done(REPLACE)
+    for path, requester in product((JOB, f"{JOB}/{job['id']}/cancel"), BAD_REQUESTERS):
+        answer = await world.client.post(path, json={"prompt": REPLACE, "requestedBy": requester})
         assert answer.status_code == 400, requester
         assert answer.json()["error"].startswith("requestedBy")
+    for body in (b"[]", b"x"):
+        assert (await world.client.post(f"{JOB}/{job['id']}/cancel", content=body)).status_code == 400
+    assert await world.job(job["id"]) == job
 
 
 async def test_a_finished_job_is_archived_and_accepts_no_messages(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from support.worlds.jobserver_world import (
     make_bare,
     make_repository,
     running,
+    serving,
 )
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n\nAnother line.\n", "docs/guides/one.md": "# One\n\nThe colour.\n"}
@@ -83,15 +84,6 @@ async def test_a_base_that_moved_elsewhere_merges_and_is_not_in_the_diff(world: 
     assert (await world.press(job["prLink"], "merge")).status_code == 303
     assert world.show("main", "docs/new.md") == "unrelated\n"
     assert "color" in world.show("main", "docs/start.md")
-
-
-@pytest.mark.full
-async def test_a_manual_merge_is_noticed(world: JobServerWorld) -> None:
-    job = await world.done(REPLACE)
-    git(world.repository, "update-ref", "refs/heads/main", f"refs/heads/pagehand/{job['id']}")
-    text = (await world.client.get(job["prLink"])).text
-    assert "Merged" in text
-    assert "<mark>color</mark>" in text
 
 
 @pytest.mark.full
@@ -174,8 +166,7 @@ async def test_the_list_is_paged_and_counts_each_state(world: JobServerWorld) ->
 async def test_a_change_that_was_not_shown_is_not_merged(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     form = hidden_fields((await world.client.get(job["prLink"])).text)
-    await world.message(job["id"], "Add a page called More with the text: x")
-    await world.ended(job["id"])
+    await world.continued(job["id"], "Add a page called More with the text: x")
     answer = await world.send(job["prLink"], "merge", form)
     assert answer.status_code == 409
     assert "has changed since you opened this page" in answer.text
@@ -218,8 +209,7 @@ async def test_only_a_reviewer_can_merge(tmp_path: Path) -> None:
 
 
 async def test_a_name_is_read_in_unicode_and_without_regard_to_the_scheme_s_case(tmp_path: Path) -> None:
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", reviewers=f"Zo\xeb  \u5f20: {REVIEWER_KEY}") as world:
+    async with serving(tmp_path, PAGES, reviewers=f"Zo\xeb  \u5f20: {REVIEWER_KEY}") as world:
         name = encoded(f"Zo\xeb \u5f20:{REVIEWER_KEY}".encode())
         answer = await world.client.get("/pulls", headers={"Authorization": f"bAsIc {name}"})
         assert "Zo\xeb \u5f20" in answer.text
@@ -253,8 +243,7 @@ async def test_an_agents_programs_cannot_read_the_drafts(tmp_path: Path) -> None
     """It runs without a sandbox, beside the server: the pages ask for a key."""
     (tmp_path / "reads.py").write_text(READS_THE_DRAFTS)
     command = (sys.executable, str(tmp_path / "reads.py"))
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", editor="command", command=command) as world:
+    async with serving(tmp_path, PAGES, editor="command", command=command) as world:
         job = await world.done(f"Read {world.url}")
         assert job["details"]["summary"].splitlines() == [
             f"{path} is 401" for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png")
@@ -263,8 +252,7 @@ async def test_an_agents_programs_cannot_read_the_drafts(tmp_path: Path) -> None
 
 @pytest.mark.full
 async def test_without_reviewers_nobody_can_merge_and_the_page_says_why(tmp_path: Path) -> None:
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", reviewers="") as world:
+    async with serving(tmp_path, PAGES, reviewers="") as world:
         link = (await world.done(REPLACE))["prLink"]
         page = (await world.client.get(link)).text
         assert MERGE_BUTTON not in page
@@ -274,8 +262,7 @@ async def test_without_reviewers_nobody_can_merge_and_the_page_says_why(tmp_path
 
 @pytest.mark.full
 async def test_in_a_demo_every_visitor_is_the_same_person(tmp_path: Path) -> None:
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", reviewers="", everybody="you (demo)") as world:
+    async with serving(tmp_path, PAGES, reviewers="", everybody="you (demo)") as world:
         link = (await world.done(REPLACE))["prLink"]
         form = hidden_fields((await world.client.get(link)).text)
         answer = await world.client.post(f"{link}/merge", data=form, headers={"Origin": "http://evil.example"})
@@ -302,20 +289,8 @@ async def test_a_demo_listens_only_on_this_machine_and_runs_no_agent(
             pass
 
 
-@pytest.mark.full
-async def test_private_pages_are_for_reviewers(tmp_path: Path) -> None:
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", private_pages=True) as world:
-        await world.done(REPLACE)
-        for path in PATHS:
-            assert (await world.client.get(path)).status_code == 401
-            assert (await world.client.get(path, auth=("Ada", REVIEWER_KEY))).status_code == 401
-        assert (await world.client.get("/pulls/1", auth=ADA)).status_code == 200
-
-
 async def test_private_pages_without_reviewers_are_closed_and_say_what_is_missing(tmp_path: Path) -> None:
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", editor="command", command=("true",), reviewers="") as world:
+    async with serving(tmp_path, PAGES, editor="command", command=("true",), reviewers="") as world:
         for path in PATHS:
             answer = await world.client.get(path, auth=ADA)
             assert answer.status_code == 403
