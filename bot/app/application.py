@@ -224,7 +224,7 @@ class App:
             edges.requesters,
             edges.counts.delivered,
         )
-        return Scheduler(settings, scheduler_edges, parts=lambda: list(self._statuses()))
+        return Scheduler(settings, scheduler_edges)
 
     def _heard_for(self) -> float:
         """Returns for how many seconds this process has been told of everything without interruption; one that does not

@@ -29,7 +29,6 @@ class Member:
     name: str
     team_id: str
     is_guest: bool
-    is_admin: bool = False
     is_bot: bool = False
     is_workflow: bool = False
     deleted: bool = False
@@ -70,15 +69,6 @@ JOBS_A_PAGE = 10
 
 
 @dataclass(frozen=True)
-class PartHealth:
-    """A part of Pagehand that does not work, with how long and why."""
-
-    name: str
-    failing_seconds: float
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class HomeContent:
     """A page of somebody's Home.
 
@@ -90,7 +80,6 @@ class HomeContent:
         waiting: Jobs whose agent waits for this person's answer.
         held: The requests that wait for this person, with the threads of their jobs.
         preference: Their defaults.
-        failing: For administrators, the parts of Pagehand that do not work; None for everybody else.
         updated_at: When the content was read, in seconds since the epoch.
     """
 
@@ -101,5 +90,4 @@ class HomeContent:
     waiting: Sequence[Thread] = ()
     held: Sequence[tuple[Request, Thread]] = ()
     preference: Preference = field(default_factory=Preference)
-    failing: Sequence[PartHealth] | None = None
     updated_at: float = 0.0

@@ -1,13 +1,12 @@
 """The home publisher: shows people their App Homes when they open them and when something there has changed."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
-from bot.domain.people import JOBS_A_PAGE, HomeContent, PartHealth
+from bot.domain.people import JOBS_A_PAGE, HomeContent
 from bot.domain.threads.thread import waits_for_person
 from bot.errors import ChatError, ChatNotAllowed, ChatRejected
-from bot.ports.slack import HomeViews, Members
-from bot.runtime.health import ComponentStatus
+from bot.ports.slack import HomeViews
 from bot.scheduler.worker import NOTHING, SlackWorker, WorkerSettings
 from bot.store.people import ClaimedHome
 from bot.store.store import RequestTransaction, Store
@@ -22,24 +21,13 @@ _MOST_HELD = 10
 
 
 class HomePublisher(SlackWorker[ClaimedHome]):
-    """Publishes due Homes. `statuses` returns the state of Pagehand's parts, for administrators."""
+    """Publishes due Homes."""
 
     name = "home publisher"
 
-    def __init__(
-        self,
-        store: Store,
-        views: HomeViews,
-        members: Members,
-        settings: WorkerSettings,
-        *,
-        statuses: Callable[[], Iterable[ComponentStatus]],
-        concurrency: int = 4,
-    ) -> None:
+    def __init__(self, store: Store, views: HomeViews, settings: WorkerSettings, *, concurrency: int = 4) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._views = views
-        self._members = members
-        self._statuses = statuses
         self._refusal_logged = False
 
     async def claim(self, limit: int) -> Sequence[ClaimedHome]:
@@ -48,8 +36,7 @@ class HomePublisher(SlackWorker[ClaimedHome]):
 
     async def process(self, item: ClaimedHome, claimed_at: float) -> None:
         """Publishes one Home. Doing it twice does no harm, so it is repeated until Slack accepts or rejects it."""
-        failing = await self._failing(item.person_id)
-        content = await self._store.transact(lambda tx: _content(tx, item, failing))
+        content = await self._store.transact(lambda tx: _content(tx, item))
         if not self.lease_covers_call(claimed_at):
             return
         again_in = await self._publish(content)
@@ -74,19 +61,8 @@ class HomePublisher(SlackWorker[ClaimedHome]):
         self.record_answer()
         return None
 
-    async def _failing(self, person_id: str) -> Sequence[PartHealth] | None:
-        """Returns what is failing if the person is an administrator, according to Slack."""
-        try:
-            member = await self._members.member(person_id)
-        except ChatError:
-            return None
-        if not member.is_admin:
-            return None
-        failing = (part for part in self._statuses() if part.failing)
-        return [PartHealth(part.name, part.failing_seconds, part.reason) for part in failing]
 
-
-async def _content(tx: RequestTransaction, item: ClaimedHome, failing: Sequence[PartHealth] | None) -> HomeContent:
+async def _content(tx: RequestTransaction, item: ClaimedHome) -> HomeContent:
     person_id, page = item.person_id, max(item.page, 0)
     jobs = await tx.threads.of_person(person_id, offset=page * JOBS_A_PAGE, limit=JOBS_A_PAGE + 1)
     newest = await tx.threads.of_person(person_id, offset=0, limit=_LOOKED_THROUGH)
@@ -98,6 +74,5 @@ async def _content(tx: RequestTransaction, item: ClaimedHome, failing: Sequence[
         waiting=[thread for thread in newest if waits_for_person(thread)],
         held=await tx.requests.waiting_for(person_id, limit=_MOST_HELD),
         preference=await tx.preferences.get(person_id),
-        failing=failing,
         updated_at=tx.now,
     )

@@ -1,7 +1,7 @@
 """The scheduler: all workers, and retention."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,13 +91,10 @@ class Scheduler:
     """The workers of one process; any number of processes can share one PostgreSQL.
 
     Each worker claims twice a second even if nothing wakes it. So it finds what other processes record without a LISTEN
-    on the database, which connection poolers do not support. `parts` returns the state of all parts of Pagehand, for
-    administrators' Homes.
+    on the database, which connection poolers do not support.
     """
 
-    def __init__(
-        self, settings: SchedulerSettings, edges: SchedulerEdges, *, parts: Callable[[], Iterable[ComponentStatus]]
-    ) -> None:
+    def __init__(self, settings: SchedulerSettings, edges: SchedulerEdges) -> None:
         clock, store, job_api, timeout = SteadyClock(), edges.store, edges.job_api, settings.job_api_timeout
         chat = WorkerSettings(
             settings.owner,
@@ -144,7 +141,7 @@ class Scheduler:
             limits=limits,
             delivered=edges.delivered,
         )
-        homes = self._homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
+        homes = self._homes = HomePublisher(store, edges.views, chat)
         self.history_reader = HistoryReader(
             store, edges.history, edges.missed, edges.reading.channels, chat, bot_user_id=settings.bot_user_id
         )

@@ -1,9 +1,9 @@
-"""App Home: a person's jobs, open questions and defaults, and for administrators Pagehand's health. Pure."""
+"""App Home: a person's jobs, open questions and defaults. Pure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from bot.domain.people import HomeContent, PartHealth, Preference
+from bot.domain.people import HomeContent, Preference
 from bot.domain.projects import name_among
 from bot.domain.requests.held import question_about, to_ask_about
 from bot.domain.requests.request import Request, RequestKind
@@ -25,18 +25,7 @@ HOME_NEWER, HOME_OLDER = "home_newer", "home_older"
 """The number of the page, from 0."""
 
 _MAX_PROMPT, _MAX_STATE, _MAX_LINK = 150, 600, 300
-_MOST_WAITING, _MOST_PARTS = 5, 40
-_MINUTE = 60
-_PARTS: Mapping[str, str] = {
-    "slack connection": "Connection to Slack",
-    "recording": "Recording what people ask for",
-    "request preparer": "Preparing requests",
-    "file uploader": "Passing on files",
-    "request sender": "Sending requests to the agent",
-    "job poller": "Following jobs",
-    "outbox": "Posting in Slack",
-    "home publisher": "Home tabs",
-}
+_MOST_WAITING = 5
 _NO_JOBS = (
     "You haven't asked for a job yet. Try one, here or in any channel:",
     "> {slash} Fix the typos",
@@ -62,7 +51,6 @@ def home_view(
             _header("Your defaults"),
             section(_preference(content.preference, projects, show))
             | {"accessory": button("Change", HOME_DEFAULTS, "change")},
-            *([] if content.failing is None else _health(content.failing, show)),
             context_block([f"Updated <!date^{int(content.updated_at)}^{{date_short_pretty}} {{time}}|a moment ago>"]),
         ],
     }
@@ -142,21 +130,6 @@ def _preference(preference: Preference, projects: Sequence[str], show: MessageCo
     project = one_line(name_among(projects, preference.project), 200)
     chosen = project or Markup("chosen by the channel or by words in the request")
     return show("Project: {project}\n{told}", project=chosen, told=told)
-
-
-def _health(failing: Sequence[PartHealth], show: MessageContext) -> list[Block]:
-    lines = [_part(part, show) for part in failing[:_MOST_PARTS]] or [":white_check_mark: All well."]
-    return [
-        _header("How Pagehand is"),
-        *(section("\n".join(lines[start : start + 10])) for start in range(0, len(lines), 10)),
-    ]
-
-
-def _part(part: PartHealth, show: MessageContext) -> str:
-    name, reason = one_line(_PARTS.get(part.name, part.name), 80), one_line(part.reason, 150)
-    minutes = int(part.failing_seconds // _MINUTE)
-    since = Markup(f"for {minutes} minutes" if minutes > 1 else "since a moment ago")
-    return show(":warning: {part}: failing {since} ({reason})", part=name, since=since, reason=reason)
 
 
 def _prompt(thread: Thread) -> Markup:

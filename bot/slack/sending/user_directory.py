@@ -98,8 +98,6 @@ class DescribedUser(LenientModel):
     team_id: Text = ""
     is_restricted: StrictBool = True
     is_ultra_restricted: StrictBool = True
-    is_admin: StrictBool = False
-    is_owner: StrictBool = False
     is_bot: StrictBool = False
     is_workflow_bot: StrictBool = False
     deleted: StrictBool = False
@@ -126,7 +124,6 @@ def read_user(user_id: str, user: DescribedUser) -> KnownUser:
         name=name or user_id,
         team_id=user.team_id,
         is_guest=user.is_restricted or user.is_ultra_restricted,
-        is_admin=user.is_admin or user.is_owner,
         is_bot=user.is_bot or user.is_workflow_bot,
         is_workflow=user.is_workflow_bot,
         deleted=user.deleted,

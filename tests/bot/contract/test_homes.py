@@ -9,21 +9,18 @@ import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import a_thread
 
-from bot.domain.people import Account, HomeContent, Member, Preference
+from bot.domain.people import HomeContent, Preference
 from bot.domain.requests.request import Request
 from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.jobapi.models import Job
-from bot.ports.slack import HomeViews, Members
-from bot.runtime.health import ComponentStatus
+from bot.ports.slack import HomeViews
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.worker import WorkerSettings
 from bot.service import Service
 from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.either_database
-
-STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "status 500"))
 
 
 @dataclass
@@ -51,32 +48,12 @@ class FakeViews(HomeViews):
 
 
 @dataclass
-class FakeMembers(Members):
-    """All people are members; `admins` are administrators."""
-
-    admins: frozenset[str] = frozenset()
-    fault: ChatError | None = None
-
-    def known_member(self, person_id: str) -> Member | None:
-        return None
-
-    def known_account(self, user_id: str) -> Account | None:
-        return None
-
-    async def member(self, person_id: str) -> Member:
-        if self.fault is not None:
-            raise self.fault
-        return Member(person_id, person_id, "T1", is_guest=False, is_admin=person_id in self.admins)
-
-
-@dataclass
 class HomeWorld:
     """A store, the publisher, and what people do."""
 
     store: Store
     clock: FakeClock
     views: FakeViews
-    members: FakeMembers
     service: Service
     publisher: HomePublisher
 
@@ -94,9 +71,9 @@ def settings_of(owner: str, clock: FakeClock, *, call_timeout: float = 14.0) -> 
 
 @pytest.fixture
 def world(store: Store, clock: FakeClock) -> HomeWorld:
-    views, members = FakeViews(), FakeMembers()
-    publisher = HomePublisher(store, views, members, settings_of("me", clock), statuses=lambda: STATUSES)
-    return HomeWorld(store, clock, views, members, Service(store, on_commit=lambda: None), publisher)
+    views = FakeViews()
+    publisher = HomePublisher(store, views, settings_of("me", clock))
+    return HomeWorld(store, clock, views, Service(store, on_commit=lambda: None), publisher)
 
 
 async def asked(world: HomeWorld, count: int) -> None:
@@ -118,7 +95,6 @@ async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> N
     (content,) = await world.work()
     assert content.person_id == "UANA"
     assert not [*content.jobs, *content.waiting]
-    assert content.failing is None
     assert await world.work() == []
     await world.service.save_preference("UANA", Preference("guides", quiet=True))
     (content,) = await world.work()
@@ -186,9 +162,7 @@ async def test_a_home_in_doubt_is_published_again(world: HomeWorld) -> None:
     publishing = asyncio.create_task(world.publisher.process(late, claimed_at))
     await world.views.held.wait()
     world.clock.advance(31.0)
-    other = HomePublisher(
-        world.store, world.views, world.members, settings_of("other", world.clock), statuses=lambda: ()
-    )
+    other = HomePublisher(world.store, world.views, settings_of("other", world.clock))
     (item,) = await other.claim(10)
     await other.process(item, world.clock.monotonic())
     release()

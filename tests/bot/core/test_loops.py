@@ -666,7 +666,7 @@ async def scheduler(world: CoreWorld) -> Scheduler:
     edges = SchedulerEdges(
         world.store, world.job_api, world.chat, world.people, reading, nobody, always, nobody, nobody
     )
-    return Scheduler(settings, edges, parts=tuple)
+    return Scheduler(settings, edges)
 
 
 def woken(scheduler: Scheduler) -> set[str]:

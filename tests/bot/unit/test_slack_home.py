@@ -12,7 +12,7 @@ from support.worlds.thread_states import thread_state
 from bot.domain.commands import ThreadWord
 from bot.domain.context import ContextNotes
 from bot.domain.jobs.job import Problem
-from bot.domain.people import HomeContent, PartHealth, Preference
+from bot.domain.people import HomeContent, Preference
 from bot.domain.projects import MOST_PROJECTS
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, can_be_retried, waits_for_person
@@ -69,7 +69,6 @@ def test_a_person_without_jobs_sees_how_to_begin() -> None:
     assert "`/docs` Fix the typos" in blocks
     assert HOME_EXAMPLE in blocks
     assert HOME_START in blocks
-    assert "How Pagehand is" not in blocks
     older = shown(HomeContent("U1", page=2))
     assert "There are no older jobs." in older
     assert HOME_EXAMPLE not in older + shown(HomeContent("U1", jobs=[thread()]))
@@ -145,19 +144,8 @@ def test_home_has_defaults() -> None:
     assert "by the channel or by words" in shown(HomeContent("U1", preference=Preference("gone")), projects=several)
 
 
-def test_administrators_see_pagehands_health() -> None:
-    """In one line, or a list of faults."""
-    parts = [PartHealth("job poller", 400.0, "status <500>"), PartHealth("<x>", 5.0, "y")]
-    blocks = shown(HomeContent("U1", failing=parts))
-    assert ":warning: Following jobs: failing for 6 minutes (status &lt;500&gt;)" in blocks
-    assert ":warning: &lt;x&gt;: failing since a moment ago (y)" in blocks
-    assert "All well" not in blocks
-    assert ":white_check_mark: All well." in shown(HomeContent("U1", failing=[]))
-    assert "All well" not in shown(HomeContent("U1", failing=None))
-
-
-@given(st.text(max_size=400), st.text(max_size=400), st.integers(0, 10), st.integers(0, 60))
-def test_any_home_is_accepted_by_slack(prompt: str, words: str, jobs: int, parts: int) -> None:
+@given(st.text(max_size=400), st.text(max_size=400), st.integers(0, 10))
+def test_any_home_is_accepted_by_slack(prompt: str, words: str, jobs: int) -> None:
     """At most 100 blocks, and no text mentions anybody."""
     long = f"https://git.example/{'x' * 2_900}"
     state = thread("th1", prompt * 10 + "<!channel>", problem=Problem.FAULTY, problem_text=words * 20)
@@ -174,7 +162,6 @@ def test_any_home_is_accepted_by_slack(prompt: str, words: str, jobs: int, parts
         ]
         * jobs,
         preference=Preference(words),
-        failing=[PartHealth(words, 1.0, prompt * 5)] * parts,
         updated_at=1.5,
     )
     links = {"th1": long, "th2": "https://a.example/" + "y" * 280}
