@@ -16,7 +16,8 @@ from bot.domain.requests.request import Reply
 from bot.errors import ChatRejected
 from bot.ports.slack import ChannelReader, CurrentMessages, HistoryPage, MissedEvents, PastMessages
 from bot.runtime.untrusted_json import LenientModel, Objects, Text, Texts, objects_at, text_at
-from bot.slack.message_parts.slack_message import LastEdit, SlackMessage, Ts
+from bot.slack.message_parts.slack_message import SlackMessage, Ts
+from bot.slack.receiving.listeners.events import STOP
 from bot.slack.receiving.payloads.payload import RevisionPayload
 from bot.slack.receiving.payloads.person_message import TOMBSTONE, read_edit
 from bot.slack.receiving.slack_app import SlackApp
@@ -25,8 +26,6 @@ from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call, next_cursor
 
 _PRIVATE_CHANNELS = "groups:read"
-_STOP = "x"
-"""Slack's name of the reaction that stops a job."""
 RawMessage = Mapping[str, Any]
 
 
@@ -37,13 +36,9 @@ class ReactionOfMessage(LenientModel):
     users: Texts = ()
 
 
-class DescribedMessage(LenientModel):
-    """The parts of a message that decide whether it was missed."""
+class DescribedMessage(SlackMessage):
+    """A message with what tells whether there is more about it."""
 
-    ts: Ts = ""
-    user: Text = ""
-    text: Text = ""
-    edited: LastEdit = LastEdit()
     latest_reply: Ts = ""
     reactions: Objects[ReactionOfMessage] = ()
 
@@ -77,7 +72,7 @@ class SlackPastMessages(PastMessages):
 
 def _past(raw: dict[str, Any]) -> PastMessage:
     message = DescribedMessage.read(raw)
-    stops = [person for reaction in message.reactions if reaction.name == _STOP for person in reaction.users]
+    stops = [person for reaction in message.reactions if reaction.name == STOP for person in reaction.users]
     return PastMessage(
         ts=message.ts,
         author_id=message.user,

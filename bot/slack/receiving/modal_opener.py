@@ -235,16 +235,14 @@ class ModalOpener:
     def __init__(self, service: ServicePort, recorder: RequestRecorder, edges: ModalEdges) -> None:
         self._service = service
         self._recorder = recorder
-        self._views = edges.views
-        self._projects = edges.projects
-        self._admission = edges.admission
+        self._edges = edges
         self.drafts = DraftKeeper(service, recorder)
         self._context = HandOverContext(edges.conversations, edges.people, edges.masker)
         self.masker = edges.masker
 
     def known_refusal(self, person: Person, wanted: RequestKind) -> Markup:
         """See Admission."""
-        return self._admission.known_refusal(person, wanted) if self._admission else Markup("")
+        return self._edges.admission.known_refusal(person, wanted) if self._edges.admission else Markup("")
 
     def new_job(
         self, trigger_id: str, person: Person, place: ModalPlace, said: Options = NO_OPTIONS, *, prompt: str = ""
@@ -257,7 +255,7 @@ class ModalOpener:
             drafted = await self._drafted(person, place)
             preferred = drafted.preference
             preference = Preference(said.project or preferred.project, said.quiet or preferred.quiet)
-            return new_job_modal(place, Drafted(drafted.prompt or prompt, preference), self._projects)
+            return new_job_modal(place, Drafted(drafted.prompt or prompt, preference), self._edges.projects)
 
         self._open(trigger_id, person, place, view, RequestKind.START)
 
@@ -281,27 +279,22 @@ class ModalOpener:
         """Opens the modal for a person's preferences."""
 
         async def view() -> View:
-            return settings_modal(await self._service.preference(person.id), self._projects)
+            return settings_modal(await self._service.preference(person.id), self._edges.projects)
 
         self._open(trigger_id, person, ModalPlace(), view)
 
-    def hand_over(self, trigger_id: str, person: Person, place: ModalPlace, message: SlackMessage) -> None:
-        """Opens the modal that hands a message over."""
+    def hand_over(
+        self, trigger_id: str, person: Person, place: ModalPlace, message: SlackMessage | None = None
+    ) -> None:
+        """Opens the modal that hands over a message, or, without one, a forwarded message that its author was asked
+        about.
+        """
 
         async def view() -> View:
-            context = await self._context.of_message(place, message)
-            return hand_over_modal(place, await self._drafted(person, place), self._projects, context)
-
-        self._open(trigger_id, person, place, view, RequestKind.START)
-
-    def hand_over_forwarded(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
-        """Opens the same modal for a forwarded message that its author was asked about."""
-
-        async def view() -> View:
-            context = await self._context.in_scope(place)
+            context = await (self._context.of_message(place, message) if message else self._context.in_scope(place))
             if context is None:
                 return message_modal(COULD_NOT_FILL)
-            return hand_over_modal(place, await self._drafted(person, place), self._projects, context)
+            return hand_over_modal(place, await self._drafted(person, place), self._edges.projects, context)
 
         self._open(trigger_id, person, place, view, RequestKind.START)
 
@@ -314,7 +307,7 @@ class ModalOpener:
             context = await self._context.in_scope(place)
             if context is not None:
                 drafted = await self._drafted(person, place)
-                await self._update(shown, hand_over_modal(place, drafted, self._projects, context))
+                await self._update(shown, hand_over_modal(place, drafted, self._edges.projects, context))
 
         self._recorder.in_background(self._guarded(work), name="showing another context")
 
@@ -325,7 +318,7 @@ class ModalOpener:
 
         async def work() -> None:
             try:
-                shown = await self._views.open(trigger_id, message_modal(LOADING))
+                shown = await self._edges.views.open(trigger_id, message_modal(LOADING))
             except ChatError as error:
                 logger.warning("a modal could not be opened: %s", error)
                 if place.channel_id:
@@ -338,8 +331,8 @@ class ModalOpener:
     async def _filled(self, person: Person, place: ModalPlace, fill: Fill, wanted: RequestKind | None) -> View:
         """Only the error's type is logged, since its text may quote what people wrote."""
         try:
-            if wanted is not None and self._admission is not None:
-                refusal = await self._admission.refusal(person, place.channel_id, wanted)
+            if wanted is not None and self._edges.admission is not None:
+                refusal = await self._edges.admission.refusal(person, place.channel_id, wanted)
                 if refusal:
                     return message_modal(refusal)
             return await fill()
@@ -349,7 +342,7 @@ class ModalOpener:
 
     async def _update(self, shown: ShownView, view: View) -> None:
         try:
-            await self._views.update(shown, view)
+            await self._edges.views.update(shown, view)
         except ChatError as error:
             logger.info("a modal is left as it is: %s", error)  # usually because it was closed
 

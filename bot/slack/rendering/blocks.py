@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import starmap
 from typing import Any
 
 from bot.notices.said import Button, ButtonId
-from bot.slack.rendering.text import safe_url
+from bot.slack.rendering.text import safe_url, shorten_plain
 
 Block = dict[str, Any]
 
@@ -52,8 +53,8 @@ class MenuItem(StrEnum):
     """Shows the job's id privately, as text to copy."""
 
 
-MAX_VALUE, MAX_OPTION_VALUE = 2_000, 150
-"""Slack's limits for the values of a button and of a menu's option."""
+MAX_VALUE, MAX_OPTION, MAX_OPTION_VALUE = 2_000, 75, 150
+"""Slack's limits for the value of a button, and for the label and the value of a menu's option."""
 MAX_REASON = 1_000
 """How much of a foreign reason is shown."""
 MAX_TEXT = 3_500
@@ -68,6 +69,11 @@ class ChatMessage:
 
     text: str
     blocks: tuple[Block, ...] = ()
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The arguments of Slack's methods."""
+        return {"text": self.text, "blocks": list(self.blocks) or None}
 
     def without_blocks(self) -> "ChatMessage":
         """Returns the message without blocks, for when Slack rejects them."""
@@ -128,17 +134,18 @@ def read_menu_value(value: str) -> tuple[MenuItem, str] | None:
 
 def menu(action_id: str, options: Mapping[str, str]) -> Block:
     """Returns an overflow menu of up to 5 options: the values by label, each up to MAX_OPTION_VALUE wide."""
-    return {"type": "overflow", "action_id": action_id, "options": _options(options)}
+    return {"type": "overflow", "action_id": action_id, "options": list(starmap(option, options.items()))}
 
 
 def select(action_id: str, placeholder: str, options: Mapping[str, str]) -> Block:
     """Returns a select list of up to 100 options, given as for `menu`."""
     made = {"type": "static_select", "action_id": action_id, "placeholder": plain_text(placeholder)}
-    return made | {"options": _options(options)}
+    return made | {"options": list(starmap(option, options.items()))}
 
 
-def _options(options: Mapping[str, str]) -> list[Block]:
-    return [{"text": plain_text(label), "value": _sendable(value)} for label, value in options.items()]
+def option(label: str, value: str) -> Block:
+    """Returns an option, with as much of its label as Slack allows."""
+    return {"text": plain_text(shorten_plain(label, MAX_OPTION)), "value": _sendable(value)}
 
 
 def _sendable(value: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,12 +21,14 @@ from bot.notices.said import Markup
 from bot.slack.rendering.blocks import (
     CHOOSE_ANSWER,
     FILL_IN_ANSWER,
+    MAX_OPTION,
     MAX_OPTION_VALUE,
     MAX_VALUE,
     SEND_ANSWERS,
     Block,
     button,
     context_block,
+    option,
     plain_text,
     section,
     select,
@@ -93,9 +95,11 @@ MAX_PROMPT = 30_000
 """Characters of a prompt; the field of a longer one shows an error."""
 MAX_ANSWER = 1_000
 """Characters of a one-line answer."""
-_MAX_OPTION = 75
 _MAX_SHOWN_OPTIONS = 10
 """The most options shown as radio buttons or check boxes; more become a list."""
+
+
+T = TypeVar("T", bound=str)
 
 
 class Input(StrEnum):
@@ -150,24 +154,21 @@ def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
     name = name_among(projects, chosen)
     unknown = bool(chosen.strip()) and not name
     if len(projects) <= 1:
-        only = f"There is no project called {one_line(chosen, _MAX_OPTION)}. The job is for the only one there is."
+        only = f"There is no project called {one_line(chosen, MAX_OPTION)}. The job is for the only one there is."
         return [context_block([only])] if unknown else []
-    options = [option(each, each) for each in projects[:MOST_PROJECTS]]
-    element: Block = {"type": "static_select", "action_id": Input.PROJECT, "options": options}
-    element["placeholder"] = plain_text("By the channel or by words in the request")
+    names = {each: each for each in projects[:MOST_PROJECTS]}
+    element = select(Input.PROJECT, "By the channel or by words in the request", names)
     if name:
         element["initial_option"] = option(name, name)
     block = _input(Input.PROJECT, "Project", element, optional=True)
-    hint = f"There is no project called {shorten_plain(chosen, _MAX_OPTION)}. Please choose one of these."
+    hint = f"There is no project called {shorten_plain(chosen, MAX_OPTION)}. Please choose one of these."
     return [block | ({"hint": plain_text(hint)} if unknown else {})]
 
 
 def telling_input(preference: Preference) -> Block:
     """Returns the choice of notification."""
-    options = {value: option(label, value) for value, label in _END_NOTIFICATIONS.items()}
-    chosen = options[EndNotification.QUIET if preference.quiet else EndNotification.MENTION]
-    element = {"type": "radio_buttons", "action_id": Input.TELLING, "options": [*options.values()]}
-    return _input(Input.TELLING, "When it ends", element | {"initial_option": chosen})
+    chosen = EndNotification.QUIET if preference.quiet else EndNotification.MENTION
+    return choice_input(Input.TELLING, "When it ends", _END_NOTIFICATIONS, chosen)
 
 
 def channel_input() -> Block:
@@ -178,10 +179,11 @@ def channel_input() -> Block:
     return _input(Input.CHANNEL, "Channel", element)
 
 
-def choice_input(block_id: str, label: str, options: Sequence[Block], chosen: Block) -> Block:
-    """Returns a choice whose changes are sent at once."""
-    element = {"type": "radio_buttons", "action_id": block_id, "options": [*options], "initial_option": chosen}
-    return _input(block_id, label, element) | {"dispatch_action": True}
+def choice_input(block_id: str, label: str, labels: Mapping[T, str], chosen: T) -> Block:
+    """Returns a choice between values, of which each has a label."""
+    options = {value: option(shown, value) for value, shown in labels.items()}
+    element = {"type": "radio_buttons", "action_id": block_id, "options": [*options.values()]}
+    return _input(block_id, label, element | {"initial_option": options[chosen]})
 
 
 def answer_input(number: int, field: QuestionField, *, alone: bool) -> list[Block]:
@@ -212,11 +214,6 @@ def _answer_element(field: QuestionField) -> Block:
             return {"type": "plain_text_input", "max_length": MAX_ANSWER}
         case _:
             assert_never(field.kind)
-
-
-def option(label: str, value: str) -> Block:
-    """Returns an option."""
-    return {"text": plain_text(shorten_plain(label, _MAX_OPTION)), "value": value}
 
 
 def _input(block_id: str, label: str, element: Block, *, optional: bool = False) -> Block:
@@ -372,11 +369,10 @@ def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) 
 def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str], context: ShownContext) -> View:
     """Returns the modal for a message that is handed over, with the context that will be sent, for editing."""
     scope = ContextScope(place.scope or ContextScope.MESSAGE)
-    options = {each: option(label, each) for each, label in _SCOPES.items()}
-    choice = [choice_input(Input.SCOPE, "What goes along?", [*options.values()], options[scope])]
+    choice = choice_input(Input.SCOPE, "What goes along?", _SCOPES, scope) | {"dispatch_action": True}
     blocks = [
         prompt_input(_WHAT_TO_DO, drafted.prompt),
-        *(choice if context.has_thread else []),
+        *([choice] if context.has_thread else []),
         *_context_inputs(scope, context.text),
         *(context_block([remark]) for remark in _remarks(context)),
         *project_input(projects, drafted.preference.project),

@@ -63,8 +63,7 @@ class SlackChat(Chat):
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> str:
         """See Chat."""
-        message = card(await self._named(thread), self._message_context, follow_ups)
-        return await self._post(thread, message.without_blocks() if without_blocks else message, key)
+        return await self._post(thread, await self._card(thread, follow_ups, without_blocks=without_blocks), key)
 
     async def update_card(
         self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
@@ -72,10 +71,8 @@ class SlackChat(Chat):
         """See Chat. Without blocks, existing blocks are removed."""
         if thread.card_ts is None:
             raise ChatRejected("card_not_posted")
-        message = card(await self._named(thread), self._message_context, follow_ups)
-        blocks = None if without_blocks else list(message.blocks)
-        channel, ts = thread.channel_id, thread.card_ts
-        await call(self._client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks))
+        message = await self._card(thread, follow_ups, without_blocks=without_blocks)
+        await call(self._client.chat_update(channel=thread.channel_id, ts=thread.card_ts, **message.content))
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         """See Chat."""
@@ -162,6 +159,10 @@ class SlackChat(Chat):
         named = await self._named(thread)
         return messages(named, notice, self._message_context, follow_ups=follow_ups, settings=settings)
 
+    async def _card(self, thread: Thread, follow_ups: FollowUpCounts, *, without_blocks: bool) -> ChatMessage:
+        message = card(await self._named(thread), self._message_context, follow_ups)
+        return message.without_blocks() if without_blocks else message
+
     async def _named(self, thread: Thread) -> Thread:
         return replace(thread, prompt=with_names(thread.prompt, await names_in([thread.prompt], self._people)))
 
@@ -171,8 +172,7 @@ class SlackChat(Chat):
                 channel=thread.channel_id,
                 thread_ts=thread.ts,
                 reply_broadcast=broadcast or None,
-                text=message.text,
-                blocks=list(message.blocks) or None,
+                **message.content,
                 metadata={"event_type": EVENT_TYPE, "event_payload": {"key": key}},
                 unfurl_links=False,
                 unfurl_media=False,

@@ -115,13 +115,8 @@ class EphemeralSender:
 
     async def send_directly(self, person_id: str, message: ChatMessage) -> None:
         """Sends it as a direct message. Raises ChatError."""
-        blocks = list(message.blocks) or None
-        await call(self._client.chat_postMessage(channel=person_id, text=message.text, blocks=blocks))
+        await call(self._client.chat_postMessage(channel=person_id, **message.content))
 
     async def _post(self, person_id: str, channel_id: str, message: ChatMessage, thread_ts: str | None = None) -> None:
-        blocks = list(message.blocks) or None
-        await call(
-            self._client.chat_postEphemeral(
-                channel=channel_id, user=person_id, text=message.text, blocks=blocks, thread_ts=thread_ts
-            )
-        )
+        post = self._client.chat_postEphemeral
+        await call(post(channel=channel_id, user=person_id, thread_ts=thread_ts, **message.content))

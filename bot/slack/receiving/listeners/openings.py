@@ -81,7 +81,7 @@ def _hand_over_forwarded(opener: ModalOpener, click: ClickPayload, person: Perso
     message_ts, _, thread_ts = click.element.value.partition("/")
     if click.channel_id and message_ts:
         place = ModalPlace(click.channel_id, thread_ts, message_ts, scope=ContextScope.MESSAGE)
-        opener.hand_over_forwarded(click.trigger_id, person, place)
+        opener.hand_over(click.trigger_id, person, place)
 
 
 def open_job_modal(opener: ModalOpener, payload: CommandPayload, identity: Identity, options: Options) -> None:
