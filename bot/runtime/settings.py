@@ -29,7 +29,7 @@ class Settings(BaseSettings):
     the end of the message about a fault: what the setting is, or where to get it.
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], further: Iterable[str] = (), **given: object) -> Self:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,7 +102,7 @@ def _key_in_variable(value: Any, info: ValidationInfo) -> Any:
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 def _list_of(most: int) -> Any:
@@ -370,7 +371,7 @@ class JobApiVariables(Settings):
             raise ValueError("is missing")
         return value
 
-    @property
+    @cached_property
     def projects(self) -> tuple[ProjectSettings, ...]:
         """Every project with its job API."""
         if self.projects_file is None:
@@ -378,7 +379,7 @@ class JobApiVariables(Settings):
             return (self._project(ProjectTable.model_construct(name=name, project=name)),)
         return tuple(map(self._project, self.projects_file.projects))
 
-    @property
+    @cached_property
     def known_projects(self) -> Projects:
         """The projects that a request can be for, and the settings of channels."""
         tables = self.projects_file.channels if self.projects_file else ()
