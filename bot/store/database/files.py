@@ -1,4 +1,4 @@
-"""A database's files: who uses them, giving back the space of deleted rows, and clearing deleted data.
+"""A database's files: who uses them, and clearing deleted data.
 
 Only one process at a time works on a SQLite database: the kernel releases its lock when the process ends. The file
 keeps the space of what was deleted, and uses it again for new rows.
@@ -6,17 +6,15 @@ keeps the space of what was deleted, and uses it again for new rows.
 
 import asyncio
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.errors import ConfigError, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.store.database.engine import existing_file, run_in
 from bot.store.database.errors import classify
 from bot.store.database.postgres import APPLICATION_NAME
@@ -109,51 +107,6 @@ def _is_open(file: Path) -> bool:
                 return True
             raise failure.error from None
     return False
-
-
-_NOT_SQLITE = (
-    "DATABASE_URL is not a SQLite database. PostgreSQL reuses space by itself; to give it back to the disk, stop "
-    "Pagehand and run VACUUM FULL."
-)
-
-
-@dataclass(frozen=True)
-class Compacted:
-    """The size of the file before and after, in bytes."""
-
-    before: int
-    after: int
-
-
-async def compact(url: str) -> Compacted:
-    """Rewrites a SQLite database without unused space. If it is interrupted, the database is as before.
-
-    Raises:
-        ConfigError: It is not an existing SQLite database.
-        StoreUnavailable: A process is using it, there is too little room, or it cannot be written.
-    """
-    file = await asyncio.to_thread(existing_file, url)
-    if file is None:
-        raise ConfigError([_NOT_SQLITE])
-    if not all([await asyncio.to_thread(os.access, each, os.W_OK) for each in (file, file.parent)]):
-        raise StoreUnavailable(f"{file} and its directory must be writable. Run this as the user that runs Pagehand.")
-    if await is_in_use(url):
-        raise StoreUnavailable("a process is using this database. Stop Pagehand, and try again.")
-    return await asyncio.to_thread(_compact, file)
-
-
-def _compact(file: Path) -> Compacted:
-    before = file.stat().st_size
-    if shutil.disk_usage(file.parent).free < before:  # which SQLite calls a fault of the disk
-        raise StoreUnavailable(f"it may take {before / 1e6:.1f} MB beside the database. Make room on its disk.")
-    try:
-        with hold_file(str(file)), closing(sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None)) as database:
-            database.execute("VACUUM")
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as error:
-        failure = classify(error)
-        raise (failure.error if failure else error) from None
-    return Compacted(before, file.stat().st_size)
 
 
 _LONGEST_VACUUM = 3600.0

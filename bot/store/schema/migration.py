@@ -1,8 +1,6 @@
 """The schema's versions: determines a database's version, and migrates it to ours."""
 
-import ast
 import logging
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -53,11 +51,7 @@ MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 def known_versions(migrations: Path = MIGRATIONS) -> list[str]:
     """Returns the numbers of the migrations, the newest last."""
-    return [file.name.partition("_")[0] for file in _files(migrations)]
-
-
-def _files(migrations: Path) -> list[Path]:
-    return sorted((migrations / "versions").glob("[0-9]*.py"))
+    return sorted(file.name.partition("_")[0] for file in (migrations / "versions").glob("[0-9]*.py"))
 
 
 def state_of(connection: Connection, migrations: Path = MIGRATIONS) -> SchemaState:
@@ -73,52 +67,6 @@ def state_of(connection: Connection, migrations: Path = MIGRATIONS) -> SchemaSta
         return SchemaState.TOO_OLD
     is_compatible = compatible_with is not None and compatible_with <= versions[-1]
     return SchemaState.COMPATIBLE if is_compatible else SchemaState.NEWER
-
-
-@dataclass(frozen=True)
-class MigrationStep:
-    """A migration: the version that it makes, what it is for, and the oldest schema whose programs it allows."""
-
-    version: str
-    title: str
-    compatible_with: str
-
-
-@dataclass(frozen=True)
-class SchemaReport:
-    """A database's schema, and the migrations that it lacks."""
-
-    state: SchemaState
-    version: str | None
-    missing: tuple[MigrationStep, ...]
-
-    @property
-    def expands(self) -> bool:
-        """Whether programs that know the database's present schema can work with the new one."""
-        return bool(self.version and self.missing) and self.missing[-1].compatible_with <= str(self.version)
-
-
-async def schema_report(url: str, migrations: Path = MIGRATIONS) -> SchemaReport:
-    """Returns how a database's schema is. Raises what `schema_state` raises."""
-
-    def read(connection: Connection) -> SchemaReport:
-        state, (version, _) = state_of(connection, migrations), _version_of(connection)
-        steps = map(_step, _files(migrations)) if state is SchemaState.OLDER else ()
-        return SchemaReport(state, version, tuple(step for step in steps if step.version > str(version)))
-
-    return await run_in(url, lambda connection: connection.run_sync(read))
-
-
-def _step(file: Path) -> MigrationStep:
-    """Reads a migration off its file, without Alembic."""
-    module, version = ast.parse(file.read_text(encoding="utf-8")), file.name.partition("_")[0]
-    constants = {
-        str(getattr(statement.targets[0], "id", "")): statement.value.value
-        for statement in module.body
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
-    }
-    title = (ast.get_docstring(module) or "").partition("\n")[0]
-    return MigrationStep(version, title, str(constants.get("compatible_with", version)))
 
 
 def _version_of(connection: Connection) -> tuple[str | None, str | None]:
@@ -169,6 +117,7 @@ def _upgrade(connection: Connection, migrations: Path) -> None:
     # Alembic takes as long as half of the rest, and migrates once a version.
     from alembic import command  # noqa: PLC0415 - as said above
     from alembic.config import Config  # noqa: PLC0415 - as said above
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as said above
 
     config = Config()
     config.set_main_option("script_location", str(migrations).replace("%", "%%"))
@@ -176,6 +125,7 @@ def _upgrade(connection: Connection, migrations: Path) -> None:
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
     # Which programs can work with the schema, as its newest migration says.
-    oldest = _step(_files(migrations)[-1]).compatible_with
+    newest = ScriptDirectory.from_config(config).get_revision("head").module
+    oldest = getattr(newest, "compatible_with", newest.revision)
     connection.execute(text(f"UPDATE {VERSION_TABLE} SET compatible_with = :oldest"), {"oldest": oldest})  # noqa: S608 - our own word
     logger.info("The database's schema was brought up to date (it was %s).", state)

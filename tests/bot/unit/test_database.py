@@ -21,7 +21,7 @@ from support.fakes.virtual_loop import in_virtual_time
 from support.worlds.any_notices import any_messages
 from support.worlds.thread_states import PARTS, thread_state
 
-from bot.cli.database import PLATFORMS, lost_file_fault, unshared_file_fault
+from bot.cli.database import PLATFORMS, location_faults
 from bot.cli.main import main
 from bot.domain.jobs.job import Problem
 from bot.domain.threads.thread import ThreadState
@@ -57,23 +57,23 @@ SETTINGS = {
 @pytest.mark.parametrize("variable", PLATFORMS)
 def test_a_file_on_ephemeral_storage_is_refused(variable: str) -> None:
     (name, has_disks), given = PLATFORMS[variable], {variable: "anything"}
-    words = lost_file_fault(FILE, given)
-    assert words is not None
+    (words,) = location_faults({"DATABASE_URL": FILE, **given})
     assert words.startswith("DATABASE_URL names a file")
     assert f"{name} deletes files" in words
     assert ("persistent disk" in words) is has_disks
     mounted = "sqlite:////proc/pagehand.sqlite3"
-    assert bool(lost_file_fault(mounted, given)) is not has_disks
-    assert lost_file_fault(POSTGRES, given) is None
-    assert lost_file_fault(FILE, {variable: "", "HOME": "/root"}) is None
+    assert bool(location_faults({"DATABASE_URL": mounted, **given})) is not has_disks
+    assert not location_faults({"DATABASE_URL": POSTGRES, **given})
+    assert not location_faults({"DATABASE_URL": FILE, variable: "", "HOME": "/root"})
 
 
 @pytest.mark.parametrize(
     "url", ["sqlite:///pagehand.sqlite3", "sqlite+aiosqlite:////data/x", "SQLITE:///x", "sqlite://["]
 )
 def test_a_shared_file_is_refused(url: str) -> None:
-    assert "`pagehand run`, which does everything in one process" in (unshared_file_fault(url, "web") or "")
-    assert unshared_file_fault(POSTGRES, "web") is None
+    (words,) = location_faults({"DATABASE_URL": url}, shared_by="web")
+    assert "`pagehand run`, which does everything in one process" in words
+    assert not location_faults({"DATABASE_URL": POSTGRES}, shared_by="web")
 
 
 SHARES = "`pagehand {}` shares its database with other processes"
