@@ -32,15 +32,14 @@ _SIGNS: Mapping[FindingStatus, tuple[str, str]] = {
 }
 
 
-def run_doctor(*, configuration_token: str, as_json: bool) -> int:
+def run_doctor(*, as_json: bool) -> int:
     """Prints the findings about the settings of the environment and its files, and returns 1 if any is an error.
 
     Raises ConfigError if the file with the configuration token cannot be read.
     """
     logging.basicConfig(level=logging.CRITICAL)  # faults are printed, and only once
     environ = environment(BOT_FILE, JOB_SERVER_FILE)
-    token = configuration_token or read_variable(CONFIGURATION_TOKEN, environ)
-    return asyncio.run(_examine(environ, token, as_json=as_json))
+    return asyncio.run(_examine(environ, read_variable(CONFIGURATION_TOKEN, environ), as_json=as_json))
 
 
 async def _examine(environ: Mapping[str, str], token: str, *, as_json: bool) -> int:

@@ -88,11 +88,10 @@ def worker() -> None:
 @click.option(
     "--agent", default="", metavar="AGENT", help="A coding agent that you have, with your key: claude, codex, …"
 )
-@click.option("--keep", hidden=True)
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port of the workspace's page.  [default: 8420, or a free one]"
 )
-def demo(prompt: str | None, replies: tuple[str, ...], agent: str, keep: str | None, port: int | None) -> None:
+def demo(prompt: str | None, replies: tuple[str, ...], agent: str, port: int | None) -> None:
     """Try Pagehand: a Slack workspace, a job server with a small repository, and the bot, all on this machine.
 
     \b
@@ -102,11 +101,6 @@ def demo(prompt: str | None, replies: tuple[str, ...], agent: str, keep: str | N
     """
     if replies and prompt is None:
         raise click.UsageError("--reply needs --once.")
-    if keep is not None:
-        raise click.UsageError(
-            f"--keep is gone: each demo starts anew, and {keep} is left as it is. Omit it, or run `pagehand setup` for "
-            "a Pagehand that lasts."
-        )
     if prompt is not None and not prompt.strip():
         raise click.UsageError("--once needs a task, such as --once 'Fix the spelling'.")
     with exit_on_error("The demo cannot start", "Pagehand stopped"):
@@ -141,14 +135,7 @@ def jobserver(*, check: bool) -> None:
 
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: version, ok, findings.")
-@click.option(
-    "--configuration-token",
-    metavar="xoxe.xoxp-…",
-    default="",
-    help="Also look at the app's manifest. Never kept; better in PAGEHAND_CONFIGURATION_TOKEN, or a file that "
-    "PAGEHAND_CONFIGURATION_TOKEN_FILE names.",
-)
-def doctor(*, as_json: bool, configuration_token: str) -> None:
+def doctor(*, as_json: bool) -> None:
     """Check the whole set-up, and say what is wrong, why it matters and what to do about it.
 
     \b
@@ -157,8 +144,9 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
     server's own check pushes a branch and deletes it again.
 
     \b
-    With a configuration token (api.slack.com/apps, Your App Configuration Tokens) it also looks at the app's manifest:
-    events, Socket Mode, command, interactivity, Home, addresses.
+    With a configuration token (api.slack.com/apps, Your App Configuration Tokens) in PAGEHAND_CONFIGURATION_TOKEN, or a
+    file that PAGEHAND_CONFIGURATION_TOKEN_FILE names, it also looks at the app's manifest: events, Socket Mode,
+    command, interactivity, Home, addresses. It never keeps the token.
 
     \b
     Exit code: 0 no errors (there may be warnings), 1 errors, 2 wrong usage.
@@ -168,7 +156,7 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
     with exit_on_error("The set-up cannot be checked", "The set-up was not checked"):
         from bot.cli.doctor import run_doctor
 
-        sys.exit(run_doctor(configuration_token=configuration_token, as_json=as_json))
+        sys.exit(run_doctor(as_json=as_json))
 
 
 @main.command()
@@ -206,34 +194,16 @@ def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.option("--check", is_flag=True, help="Only say what would be done; change nothing.")
-def migrate(*, check: bool) -> None:
+def migrate() -> None:
     """Migrate the database of DATABASE_URL to this version's tables. Safe to repeat; not needed for a new database.
 
     With a million jobs it takes minutes.
-
-    With --check, the exit code is 0 if this version can work with the database as it is, and 1 otherwise.
     """
     with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):
-        from bot.cli.database import check_migration, migrate_database
+        from bot.cli.database import migrate_database
 
-        if check:
-            sys.exit(check_migration(environment(BOT_FILE)))
         migrate_database(environment(BOT_FILE))
         click.echo("The database is up to date.")
-
-
-@main.command()
-def compact() -> None:
-    """Give the unused space in the SQLite database of DATABASE_URL back to the disk. The bot must not run.
-
-    Worth it after a migration, or when many jobs were deleted: their space is otherwise kept for new ones. It needs
-    free space for up to twice the file's size.
-    """
-    with exit_on_error("The database cannot be compacted", "The database was not compacted"):
-        from bot.cli.database import compact_database
-
-        click.echo(compact_database(environment(BOT_FILE)))
 
 
 @main.command()
@@ -337,76 +307,38 @@ def restored() -> None:
 
 @main.command()
 @click.option("--http", "address", metavar="URL", default="", help="Receive signed HTTP requests at https://YOUR-HOST.")
-@click.option(
-    "--command", metavar="/NAME", default="", help="The slash command.  [default: PAGEHAND_COMMAND, or /docs]"
-)
-@click.option(
-    "--without",
-    multiple=True,
-    type=click.Choice(FEATURES),
-    help="Leave a feature out; `pagehand manifest --help` explains them. Can be given more than once.  "
-    "[default: PAGEHAND_WITHOUT]",
-)
 @click.option("--app-id", metavar="A…", default="", help="Update this app instead of creating one.")
-@click.option(
-    "--configuration-token-file",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="A file with the configuration token that creates or updates the app. The token is never kept.",
-)
 @click.option(
     "--channel", "channel_id", metavar="#NAME", default="", help="Post a message there (or in C…), to see that it can."
 )
-@click.option("--job-api-url", metavar="URL", default="", help="The job API's base URL.")
-@click.option("--job-api-project", metavar="ID", default="", help="The project's id at the job API.")
 @click.option("--repository", metavar="URL", default="", help="Set up the job server for this git repository instead.")
 @click.option(
     "--agent", metavar="AGENT", default="", help="The job server's agent: builtin, claude, codex, or a command."
 )
-@click.option(
-    "--write",
-    "file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    default=BOT_FILE,
-    show_default=True,
-    help="The file for the settings.",
-)
 @click.option("--no-input", is_flag=True, help="Ask nothing: fail if an answer is missing.")
-def setup(
-    address: str,
-    command: str,
-    without: tuple[str, ...],
-    configuration_token_file: str | None,
-    file: str,
-    **given: Any,
-) -> None:
+def setup(address: str, **given: Any) -> None:
     """Set Pagehand up: the Slack app, a first message, the job API, and the file .env with all settings.
 
     \b
     Asks one question at a time, and checks each answer at once. What is answered already is not asked:
       options, the environment (SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_SIGNING_SECRET, JOB_API_URL, JOB_API_KEY,
-      JOB_API_PROJECT, PAGEHAND_CONFIGURATION_TOKEN; each also as NAME_FILE), and .env.
+      JOB_API_PROJECT, PAGEHAND_COMMAND, PAGEHAND_WITHOUT, …; each also as NAME_FILE), and .env.
     So it can be interrupted, and goes on where it was.
 
     \b
     Two things are yours to do, and it says where: installing the app, and making the app-level token. The app itself
-    it creates or updates if you give it a configuration token (api.slack.com/apps, Your App Configuration Tokens).
+    it creates or updates with a configuration token (api.slack.com/apps, Your App Configuration Tokens), which it asks
+    for, or finds in PAGEHAND_CONFIGURATION_TOKEN, and never keeps.
 
     \b
     pagehand setup                                          for Socket Mode
     pagehand setup --http https://pagehand.example.org      for signed HTTP requests
-    pagehand setup --app-id A0123 --configuration-token-file FILE    brings an app up to date
+    pagehand setup --app-id A0123                           brings an app up to date
     """
     with exit_on_error("Setup cannot begin", "Setup stopped"):
-        from pathlib import Path
-
         from bot.cli.setup import SetupOptions, run_setup
 
-        choices = _choices(command or "/docs", address, without)
-        token = Path(configuration_token_file).read_text(encoding="utf-8").strip() if configuration_token_file else ""
-        options = SetupOptions(choices, Path(file), keeps_command=not command, configuration_token=token, **given)
-        sys.exit(run_setup(options, os.environ))
+        sys.exit(run_setup(SetupOptions(_choices("/docs", address, ()), **given), os.environ))
 
 
 def _choices(command: str, address: str, without: tuple[str, ...]) -> "ManifestChoices":

@@ -1,10 +1,9 @@
 """`pagehand setup`: the steps in their order."""
 
 import logging
-import shlex
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -18,25 +17,18 @@ from bot.cli.setup_slack import SlackSteps
 from bot.cli.starting import BOT_FILE, JOB_SERVER_FILE
 from bot.runtime.settings import read_variable
 
-_WITHOUT = "PAGEHAND_WITHOUT"
+_COMMAND, _WITHOUT = "PAGEHAND_COMMAND", "PAGEHAND_WITHOUT"
 
 
 @dataclass(frozen=True)
 class SetupOptions:
-    """The options of the command. Empty texts are asked for. `keeps_command`: the slash command is the one of
-    PAGEHAND_COMMAND, if that is set.
-    """
+    """The options of the command. Empty texts are asked for."""
 
     choices: ManifestChoices
-    file: Path
-    keeps_command: bool = True
     app_id: str = ""
     channel_id: str = ""
-    job_api_url: str = ""
-    job_api_project: str = ""
     repository: str = ""
     agent: str = ""
-    configuration_token: str = field(default="", repr=False)
     no_input: bool = False
 
 
@@ -44,15 +36,13 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     """Sets Pagehand up, and returns the exit code. Raises ConfigError where a file of settings cannot be read."""
     logging.basicConfig(level=logging.CRITICAL)  # the fault is reported, once
     dialogue = Dialogue(no_input=options.no_input)
-    answers = Answers(environ, options.file, dialogue.say)
-    server = Answers(environ, options.file.with_name(JOB_SERVER_FILE), dialogue.say)
-    command = answers.get("PAGEHAND_COMMAND") if options.keeps_command else ""
-    choices = replace(options.choices, without=options.choices.without or _features_left_out(answers))
-    choices = replace(choices, command=command) if command else choices
+    answers, server = (Answers(environ, Path(file), dialogue.say) for file in (BOT_FILE, JOB_SERVER_FILE))
+    command = answers.get(_COMMAND) or options.choices.command
+    choices = replace(options.choices, command=command, without=_features_left_out(answers))
     slack = SlackSteps(dialogue, answers, choices, options.app_id)
     jobs = JobSteps(dialogue, answers, server)
     try:
-        _take_steps(options, slack, jobs, options.configuration_token or read_variable(CONFIGURATION_TOKEN, environ))
+        _take_steps(options, slack, jobs, read_variable(CONFIGURATION_TOKEN, environ))
     except (SetupStopped, click.Abort, KeyboardInterrupt) as stopped:
         is_stopped = isinstance(stopped, SetupStopped)
         dialogue.say(f"\n{stopped if is_stopped else 'Interrupted.'}")
@@ -61,7 +51,7 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
                 f"All answers so far are in {' and '.join(kept)}: run `pagehand setup` again to go on from there."
             )
         return 1 if is_stopped else 128 + signal.SIGINT
-    _finish(options, dialogue, answers, server)
+    _finish(options, dialogue, server)
     return 0
 
 
@@ -74,26 +64,21 @@ def _features_left_out(answers: Answers) -> frozenset[Feature]:
 
 def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, configuration_token: str) -> None:
     answers = slack.answers
-    if answers.get("SLACK_API_URL"):
-        answers.keep("SLACK_API_URL", answers.get("SLACK_API_URL"))
+    answers.keep_all({name: answers.get(name) for name in ("SLACK_API_URL", _COMMAND, _WITHOUT)})
     slack.prepare_app(configuration_token)
     slack.install_app()
     slack.receive()
-    if slack.choices.command != (answers.get("PAGEHAND_COMMAND") or "/docs"):
-        answers.keep("PAGEHAND_COMMAND", slack.choices.command)
-    if slack.choices.without:
-        answers.keep(_WITHOUT, ",".join(sorted(slack.choices.without)))
     slack.post_in_channel(options.channel_id)
     if answers.get("PAGEHAND_PROJECTS"):
         slack.dialogue.say("PAGEHAND_PROJECTS names the job APIs: `pagehand doctor` checks them.")
-    elif options.repository or jobs.server.get("PAGEHAND_JOBSERVER_REPOSITORY") or _wants_job_server(options, jobs):
+    elif options.repository or jobs.server.get("PAGEHAND_JOBSERVER_REPOSITORY") or _wants_job_server(jobs):
         jobs.set_up_job_server(options.repository, options.agent)
     else:
-        jobs.connect_job_api(options.job_api_url, options.job_api_project)
+        jobs.connect_job_api()
 
 
-def _wants_job_server(options: SetupOptions, jobs: JobSteps) -> bool:
-    if options.job_api_url or jobs.answers.get("JOB_API_URL"):
+def _wants_job_server(jobs: JobSteps) -> bool:
+    if jobs.answers.get("JOB_API_URL"):
         return False
     jobs.dialogue.say(
         "\nPagehand hands tasks to a job API. Without one, its own job server can change your repository."
@@ -101,17 +86,12 @@ def _wants_job_server(options: SetupOptions, jobs: JobSteps) -> bool:
     return not jobs.dialogue.confirm("Do you have a job API?", default=False, without_input=True)
 
 
-def _finish(options: SetupOptions, dialogue: Dialogue, answers: Answers, server: Answers) -> None:
+def _finish(options: SetupOptions, dialogue: Dialogue, server: Answers) -> None:
     dialogue.head("Done")
-    dialogue.say(f"The settings are in {options.file}, which only you can read. Next:")
+    dialogue.say(f"The settings are in {BOT_FILE}, which only you can read. Next:")
     if server.has_new:  # before doctor, which asks it
-        dialogue.say(f"  {_command(server.file, JOB_SERVER_FILE)} jobserver    (leave it running)")
-    pagehand = _command(answers.file, BOT_FILE)
-    dialogue.say(f"  {pagehand} doctor\n  {pagehand} run")
+        dialogue.say("  pagehand jobserver    (leave it running)")
+    dialogue.say("  pagehand doctor\n  pagehand run")
     dialogue.say("Once the bot runs, write in a channel that it is in: doctor shows what arrived from Slack.")
     if options.choices.address:
         dialogue.say(f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default).")
-
-
-def _command(file: Path, default: str) -> str:
-    return "pagehand" if str(file) == default else f"pagehand --env-file {shlex.quote(str(file))}"

@@ -57,10 +57,15 @@ class Answers:
                 write_env_file(self.file, {name: value})
         except OSError as error:
             raise SetupStopped(
-                f"{self.file} cannot be written ({error.strerror}). Run this in a directory that you may write in, or "
-                "name another file with --write."
+                f"{self.file} cannot be written ({error.strerror}). Run this in a directory that you may write in."
             ) from None
         self._stored[name], self.has_new = value, True
+
+    def keep_all(self, values: Mapping[str, str]) -> None:
+        """Keeps answers, without empty ones to what was never answered."""
+        for name, value in values.items():
+            if value or self.get(name):
+                self.keep(name, value)
 
 
 class Dialogue:

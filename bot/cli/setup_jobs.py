@@ -13,12 +13,8 @@ from bot.domain.findings import Finding
 from bot.domain.projects import JobApiAbilities
 from bot.errors import ConfigError
 
-_JOB_API = {
-    "JOB_API_URL": ("Base URL", "give --job-api-url"),
-    "JOB_API_KEY": ("API key", "set JOB_API_KEY or JOB_API_KEY_FILE"),
-    "JOB_API_PROJECT": ("Project id", "give --job-api-project"),
-}
-"""The question for each setting, and how to give it without being asked."""
+_JOB_API = {"JOB_API_URL": "Base URL", "JOB_API_KEY": "API key", "JOB_API_PROJECT": "Project id"}
+"""The question for each setting."""
 _ABILITIES = tuple(each.name for each in fields(JobApiAbilities))
 _PREFIX = "PAGEHAND_JOBSERVER_"
 _OURS = {"JOB_API_URL": "http://127.0.0.1:8765", "JOB_API_PROJECT": "docs"}
@@ -49,19 +45,18 @@ class JobSteps:
     answers: Answers
     server: Answers
 
-    def connect_job_api(self, url: str, project: str) -> None:
+    def connect_job_api(self) -> None:
         """Asks for the address, the key and the project of a job API until they work together."""
         self.dialogue.head("The job API")
-        given = {"JOB_API_URL": url, "JOB_API_KEY": "", "JOB_API_PROJECT": project}
-        given = {name: value or self.answers.get(name) for name, value in given.items()}
+        given = {name: self.answers.get(name) for name in _JOB_API}
         self.dialogue.hide(given["JOB_API_KEY"])
         abilities: list[Finding] = []
 
         def ask(refused: Mapping[str, str] | None) -> Mapping[str, str]:
             answers = dict(refused or given)
-            for name, (question, instead) in _JOB_API.items():
+            for name, question in _JOB_API.items():
                 if not answers[name] or refused is not None:
-                    is_secret = name == "JOB_API_KEY"
+                    is_secret, instead = name == "JOB_API_KEY", f"set {name} or {name}_FILE"
                     default = None if is_secret else answers[name] or None
                     answers[name] = self.dialogue.ask(question, instead=instead, default=default, is_secret=is_secret)
             return answers
@@ -71,7 +66,7 @@ class JobSteps:
             abilities[:] = [each for each in found if _ability(each)]
             return [each for each in found if not _ability(each)]
 
-        _keep(self.answers, self.dialogue.until_right(ask, check))
+        self.answers.keep_all(self.dialogue.until_right(ask, check))
         for finding in abilities:
             if finding.is_fault:
                 name = f"JOB_API_{_ability(finding).upper()}"
@@ -89,7 +84,7 @@ class JobSteps:
         self._choose_agent(agent)
         self._offer_reviewers()
         abilities = {f"JOB_API_{ability.upper()}": "true" for ability in _ABILITIES}
-        _keep(self.answers, _OURS | {"JOB_API_KEY": key} | abilities)
+        self.answers.keep_all(_OURS | {"JOB_API_KEY": key} | abilities)
         if self.dialogue.has_errors(machine):
             raise SetupStopped("Fix this, and run `pagehand setup` again.")
 
@@ -115,7 +110,7 @@ class JobSteps:
             machine[:] = [each for each in found if each.check in _OF_MACHINE]
             return [each for each in found if each.check not in _OF_MACHINE]
 
-        _keep(self.server, self.dialogue.until_right(ask, check))
+        self.server.keep_all(self.dialogue.until_right(ask, check))
         return machine
 
     def _github_token(self, repository: str, *, asks_again: bool) -> Mapping[str, str]:
@@ -151,7 +146,7 @@ class JobSteps:
                 return {name: ""}
             return {name: agent, **self._agent_key(agent, asks_again=refused is not None)}
 
-        _keep(self.server, self.dialogue.until_right(ask, lambda values: self._found(values, "editor")))
+        self.server.keep_all(self.dialogue.until_right(ask, lambda values: self._found(values, "editor")))
 
     def _agent_key(self, agent: str, *, asks_again: bool) -> Mapping[str, str]:
         """Returns the agent's key, and nothing in the place of another that it might use instead."""
@@ -202,12 +197,6 @@ class JobSteps:
             return asyncio.run(found())
         except ConfigError as error:
             return [Finding.error("job_server.settings", f"{fault}.", why="", fix="") for fault in error.faults]
-
-
-def _keep(answers: Answers, values: Mapping[str, str]) -> None:
-    for name, value in values.items():
-        if value or answers.get(name):
-            answers.keep(name, value)
 
 
 def _ability(finding: Finding) -> str:

@@ -67,7 +67,7 @@ class SlackSteps:
                     raise SetupStopped(f"{error}{self._about_kept_id}") from None
                 self.dialogue.say(str(error))
                 if self.dialogue.no_input:
-                    raise SetupStopped("Give another --configuration-token-file, or none.") from None
+                    raise SetupStopped("Set another PAGEHAND_CONFIGURATION_TOKEN, or none.") from None
                 token = self._ask_for_configuration_token()
             else:
                 return

@@ -55,7 +55,7 @@ async def check_manifest(client: AsyncWebClient, configuration: AsyncWebClient, 
     try:
         manifest = await SlackApps(configuration).manifest_of(app_id)
     except SlackAppRefused as error:
-        fix = f"{error} Give it as --configuration-token or {CONFIGURATION_TOKEN}." if error.about_token else str(error)
+        fix = f"{error} Set {CONFIGURATION_TOKEN} to it." if error.about_token else str(error)
         why = "What only the manifest shows cannot be checked."
         return [Finding.error(MANIFEST, "Slack does not show the app's manifest.", why=why, fix=fix)]
     address = "" if config.slack_app_token is not None else _address(manifest)
@@ -80,7 +80,7 @@ def manifest_faults(manifest: Mapping[str, Any], choices: ManifestChoices, app_i
             f"{MANIFEST}.{name}",
             f"This is to change in the app's manifest: {'; '.join(changes)}.",
             why=why,
-            fix=f"Run `pagehand setup --app-id {app_id} --configuration-token-file FILE{over_http}`, which does it. Or "
+            fix=f"Run `pagehand setup --app-id {app_id}{over_http}`, which does it with a configuration token. Or "
             f"change it at https://api.slack.com/apps/{app_id}, under App Manifest, and reinstall the app.",
         )
 

@@ -200,7 +200,7 @@ def arrival_findings(last: Mapping[LastTime, float], now: float, *, command: str
                 f"No {words} has come yet.",
                 why="Whether Slack's requests arrive is not known before one does.",
                 fix=f"Start Pagehand, {attempt.format(command=command)}, and run this again half a minute later. If "
-                "nothing comes, `pagehand doctor --configuration-token` shows how the app is set up.",
+                "nothing comes, a configuration token (`pagehand doctor --help`) shows how the app is set up.",
             )
 
 

@@ -15,7 +15,7 @@ from bot.app.checks.database import check_database
 from bot.app.checks.job_api import check_job_api
 from bot.app.checks.settings import SETTINGS, check_settings
 from bot.app.checks.slack import check_app_token, check_bot, check_channels
-from bot.app.settings.config import Config
+from bot.app.settings.config import CONFIGURATION_TOKEN, Config
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
 from bot.runtime.rotating_secrets import RotatingSecret
@@ -129,7 +129,7 @@ async def examine(
         )
         findings += await run_all([*(check for check, names in missing.items() if not names), *more])
     if not configuration_token:
-        fix = "Give --configuration-token: at api.slack.com/apps, under Your App Configuration Tokens, generate one."
+        fix = f"Set {CONFIGURATION_TOKEN}: at api.slack.com/apps, under Your App Configuration Tokens, generate one."
         findings.append(Finding.not_checked("manifest", "The app's manifest was not looked at.", fix=fix))
     return tuple(without_secrets(findings, [*read.config.secrets, *hidden]))
 

@@ -243,7 +243,7 @@ async def test_what_the_app_lacks_is_named_with_the_command_that_adds_it(
     async with set_up(change(manifest()), used) as setup:
         fault = await setup.fault(f"manifest.{check}")
         assert words in fault.found
-        assert f"setup --app-id {manifest().app_id} " in fault.fix
+        assert f"setup --app-id {manifest().app_id}`" in fault.fix
 
 
 def over_http(**changes: Any) -> AppConfig:

@@ -3,6 +3,7 @@ its message for each fault.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -78,10 +79,10 @@ class World:
 
     async def set_up(self, *options: str, typed: str = "", **environ: str) -> Result:
         """Runs it. None of its output may show a secret."""
-        write = () if "--write" in options else ("--write", str(self.file))
-        result = await asyncio.to_thread(
-            CliRunner().invoke, main, ["setup", *write, *options], input=typed, env=self.environ | environ
-        )
+        with contextlib.chdir(self.directory):
+            result = await asyncio.to_thread(
+                CliRunner().invoke, main, ["setup", *options], input=typed, env=self.environ | environ
+            )
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         assert [secret for secret in self.secrets if secret in result.output] == []
         return result
@@ -207,7 +208,7 @@ async def test_a_channel_can_be_named(world: World, channel: str) -> None:
 
 @pytest.mark.parametrize("token", ["", "xoxe.xoxp-1-planted-of-nobody"])
 async def test_without_a_right_configuration_token_setup_shows_manifest_and_menus(world: World, token: str) -> None:
-    result = await world.set_up("--command", "/write", typed=f"{token}\n\n\n")
+    result = await world.set_up(typed=f"{token}\n\n\n", PAGEHAND_COMMAND="/write")
     assert "- command: /write\n" in result.output
     assert ("does not accept the configuration token (invalid_auth)" in result.output) is bool(token)
     for words in ("Create New App, From a manifest", "Install App: click Install to Workspace", "Bot User OAuth Token"):
@@ -269,10 +270,10 @@ async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(
         "it can be read, and jobs start from main",
         "there is no program no-such-agent here",
         "each with a name without a colon",
-        f"Each has a key in {server}",
-        f"pagehand --env-file {server} jobserver    (leave it running)",
-        f"pagehand --env-file {world.file} doctor",
-        f"pagehand --env-file {world.file} run",
+        "Each has a key in jobserver.env",
+        "pagehand jobserver    (leave it running)",
+        "pagehand doctor",
+        "pagehand run",
     ]
     places = [result.output.find(words) for words in wanted]
     assert -1 not in places, (places, result.output)
@@ -289,7 +290,7 @@ async def test_an_interruption_names_the_file_that_has_the_answers(world: World)
     repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
     options = ("--channel", world.channel(), "--repository", str(repository))
     result = await world.set_up(*options, typed="", **world.given(**NO_JOB_API))
-    assert f"are in {world.file} and {world.directory}/jobserver.env: run" in result.output
+    assert "are in .env and jobserver.env: run" in result.output
 
 
 MODES = [{"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "default",
@@ -380,7 +381,7 @@ async def test_earlier_answers_are_kept_and_nothing_is_replaced_silently(world: 
     given = world.given(SLACK_BOT_TOKEN="")
     resumed = await world.set_up("--no-input", "--channel", world.channel(), **given)
     assert resumed.exit_code == 0, resumed.output
-    assert f"This replaces JOB_API_KEY in {world.file}." in resumed.output
+    assert "This replaces JOB_API_KEY in .env." in resumed.output
     assert "# a comment\n" in world.file.read_text()
 
 
@@ -424,7 +425,7 @@ async def test_manifest_errors_from_slack_are_shown_with_their_place(world: Worl
         ({"SLACK_APP_TOKEN": "xapp-1-planted-of-nobody"}, "connections:write"),
         ({"JOB_API_KEY": "planted-key-of-nobody"}, "(401)"),
         ({"JOB_API_KEY": ""}, "set JOB_API_KEY or JOB_API_KEY_FILE"),
-        ({"JOB_API_PROJECT": "", "JOB_API_URL": "nowhere"}, "give --job-api-project"),
+        ({"JOB_API_PROJECT": "", "JOB_API_URL": "nowhere"}, "set JOB_API_PROJECT"),
         ({"JOB_API_URL": f"http://0.0.0.0:{free_port()}"}, "Use https://"),
         ({"SLACK_API_URL": f"http://127.0.0.1:{free_port()}"}, "cannot be reached"),
     ],
@@ -439,8 +440,9 @@ async def test_setup_explains_a_setting_that_does_not_work(world: World, environ
 async def test_setup_names_scopes_that_were_not_granted(world: World) -> None:
     options = ("--no-input", "--channel", world.channel())
     world.workspace.credentials.remove_scopes("files:read")
-    for without in (("--without", "files"), ()):
-        assert (await world.set_up(*options, *without, **world.given())).output.count("files:read") == 0
+    for without in ("files", ""):
+        given = world.given(PAGEHAND_WITHOUT=without)
+        assert (await world.set_up(*options, **given)).output.count("files:read") == 0
         assert read_env_file(world.file)["PAGEHAND_WITHOUT"] == "files", "it is known the next time"
     assert "of direct-messages, files" in (await world.set_up(*options, PAGEHAND_WITHOUT="words")).output
     world.file.unlink()
@@ -467,9 +469,10 @@ async def test_setup_detects_tokens_of_two_apps(world: World) -> None:
 
 
 async def test_setup_explains_a_file_that_cannot_be_written(world: World) -> None:
-    result = await world.set_up("--no-input", "--write", "/proc/none/.env", **world.given())
+    world.directory = Path("/proc/self")
+    result = await world.set_up("--no-input", **world.given())
     assert result.exit_code == 1
-    assert re.search(r"/proc/none/.env cannot be written \(.+\)\. .*--write", result.output)
+    assert re.search(r"\.env cannot be written \(.+\)\. Run this in a directory that you may write in", result.output)
     assert "All answers so far" not in result.output
 
 

@@ -602,18 +602,6 @@ async def test_the_demo_runs_the_whole_loop(shell: Shell) -> None:
 
 
 @pytest.mark.full
-async def test_a_demo_refuses_to_keep_its_data_and_leaves_what_an_earlier_version_kept(shell: Shell) -> None:
-    kept = shell.directory / "kept"
-    kept.mkdir()
-    (kept / "workspace.sqlite").write_bytes(b"of 1.0.0")
-    for command in (("demo",), ONCE):
-        code, said = await shell.run(*command, "--keep", str(kept))
-        assert code == 2
-        assert f"--keep is gone: each demo starts anew, and {kept} is left as it is. Omit it, or run" in said
-    assert [(file.name, file.read_bytes()) for file in kept.iterdir()] == [("workspace.sqlite", b"of 1.0.0")]
-
-
-@pytest.mark.full
 async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
     code, said = await shell.run("demo", "--once", "Make everything better")
     assert code == 1
