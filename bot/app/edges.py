@@ -259,6 +259,8 @@ async def open_current_store(url: str, *, committed: Committed = lambda _, __: N
 
     Raises SchemaMismatch if `pagehand migrate` has to run first, StoreError if the database cannot be opened.
     """
+    with contextlib.suppress(SchemaMismatch):  # nearly every start is on the current schema
+        return await open_store(url, committed=committed)
     await migrate_at_start(url)
     return await open_store(url, committed=committed)
 

@@ -15,6 +15,7 @@ from bot import __version__
 from bot.app.checks.whole import Check, examine
 from bot.app.settings.config import CONFIGURATION_TOKEN
 from bot.cli.database import location_faults
+from bot.cli.setup_dialogue import COLORS
 from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, environment, is_set_up
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
@@ -24,12 +25,6 @@ JOB_SERVER = "job_server"
 _REPOSITORY = "PAGEHAND_JOBSERVER_REPOSITORY"
 _JOB_SERVER_LIMIT = 120.0
 """Seconds. An agent is started, and asked a question."""
-_SIGNS: Mapping[FindingStatus, tuple[str, str]] = {
-    FindingStatus.OK: ("ok", "green"),
-    FindingStatus.WARNING: ("warning", "yellow"),
-    FindingStatus.ERROR: ("error", "red"),
-    FindingStatus.NOT_CHECKED: ("not checked", "cyan"),
-}
 
 
 def run_doctor(*, as_json: bool) -> int:
@@ -63,14 +58,15 @@ def in_json(findings: Sequence[Finding]) -> str:
 
 
 def _print(findings: Sequence[Finding]) -> None:
-    width = max(len(word) for word, _ in _SIGNS.values())
+    words = {status: status.replace("_", " ") for status in COLORS}
+    width = max(map(len, words.values()))
     for finding in findings:
-        word, color = _SIGNS[finding.status]
-        click.echo(f"{click.style(f'{word:<{width}}', fg=color)}  {finding.check}: {finding.found}")
+        sign = click.style(f"{words[finding.status]:<{width}}", fg=COLORS[finding.status])
+        click.echo(f"{sign}  {finding.check}: {finding.found}")
         for line in filter(None, (finding.why, finding.fix)):
             click.echo(f"{' ' * width}  {line}")
     counts = Counter(finding.status for finding in findings)
-    click.echo("\n" + ", ".join(f"{word}: {counts[status]}" for status, (word, _) in _SIGNS.items()))
+    click.echo("\n" + ", ".join(f"{word}: {counts[status]}" for status, word in words.items()))
 
 
 async def _job_server(environ: Mapping[str, str]) -> Sequence[Finding]:

@@ -308,16 +308,13 @@ def restored() -> None:
 @main.command()
 @click.option("--http", "address", metavar="URL", default="", help="Receive signed HTTP requests at https://YOUR-HOST.")
 @click.option("--app-id", metavar="A…", default="", help="Update this app instead of creating one.")
-@click.option(
-    "--channel", "channel_id", metavar="#NAME", default="", help="Post a message there (or in C…), to see that it can."
-)
 @click.option("--repository", metavar="URL", default="", help="Set up the job server for this git repository instead.")
 @click.option(
     "--agent", metavar="AGENT", default="", help="The job server's agent: builtin, claude, codex, or a command."
 )
 @click.option("--no-input", is_flag=True, help="Ask nothing: fail if an answer is missing.")
 def setup(address: str, **given: Any) -> None:
-    """Set Pagehand up: the Slack app, a first message, the job API, and the file .env with all settings.
+    """Set Pagehand up: the Slack app, the job API, and the file .env with all settings.
 
     \b
     Asks one question at a time, and checks each answer at once. What is answered already is not asked:

@@ -26,7 +26,6 @@ class SetupOptions:
 
     choices: ManifestChoices
     app_id: str = ""
-    channel_id: str = ""
     repository: str = ""
     agent: str = ""
     no_input: bool = False
@@ -68,7 +67,6 @@ def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, config
     slack.prepare_app(configuration_token)
     slack.install_app()
     slack.receive()
-    slack.post_in_channel(options.channel_id)
     if answers.get("PAGEHAND_PROJECTS"):
         slack.dialogue.say("PAGEHAND_PROJECTS names the job APIs: `pagehand doctor` checks them.")
     elif options.repository or jobs.server.get("PAGEHAND_JOBSERVER_REPOSITORY") or _wants_job_server(jobs):
@@ -92,6 +90,6 @@ def _finish(options: SetupOptions, dialogue: Dialogue, server: Answers) -> None:
     if server.has_new:  # before doctor, which asks it
         dialogue.say("  pagehand jobserver    (leave it running)")
     dialogue.say("  pagehand doctor\n  pagehand run")
-    dialogue.say("Once the bot runs, write in a channel that it is in: doctor shows what arrived from Slack.")
+    dialogue.say("Then type /invite @Pagehand in a channel, and write there: doctor shows what arrived from Slack.")
     if options.choices.address:
         dialogue.say(f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default).")

@@ -13,7 +13,12 @@ from bot.runtime.settings import read_variable
 
 Answer = TypeVar("Answer")
 _SHORTEST_SECRET = 8
-_COLORS = {FindingStatus.OK: "green", FindingStatus.WARNING: "yellow", FindingStatus.ERROR: "red"}
+COLORS = {
+    FindingStatus.OK: "green",
+    FindingStatus.WARNING: "yellow",
+    FindingStatus.ERROR: "red",
+    FindingStatus.NOT_CHECKED: "cyan",
+}
 
 
 class SetupStopped(PagehandError):
@@ -95,7 +100,7 @@ class Dialogue:
         for finding in findings:
             if finding.status is FindingStatus.NOT_CHECKED:
                 continue
-            self.say(f"{click.style(finding.status.value, fg=_COLORS[finding.status])}: {finding.found}")
+            self.say(f"{click.style(finding.status.value, fg=COLORS[finding.status])}: {finding.found}")
             for line in filter(None, (finding.why, finding.fix)):
                 self.say(f"  {line}")
 

@@ -1,10 +1,8 @@
-"""The steps in Slack: the app, its tokens, its scopes, and a first message."""
+"""The steps in Slack: the app, its tokens and its scopes."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import aiohttp
@@ -23,13 +21,11 @@ from bot.app.manifest import (
 )
 from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.domain.findings import Finding, FindingStatus
-from bot.errors import ChatError, ChatNotInChannel, ChatRejected
-from bot.slack.sending.web_api import SlackClient, call, new_session
+from bot.slack.sending.web_api import SlackClient, new_session
 
 T = TypeVar("T")
 _APPS = "https://api.slack.com/apps"
 _DEFAULT_API = "https://slack.com/api"
-_FIRST_MESSAGE = "Pagehand is being set up. This message checks that it can post here; you can delete it."
 APP_ID = "SLACK_APP_ID"
 """Only setup reads it, so that an app that it created is not created again."""
 
@@ -110,20 +106,6 @@ class SlackSteps:
         )
         self._ask_secret("SLACK_APP_TOKEN", "app-level token", "xapp-…", how, "slack.app_token")
 
-    def post_in_channel(self, channel_id: str) -> None:
-        """Posts in a channel, to see that it can."""
-        self.dialogue.head("A first message")
-        if channel_id or self.dialogue.confirm("Post a message in a channel?"):
-            self.dialogue.until_right(
-                lambda refused: (
-                    (channel_id if refused is None else "")
-                    or self.dialogue.ask("Channel (#name, or its id)", instead="give --channel")
-                ),
-                lambda channel: self._run(partial(self._post, channel)),
-            )
-        else:
-            self.dialogue.say("No message was sent.")
-
     def _app_of(self, bot_token: str) -> str:
         """Returns the id of a token's app; empty if there is no token, or Slack does not say."""
         return self._run(lambda session: app_id_of(self._client(bot_token, session))) if bot_token else ""
@@ -202,23 +184,6 @@ class SlackSteps:
         wanted = scopes_of(manifest_for(self.choices))
         findings = asyncio.run(examine_part(self.answers.values | {"SLACK_BOT_TOKEN": token}, "slack"))
         return [finding for finding in findings if finding.check.removeprefix(f"{SCOPES}.") in wanted]
-
-    async def _post(self, channel: str, session: aiohttp.ClientSession) -> Sequence[Finding]:
-        """`channel`: its id, or its name, which is lower-case."""
-        channel = f"#{channel}" if channel.islower() and not channel.startswith("#") else channel
-        bot = self._client(self.answers.get("SLACK_BOT_TOKEN"), session)
-        with contextlib.suppress(ChatRejected, ChatNotInChannel):  # private, or no scope: it may be a member already
-            await call(bot.conversations_join(channel=channel))
-        try:
-            await call(bot.chat_postMessage(channel=channel, text=_FIRST_MESSAGE))
-        except ChatError as error:
-            found = f"Nothing could be posted in {channel} ({error.reason})."
-            fix = (
-                "Slack shows a channel's id at the end of its details. If it is private, write `/invite @Pagehand` in "
-                "it, and run this again."
-            )
-            return [Finding.error("setup.post", found, why="Pagehand could not answer there.", fix=fix)]
-        return [Finding.ok("setup.post", f"A message was posted in {channel}.")]
 
     def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
         return SlackClient(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")

@@ -130,14 +130,18 @@ def read_variable(name: str, environ: Mapping[str, str]) -> str:
     value, file = environ.get(name, "").strip(), environ.get(f"{name}_FILE", "")
     if value or not file:
         return value
-    warn_of_readers(Path(file), f"{name}_FILE")
+    return text_of_file(Path(file), f"{name}_FILE")
+
+
+def text_of_file(file: Path, named_by: str) -> FileText:
+    """Returns what is in the file that a setting names. Raises ConfigError if it cannot be read."""
+    warn_of_readers(file, named_by)
     try:
-        text = Path(file).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError([f"{name}_FILE names a file that cannot be read: {error.strerror}"]) from None
-    except ValueError:
-        raise ConfigError([f"{name}_FILE names a file that cannot be read: it is not text"]) from None
-    return FileText(text, SecretFile(Path(file), f"{name}_FILE"))
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ConfigError([f"{named_by} names a file that cannot be read: {why}"]) from None
+    return FileText(text, SecretFile(file, named_by))
 
 
 _MISSPELT = 2
@@ -169,11 +173,10 @@ class SettingNames:
 
     def misspelt(self, environ: Mapping[str, str]) -> list[str]:
         """Returns a sentence about each variable that is almost a setting."""
-        unknown = [name for name in self._unknown(environ) if name not in self.removed]
         return [
             f"{name} is unknown: is {meant} meant? Correct its name, or remove it"
-            for name in unknown
-            if (meant := self._meant(name))
+            for name in self._unknown(environ)
+            if name not in self.removed and (meant := self._meant(name))
         ]
 
     def warnings(self, environ: Mapping[str, str]) -> list[str]:

@@ -36,15 +36,13 @@ from bot.domain.projects import (
 )
 from bot.errors import ConfigError
 from bot.jobapi.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
-from bot.runtime.private_files import warn_of_readers
-from bot.runtime.rotating_secrets import FileText, RotatingSecret, SecretFile
-from bot.runtime.settings import Settings, read_variable
+from bot.runtime.rotating_secrets import RotatingSecret
+from bot.runtime.settings import Settings, read_variable, text_of_file
 from bot.runtime.untrusted_json import objects_at, text_at
 
 _NAME = re.compile(r"\w[\w.-]{0,59}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_LONGEST_KEY = 10_000
-"""Characters; a longer file is not a key."""
+_KEY_FILE = "a key_file of PAGEHAND_PROJECTS"
 
 
 @dataclass(frozen=True)
@@ -77,14 +75,9 @@ def _key_in_file(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, str) or not isinstance(info.context, FileContext):
         return value
     try:
-        path = info.context.directory / value
-        warn_of_readers(path, "key_file")
-        with path.open(encoding="utf-8") as file:
-            return FileText(file.read(_LONGEST_KEY).strip(), SecretFile(path, "a key_file of PAGEHAND_PROJECTS"))
-    except OSError as error:
-        raise ValueError(f"names a file that cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise ValueError("names a file that cannot be read: it is not text") from None
+        return text_of_file(info.context.directory / value, _KEY_FILE)
+    except ConfigError as error:
+        raise ValueError(str(error).removeprefix(f"{_KEY_FILE} ")) from None
 
 
 def _key_in_variable(value: Any, info: ValidationInfo) -> Any:

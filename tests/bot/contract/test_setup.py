@@ -91,9 +91,6 @@ class World:
     def calls(self) -> list[str]:
         return [call.method for call in self.workspace.web_api.calls]
 
-    def channel(self, name: str = "docs") -> str:
-        return self.workspace.channels[name].id
-
 
 @asynccontextmanager
 async def a_world(directory: Path, *, is_installed: bool, app: AppConfig | None = None) -> AsyncIterator[World]:
@@ -132,9 +129,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 async def test_with_all_values_given_setup_asks_nothing_and_writes_the_settings(new: World) -> None:
     token = new.workspace.credentials.configuration_token
-    result = await new.set_up("--no-input", "--channel", new.channel(), **new.given(PAGEHAND_CONFIGURATION_TOKEN=token))
+    result = await new.set_up("--no-input", **new.given(PAGEHAND_CONFIGURATION_TOKEN=token))
     assert result.exit_code == 0, result.output
-    assert "A message was posted in" in result.output
     written = read_env_file(new.file)
     assert {name: written[name] for name in new.given()} == new.given()
     assert written["JOB_API_CANCEL"] == written["JOB_API_FILES"] == "true"
@@ -142,9 +138,6 @@ async def test_with_all_values_given_setup_asks_nothing_and_writes_the_settings(
     assert token not in new.file.read_text()
     assert [path.name for path in new.directory.iterdir()] == [".env"]
     assert new.calls.index("apps.manifest.validate") < new.calls.index("apps.manifest.create")
-    assert [message.text.partition(".")[0] for message in new.workspace.channels.messages("docs")] == [
-        "Pagehand is being set up"
-    ]
 
 
 async def test_each_answer_is_validated_at_once_and_asked_again_if_wrong(new: World) -> None:
@@ -158,9 +151,6 @@ async def test_each_answer_is_validated_at_once_and_asked_again_if_wrong(new: Wo
         credentials.bot_token,
         credentials.app_token,
         "y",
-        "C0NOWHERE",
-        new.channel(),
-        "y",
         *(new.job_api.url, "planted-key-of-nobody", PROJECT),
         *(new.job_api.url, KEY, PROJECT),
     ]
@@ -172,8 +162,6 @@ async def test_each_answer_is_validated_at_once_and_asked_again_if_wrong(new: Wo
         "SLACK_BOT_TOKEN must be the bot token",
         "Slack does not know it",
         "SLACK_APP_TOKEN must be the app-level token",
-        "Nothing could be posted in C0NOWHERE",
-        "A message was posted in",
         "(401)",
         " doctor\n",
     ]
@@ -197,15 +185,6 @@ async def test_an_app_that_was_made_is_known_after_an_interruption(new: World) -
     assert "remove that for another app" in (await new.set_up(typed=f"{token}\n")).output
 
 
-@pytest.mark.parametrize("channel", ["#docs", "docs"])
-async def test_a_channel_can_be_named(world: World, channel: str) -> None:
-    result = await world.set_up("--no-input", "--channel", channel, **world.given())
-    assert result.exit_code == 0, result.output
-    assert "A message was posted in" in result.output
-    result = await world.set_up("--no-input", "--channel", "#leads", **world.given())
-    assert "/invite @Pagehand" in result.output
-
-
 @pytest.mark.parametrize("token", ["", "xoxe.xoxp-1-planted-of-nobody"])
 async def test_without_a_right_configuration_token_setup_shows_manifest_and_menus(world: World, token: str) -> None:
     result = await world.set_up(typed=f"{token}\n\n\n", PAGEHAND_COMMAND="/write")
@@ -221,7 +200,7 @@ async def test_over_http_the_signing_secret_comes_with_the_app(new: World) -> No
     new.file.write_text("SLACK_APP_TOKEN=xapp-1-planted-app-token\n")
     given = new.given(SLACK_APP_TOKEN="", PAGEHAND_CONFIGURATION_TOKEN=token)
     address = ("--http", "https://pagehand.example.org")
-    result = await new.set_up("--no-input", "--channel", new.channel(), *address, **given)
+    result = await new.set_up("--no-input", *address, **given)
     assert result.exit_code == 0, result.output
     assert "This replaces SLACK_APP_TOKEN" in result.output
     assert "https://pagehand.example.org/slack/events" in result.output
@@ -234,7 +213,7 @@ async def test_the_job_server_gets_its_own_file_and_key(world: World) -> None:
     repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
     given = world.given(JOB_API_URL="", JOB_API_KEY="", JOB_API_PROJECT="")
     job_server = ("--repository", str(repository), "--agent", "builtin")
-    result = await world.set_up("--no-input", "--channel", world.channel(), *job_server, **given)
+    result = await world.set_up("--no-input", *job_server, **given)
     assert result.exit_code == 0, result.output
     bot, server = read_env_file(world.file), read_env_file(world.directory / "jobserver.env")
     assert server["PAGEHAND_JOBSERVER_REPOSITORY"] == str(repository)
@@ -249,7 +228,7 @@ NO_JOB_API = {"JOB_API_URL": "", "JOB_API_KEY": "", "JOB_API_PROJECT": ""}
 
 
 async def test_a_job_server_that_would_not_work_is_reported(world: World) -> None:
-    options = ("--no-input", "--channel", world.channel(), "--agent", "builtin")
+    options = ("--no-input", "--agent", "builtin")
     given = world.given(**NO_JOB_API)
     result = await world.set_up(*options, "--repository", str(world.directory / "none.git"), **given)
     assert result.exit_code == 1
@@ -263,7 +242,7 @@ async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(
     server.write_text(f"PAGEHAND_JOBSERVER_REPOSITORY={world.directory}/none.git\n")
     typed = [str(repository), "no-such-agent", "builtin", "Ada:, Bob", "Ada, Bob van Dam"]
     given = world.given(**NO_JOB_API)
-    result = await world.set_up("--channel", world.channel(), typed="\n".join(typed) + "\n", **given)
+    result = await world.set_up(typed="\n".join(typed) + "\n", **given)
     assert result.exit_code == 0, result.output
     wanted = [
         "does not appear to be a git repository",
@@ -288,7 +267,7 @@ async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(
 
 async def test_an_interruption_names_the_file_that_has_the_answers(world: World) -> None:
     repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
-    options = ("--channel", world.channel(), "--repository", str(repository))
+    options = ("--repository", str(repository))
     result = await world.set_up(*options, typed="", **world.given(**NO_JOB_API))
     assert "are in .env and jobserver.env: run" in result.output
 
@@ -323,7 +302,7 @@ async def test_for_claude_setup_takes_a_key_or_the_token_of_a_subscription(
     world.secrets.append(key)
     given = world.given(**NO_JOB_API, PATH=f"{world.directory}:{os.environ['PATH']}")
     given |= {f"PAGEHAND_JOBSERVER_{name}": value for name, value in UNCONFINED.items()}
-    options = ("--channel", world.channel(), "--repository", str(repository), "--agent", "claude")
+    options = ("--repository", str(repository), "--agent", "claude")
     result = await world.set_up(*options, typed=f"claude\n{key}\n\n", **given)
     assert result.exit_code == 0, result.output
     assert result.output.index("this key is old") < result.output.index("“ready”")
@@ -343,7 +322,7 @@ async def test_updating_an_app_keeps_changes_made_by_people(tmp_path: Path) -> N
     )
     async with a_world(tmp_path, is_installed=True, app=changed) as world:
         token = world.workspace.credentials.configuration_token
-        options = ("--no-input", "--app-id", changed.app_id, "--channel", world.channel())
+        options = ("--no-input", "--app-id", changed.app_id)
         given = world.given(PAGEHAND_CONFIGURATION_TOKEN=token)
         result = await world.set_up(*options, **given)
         assert result.exit_code == 0, result.output
@@ -379,7 +358,7 @@ async def test_earlier_answers_are_kept_and_nothing_is_replaced_silently(world: 
     with world.file.open("a") as file:
         file.write("# a comment\nJOB_API_KEY=old-key\n")
     given = world.given(SLACK_BOT_TOKEN="")
-    resumed = await world.set_up("--no-input", "--channel", world.channel(), **given)
+    resumed = await world.set_up("--no-input", **given)
     assert resumed.exit_code == 0, resumed.output
     assert "This replaces JOB_API_KEY in .env." in resumed.output
     assert "# a comment\n" in world.file.read_text()
@@ -431,14 +410,14 @@ async def test_manifest_errors_from_slack_are_shown_with_their_place(world: Worl
     ],
 )
 async def test_setup_explains_a_setting_that_does_not_work(world: World, environ: dict[str, str], words: str) -> None:
-    result = await world.set_up("--no-input", "--channel", world.channel(), **world.given(**environ))
+    result = await world.set_up("--no-input", **world.given(**environ))
     assert result.exit_code == 1
     assert words in result.output
     assert "display_information" not in result.output, "a manifest is for people"
 
 
 async def test_setup_names_scopes_that_were_not_granted(world: World) -> None:
-    options = ("--no-input", "--channel", world.channel())
+    options = ("--no-input",)
     world.workspace.credentials.remove_scopes("files:read")
     for without in ("files", ""):
         given = world.given(PAGEHAND_WITHOUT=without)
@@ -457,13 +436,13 @@ async def test_setup_names_scopes_that_were_not_granted(world: World) -> None:
 
 async def test_a_key_quoted_in_an_answer_is_masked(world: World) -> None:
     world.job_api.fail(refusing(401, f"The key {KEY} is not known."), times=None)
-    result = await world.set_up("--no-input", "--channel", world.channel(), **world.given())
+    result = await world.set_up("--no-input", **world.given())
     assert "The key *** is not known" in result.output
 
 
 async def test_setup_detects_tokens_of_two_apps(world: World) -> None:
     world.workspace.credentials.app_token = "xapp-1-A0ANOTHER-1234-planted"
-    result = await world.set_up("--no-input", "--channel", world.channel(), **world.given())
+    result = await world.set_up("--no-input", **world.given())
     assert result.exit_code == 1
     assert "SLACK_APP_TOKEN is of another app (A0ANOTHER) than SLACK_BOT_TOKEN (A0PAGEHND)" in result.output
 

@@ -164,7 +164,7 @@ async def test_over_socket_mode_faults_are_explained_and_a_job_is_done(tmp_path:
         }
         given = " ".join(f"{name}={value}" for name, value in answers.items())
         shell = Shell(tmp_path, {}, stack)
-        await shell.run(f"{given} {setup} --no-input --channel {user.workspace.channels['docs'].id}")
+        await shell.run(f"{given} {setup} --no-input")
         await shell.run(doctor)
         token = {"PAGEHAND_CONFIGURATION_TOKEN": credentials.configuration_token}
         await Doctor(pagehand, tmp_path, token).explains(FAULTS | OVER_SOCKET_MODE, user)
