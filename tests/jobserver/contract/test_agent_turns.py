@@ -4,12 +4,11 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.agent_world import AgentWorld, agent_world, is_running, scripted
+from support.worlds.agent_world import AgentWorld, agent_world, cancel_once, is_running, scripted
 
 from bot.jobapi.models import PlanStep, StepStatus
 from bot.jobserver.agents.choice import CHECK_S, check_editor
@@ -229,16 +228,6 @@ def turn(agent, text):
     Path("cancelled").write_text("x")
     return "cancelled"
 """
-
-
-async def cancel_once(world: AgentWorld, is_time: Callable[[], bool]) -> None:
-    editing = asyncio.create_task(world.edit("go"))
-    while not is_time():  # noqa: ASYNC110 - what is awaited happens in another process
-        await asyncio.sleep(0.01)
-    editing.cancel()
-    async with asyncio.timeout(5):
-        await asyncio.gather(editing, return_exceptions=True)
-    assert editing.cancelled()
 
 
 async def test_a_cancel_reaches_the_agent_and_withdraws_its_requests(tmp_path: Path) -> None:

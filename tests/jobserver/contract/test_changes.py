@@ -1,5 +1,6 @@
 """The pages of a pull request describe any change correctly and do no harm to the reader."""
 
+import asyncio
 import base64
 import html
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import HttpCredentials, Page
 from support.worlds.browser_page import NoChromium, chromium
-from support.worlds.jobserver_world import REVIEWER, REVIEWER_KEY, JobServerWorld, git, make_bare, running
+from support.worlds.jobserver_world import REVIEWER, REVIEWER_KEY, JobServerWorld, git, make_bare, push_to, running
 
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -18,25 +19,11 @@ SCRIPT = "<script>document.title='taken'</script>"
 TURNED = "user\u202e\u2066// admin\u2069"
 
 
-async def open_pull_request(world: JobServerWorld, copy: Path, files: dict[str, bytes | None]) -> str:
-    """Returns the page's address. None deletes a file; the job's own change is among the contents."""
+async def open_pull_request(world: JobServerWorld, files: dict[str, bytes | None]) -> tuple[str, Path]:
+    """Returns the page's address and a copy of the branch. The job's own change is among the contents."""
     job = await world.done("Add a page called Of The Job with the text: x")
-    push_to(world, copy, f"pagehand/{job['id']}", files)
-    return str(job["prLink"])
-
-
-def push_to(world: JobServerWorld, copy: Path, branch: str, files: dict[str, bytes | None]) -> None:
-    git(world.repository, "clone", "--quiet", "--branch", branch, str(world.repository), str(copy))
-    for name, contents in files.items():
-        path = copy / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if contents is None:
-            path.unlink()
-        else:
-            path.write_bytes(contents)
-    git(copy, "add", "--all")
-    git(copy, "commit", "--quiet", "-m", "By hand")
-    git(copy, "push", "--quiet", "origin", f"HEAD:{branch}")
+    copy = await asyncio.to_thread(push_to, world.repository, f"pagehand/{job['id']}", files)
+    return str(job["prLink"]), copy
 
 
 def hostile_files() -> dict[str, bytes | None]:
@@ -82,8 +69,8 @@ async def text_of(world: JobServerWorld, address: str) -> str:
 
 
 @pytest.mark.full
-async def test_one_change_with_every_feature(world: JobServerWorld, tmp_path: Path) -> None:
-    link = await open_pull_request(world, tmp_path / "copy", hostile_files())
+async def test_one_change_with_every_feature(world: JobServerWorld) -> None:
+    link, _ = await open_pull_request(world, hostile_files())
     files, added, removed = shortstat(world, link)
     assert files > 500
     first = await text_of(world, link)
@@ -119,9 +106,8 @@ def shortstat(world: JobServerWorld, link: str) -> tuple[int, int, int]:
 
 
 @pytest.mark.full
-async def test_the_page_describes_changes_without_lines(world: JobServerWorld, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    link = await open_pull_request(world, copy, {"gone.md": None, "empty.md": b"", ".gitattributes": b"* -diff\n"})
+async def test_the_page_describes_changes_without_lines(world: JobServerWorld) -> None:
+    link, copy = await open_pull_request(world, {"gone.md": None, "empty.md": b"", ".gitattributes": b"* -diff\n"})
     git(copy, "mv", "old name.md", "new\tname.md")
     (copy / "leads-out").symlink_to("/etc/passwd")
     (copy / "run.sh").chmod(0o755)
@@ -148,8 +134,8 @@ async def test_the_page_describes_changes_without_lines(world: JobServerWorld, t
 
 
 @pytest.mark.full
-async def test_pages_are_rendered_before_and_after(world: JobServerWorld, tmp_path: Path) -> None:
-    link = await open_pull_request(world, tmp_path / "copy", {"docs/start.md": AFTER, "img/dot.png": PICTURE})
+async def test_pages_are_rendered_before_and_after(world: JobServerWorld) -> None:
+    link, _ = await open_pull_request(world, {"docs/start.md": AFTER, "img/dot.png": PICTURE})
     answer = await world.client.get(f"{link}/rendered", timeout=30)
     assert answer.status_code == 200
     before, after = answer.text.index("<strong>colour</strong>"), answer.text.index("<strong>color</strong>")
@@ -163,7 +149,7 @@ async def test_pages_are_rendered_before_and_after(world: JobServerWorld, tmp_pa
 
 
 @pytest.mark.full
-async def test_only_images_are_served(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_only_images_are_served(world: JobServerWorld) -> None:
     files: dict[str, bytes | None] = {
         "not-a.png": SCRIPT.encode(),
         "large.png": PICTURE + bytes(5_000_000),
@@ -171,11 +157,11 @@ async def test_only_images_are_served(world: JobServerWorld, tmp_path: Path) -> 
         "picture.svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
         "fine.png": PICTURE,
     }
-    link = await open_pull_request(world, tmp_path / "copy", files)
-    (tmp_path / "copy" / "link.png").symlink_to("fine.png")
-    git(tmp_path / "copy", "add", "--all")
-    git(tmp_path / "copy", "commit", "--quiet", "-m", "A link")
-    git(tmp_path / "copy", "push", "--quiet", "origin", "HEAD")
+    link, copy = await open_pull_request(world, files)
+    (copy / "link.png").symlink_to("fine.png")
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "-m", "A link")
+    git(copy, "push", "--quiet", "origin", "HEAD")
     await world.client.get(link)
     found = {
         name: (await world.client.get(f"{link}/after/{name}")).status_code for name in [*files, "link.png", "x.png"]
@@ -189,9 +175,9 @@ async def test_only_images_are_served(world: JobServerWorld, tmp_path: Path) -> 
 @pytest.mark.full
 @pytest.mark.browser
 @pytest.mark.enable_socket
-async def test_a_person_reads_and_merges_in_a_browser(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_a_person_reads_and_merges_in_a_browser(world: JobServerWorld) -> None:
     files: dict[str, bytes | None] = {"docs/start.md": AFTER, "img/dot.png": PICTURE, "big.txt": b"x\n" * 9000}
-    link = await open_pull_request(world, tmp_path / "copy", files)
+    link, _ = await open_pull_request(world, files)
     try:
         async with chromium() as browser:
             ada: HttpCredentials = {"username": REVIEWER, "password": REVIEWER_KEY}

@@ -21,7 +21,6 @@ from support.worlds.jobserver_world import (
     git,
     make_bare,
     running,
-    serving,
     until,
 )
 
@@ -347,13 +346,3 @@ async def test_in_the_sandbox_files_are_read_only(tmp_path: Path) -> None:
             "add": "OSError", "delete": "OSError", "folder": "['attachments', 'copy', 'doors', 'home']",
         }  # fmt: skip
         assert kept(world) == {hashlib.sha256(PICTURE).hexdigest()}
-
-
-async def test_a_job_of_the_built_in_editor_names_the_files_it_ignored(tmp_path: Path) -> None:
-    async with serving(tmp_path, PAGES) as world:
-        files = [await world.uploaded("System diagram.png", PICTURE), await world.uploaded("notes.txt", b"n")]
-        job = await world.done('Replace "colour" with "color"', files)
-        assert job["details"]["summary"].endswith("Attached, and left alone: System diagram.png, notes.txt.")
-        assert {file["path"] for file in job["details"]["changes"]["files"]} == {"docs/start.md"}
-        other = await world.done("Make it nicer", files)
-        assert other["details"]["reason"].endswith("Attached, and left alone: System diagram.png, notes.txt.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.agent_world import agent_world, is_running
+from support.worlds.agent_world import agent_world, cancel_once, is_running
 
 from bot.jobserver.agents.process import LINE_LIMIT
 from bot.jobserver.editors.job_log import LOG_LIMIT
@@ -207,13 +207,7 @@ def turn(agent, text):
 
 async def test_a_cancelled_edit_ends_within_5_seconds_if_the_agent_ignores_it(tmp_path: Path) -> None:
     world = agent_world(tmp_path, IGNORES_ALL)
-    editing = asyncio.create_task(world.edit("go"))
-    while not world.progress.activities:  # noqa: ASYNC110 - what is awaited happens in another process
-        await asyncio.sleep(0.01)
-    editing.cancel()
-    async with asyncio.timeout(5):
-        await asyncio.gather(editing, return_exceptions=True)
-    assert editing.cancelled()
+    await cancel_once(world, lambda: bool(world.progress.activities))
     assert len(world.received("session/cancel")) == 1
     for pid in (world.copy / "pids").read_text().split():
         assert not is_running(int(pid))

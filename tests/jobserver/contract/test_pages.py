@@ -19,6 +19,7 @@ from support.worlds.jobserver_world import (
     hidden_fields,
     make_bare,
     make_repository,
+    push_to,
     running,
     serving,
 )
@@ -65,9 +66,9 @@ async def test_close_leaves_the_base_unchanged_and_keeps_the_page(world: JobServ
 
 
 @pytest.mark.full
-async def test_a_conflict_is_explained_and_nothing_is_half_done(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_a_conflict_is_explained_and_nothing_is_half_done(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
-    commit_to_main(world.repository, tmp_path / "other", "docs/start.md", "# Start\n\nA hue.\n")
+    push_to(world.repository, "main", {"docs/start.md": b"# Start\n\nA hue.\n"})
     before = git(world.repository, "rev-parse", "main")
     answer = await world.press(job["prLink"], "merge")
     assert answer.status_code == 409
@@ -77,9 +78,9 @@ async def test_a_conflict_is_explained_and_nothing_is_half_done(world: JobServer
 
 
 @pytest.mark.full
-async def test_a_base_that_moved_elsewhere_merges_and_is_not_in_the_diff(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_a_base_that_moved_elsewhere_merges_and_is_not_in_the_diff(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
-    commit_to_main(world.repository, tmp_path / "other", "docs/new.md", "unrelated\n")
+    push_to(world.repository, "main", {"docs/new.md": b"unrelated\n"})
     assert "unrelated" not in (await world.client.get(job["prLink"])).text
     assert (await world.press(job["prLink"], "merge")).status_code == 303
     assert world.show("main", "docs/new.md") == "unrelated\n"
@@ -139,14 +140,6 @@ async def test_missing_pages_are_404(world: JobServerWorld) -> None:
     assert (await world.send("/pulls/7", "merge", {})).status_code == 404
     assert "no pull requests yet" in (await world.client.get("/pulls")).text
     assert (await world.client.get("/")).headers["Location"] == "/pulls"
-
-
-def commit_to_main(repository: Path, copy: Path, path: str, text: str) -> None:
-    git(repository, "clone", "--quiet", str(repository), str(copy))
-    (copy / path).write_text(text)
-    git(copy, "add", "--all")
-    git(copy, "commit", "--quiet", "-m", "Meanwhile")
-    git(copy, "push", "--quiet", "origin", "HEAD:main")
 
 
 @pytest.mark.full

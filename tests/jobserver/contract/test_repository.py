@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
-from support.worlds.jobserver_world import git, make_bare
+from support.worlds.jobserver_world import git, make_bare, push_to
 
 from bot.jobapi.models import ChangeKind
 from bot.jobserver.errors import GitError, PushRejectedError
@@ -62,12 +62,7 @@ class World:
         return set(git(self.mirror.directory, "diff-tree", "-r", "--name-only", start.tree, tree).split())
 
     def commit_of_theirs(self, branch: str, name: str, text: str) -> None:
-        git(self.theirs, "fetch", "--quiet")
-        git(self.theirs, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
-        (self.theirs / name).write_text(text)
-        git(self.theirs, "add", "--all")
-        git(self.theirs, "commit", "--quiet", "-m", "Theirs")
-        git(self.theirs, "push", "--quiet", "origin", branch)
+        push_to(self.bare, branch, {name: text.encode()})
 
 
 @pytest.fixture
@@ -339,6 +334,9 @@ async def test_a_snapshot_reads_the_committed_files(world: World) -> None:
 async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path) -> None:
     """Former symlinks lead nowhere, and the folder is no repository."""
     (world.theirs / "link.md").symlink_to("/etc/passwd")
+    git(world.theirs, "add", "--all")
+    git(world.theirs, "commit", "--quiet", "-m", "A link")
+    git(world.theirs, "push", "--quiet", "origin", "main")
     world.commit_of_theirs("main", "docs/two.md", "# Two\n")
     start = await world.checked_out()
     folder = tmp_path / "written"

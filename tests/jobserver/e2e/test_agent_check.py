@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,6 @@ ASKED = "Answer with the word: ready"
 SETUP = ("data", "port", "pages", "git", "repository", "push")
 
 
-@pytest.fixture
-async def model() -> AsyncIterator[ModelServer]:
-    async with ModelServer().running() as server:
-        yield server
-
-
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("answer", "last", "word"),
@@ -37,25 +30,24 @@ async def model() -> AsyncIterator[ModelServer]:
     ],
     ids=["answers", "rejected key"],
 )
-async def test_an_installed_agent_is_asked_for_a_word(
-    tmp_path: Path, model: ModelServer, answer: Step, last: str, word: str
-) -> None:
+async def test_an_installed_agent_is_asked_for_a_word(tmp_path: Path, answer: Step, last: str, word: str) -> None:
     await asyncio.to_thread(needs_bubblewrap)
-    model.script.on(ASKED, answer)
-    settings = {
-        "API_KEY": "planted-key-of-the-job-server",
-        "PORT": str(free_port()),
-        "REPOSITORY": str(make_bare(tmp_path / "docs.git", {"a.md": "A.\n"})),
-        "DATA_DIRECTORY": str(tmp_path / "data"),
-        "ALLOW_ROOT": "true",
-        **{name.upper(): value for name, value in GOOSE.settings(model.url).items()},
-    }
-    process = await asyncio.create_subprocess_exec(
-        Path(sys.executable).with_name("pagehand"), "jobserver", "--check",
-        env={"PATH": path_with(GOOSE.agent)} | {PREFIX + name: value for name, value in settings.items()},
-        cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    output = (await process.communicate())[0].decode()
+    async with ModelServer().running() as model:
+        model.script.on(ASKED, answer)
+        settings = {
+            "API_KEY": "planted-key-of-the-job-server",
+            "PORT": str(free_port()),
+            "REPOSITORY": str(make_bare(tmp_path / "docs.git", {"a.md": "A.\n"})),
+            "DATA_DIRECTORY": str(tmp_path / "data"),
+            "ALLOW_ROOT": "true",
+            **{name.upper(): value for name, value in GOOSE.settings(model.url).items()},
+        }
+        process = await asyncio.create_subprocess_exec(
+            Path(sys.executable).with_name("pagehand"), "jobserver", "--check",
+            env={"PATH": path_with(GOOSE.agent)} | {PREFIX + name: value for name, value in settings.items()},
+            cwd=tmp_path, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        output = (await process.communicate())[0].decode()
     assert process.returncode == last.startswith("FAIL"), output
     lines = output.splitlines()
     assert lines[-1].startswith(last)

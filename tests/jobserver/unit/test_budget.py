@@ -1,10 +1,13 @@
-"""A job's budget, and how its progress is saved: the newest, rarely, and never at the cost of the work."""
+"""A job's use of its model: added up, bounded, in words, within a budget, and saved with its progress."""
 
 import asyncio
+import math
 import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from bot.jobapi.models import PlanStep
@@ -13,7 +16,9 @@ from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.progress import RecordedProgress
 from bot.jobserver.settings.server import BudgetSetting, TokenBudget
 from bot.jobserver.store.records import ProgressUpdate, says_no
-from bot.jobserver.usage import Money, Spent
+from bot.jobserver.usage import Money, Spent, reported_money
+
+pytestmark = pytest.mark.promise("usage")
 
 SETTING: TypeAdapter[TokenBudget] = TypeAdapter(BudgetSetting)
 EVENING = datetime(2026, 11, 23, 23, 59, tzinfo=UTC)
@@ -132,3 +137,32 @@ async def test_without_progress_nothing_is_saved_and_an_invalid_id_is_no_session
         progress.session("x" * 5000)
         progress.session("two\nlines")
     assert (recorder.updates, progress.session_id) == ([], None)
+
+
+AMOUNTS = st.integers(min_value=0, max_value=10**18)
+SPENT = st.builds(Spent, AMOUNTS, AMOUNTS)
+
+
+@given(st.lists(SPENT))
+def test_sums_stay_within_the_databases_range(parts: list[Spent]) -> None:
+    """Agents and gateways may report anything."""
+    total = sum(parts, Spent())
+    assert 0 <= total.sent <= 10**15
+    assert 0 <= total.answered <= 10**15
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency"), [(0.0, "USD"), (-1.0, "USD"), (math.nan, "USD"), (math.inf, "USD"), (1e9, "USD"),
+                             (1.0, "usd"), (1.0, "<b>"), (1.0, "")],
+)  # fmt: skip
+def test_an_invalid_amount_is_none(amount: float, currency: str) -> None:
+    """An agent's numbers are untrusted."""
+    assert reported_money(amount, currency) is None
+
+
+def test_amounts_of_one_currency_are_added_and_another_replaces_them() -> None:
+    """Amounts in two currencies have no sum."""
+    one, two = Spent(money=Money(1.0, "USD")), Spent(money=Money(0.5, "USD"))
+    assert (one + two).money == Money(1.5, "USD")
+    assert (one + Spent(1, 1)).money == Money(1.0, "USD")
+    assert (one + Spent(money=Money(2.0, "EUR"))).money == Money(2.0, "EUR")

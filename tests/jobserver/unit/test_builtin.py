@@ -165,6 +165,8 @@ async def test_each_deed_says_what_it_did(job: Job) -> None:
     assert told.summary == (
         f'Replaced "colour" with "color". Places: 9. Pages: 6. {unread}.\nAttached, and left alone: a.png.'
     )
+    not_understood = await job.done("Make it nicer", TaskFile("a.png", "a.png", "image/png", 1))
+    assert not_understood.reason.endswith("Attached, and left alone: a.png.")
     nothing = '"colour" is on no page as whole words outside code, tags and links.'
     assert (await job.done('Replace "colour" with "color"')).reason == f"{nothing} {unread}."
     assert (await job.done("Fix the typos")).summary == (

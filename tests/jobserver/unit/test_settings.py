@@ -143,11 +143,6 @@ def test_no_address_allows_a_git_helper(text: str) -> None:
     assert not text.startswith(("-", "ext::"))
 
 
-@pytest.mark.parametrize("name", ["main", "release/1.x", "pagehand/0a", "ünïcode", "a-b_c"])
-def test_valid_branch_names_are_accepted(name: str) -> None:
-    assert is_branch_name(name)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -176,8 +171,9 @@ def test_valid_branch_names_are_accepted(name: str) -> None:
         "main\n",
     ],
 )
-def test_invalid_branch_names_are_refused(name: str) -> None:
+def test_valid_branch_names_are_accepted_and_no_others(name: str) -> None:
     assert not is_branch_name(name)
+    assert all(map(is_branch_name, ("main", "release/1.x", "pagehand/0a", "ünïcode", "a-b_c")))
 
 
 ADA, BEN = "planted-key-of-ada", "planted-key-of-ben"

@@ -1,9 +1,10 @@
 """An agent editor with a scripted agent, for tests."""
 
+import asyncio
 import json
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,17 @@ class AgentWorld:
 
     def prompts(self) -> list[str]:
         return [params["prompt"][0]["text"] for params in self.received("session/prompt")]
+
+
+async def cancel_once(world: AgentWorld, is_time: Callable[[], bool]) -> None:
+    """Cancels an edit, which has to end within 5 s."""
+    editing = asyncio.create_task(world.edit("go"))
+    while not is_time():  # noqa: ASYNC110 - what is awaited happens in another process
+        await asyncio.sleep(0.01)
+    editing.cancel()
+    async with asyncio.timeout(5):
+        await asyncio.gather(editing, return_exceptions=True)
+    assert editing.cancelled()
 
 
 def scripted(root: Path, script: str, *arguments: str, **traits: Any) -> Agent:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
-from support.worlds.jobserver_world import KEY, git, make_bare, until
+from support.worlds.jobserver_world import KEY, git, make_bare, push_to, until
 
 from bot.jobapi.models import AgentJob, Changes, JobDetails, PullRequestDetails, Requester, Status
 from bot.jobserver.leaks.own_secrets import OwnSecrets
@@ -146,24 +146,12 @@ class ExecutorWorld:
         return set(git(self.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").split())
 
     def push_files(self, files: Mapping[str, bytes]) -> None:
-        """Pushes the files that the base branch begins with."""
-        theirs = self.data.parent / "first"
-        git(self.data, "clone", "--quiet", str(self.bare), str(theirs))
-        for name, data in files.items():
-            (theirs / name).parent.mkdir(parents=True, exist_ok=True)
-            (theirs / name).write_bytes(data)
-        git(theirs, "add", "--all")
-        git(theirs, "commit", "--quiet", "-m", "More")
-        git(theirs, "push", "--quiet", "origin", "main")
+        """Pushes files to the base branch."""
+        push_to(self.bare, "main", files)
 
     def push_as_somebody(self, branch: str, name: str, text: str) -> None:
         """Pushes a commit of another person to a branch."""
-        theirs = self.data.parent / "theirs"
-        git(self.data, "clone", "--quiet", "--branch", branch, str(self.bare), str(theirs))
-        (theirs / name).write_text(text)
-        git(theirs, "add", "--all")
-        git(theirs, "commit", "--quiet", "-m", "By hand")
-        git(theirs, "push", "--quiet", "origin", branch)
+        push_to(self.bare, branch, {name: text.encode()})
 
 
 def details(job: AgentJob) -> JobDetails:

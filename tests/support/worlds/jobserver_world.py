@@ -68,6 +68,22 @@ def make_bare(directory: Path, files: dict[str, str]) -> Path:
     return directory
 
 
+def push_to(repository: Path, branch: str, files: Mapping[str, bytes | None]) -> Path:
+    """Pushes another person's commit, and returns their copy. None deletes a file."""
+    copy = Path(tempfile.mkdtemp(dir=repository.parent))
+    git(copy, "clone", "--quiet", "--branch", branch, str(repository), ".")
+    for name, contents in files.items():
+        if contents is None:
+            (copy / name).unlink()
+        else:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_bytes(contents)
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "-m", "By hand")
+    git(copy, "push", "--quiet", "origin", f"HEAD:{branch}")
+    return copy
+
+
 def make_sample(directory: Path) -> Path:
     """The sample repository, as `make_sample_repository` makes it."""
     made = _sample()
