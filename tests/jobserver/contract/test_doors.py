@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from support.servers.loud import loudly
 from support.servers.relayed_model import KEY, Upstream, upstream_server
 from support.worlds.hostile_world import PYTHON, findings, hostile_world, needs_bubblewrap
 
@@ -49,10 +50,6 @@ def bubblewrap() -> None:
 @pytest.fixture
 async def doors(tmp_path: Path) -> AsyncIterator[tuple[Door, ...]]:
     """Opens one that answers in capitals after reading everything, and one that hangs up at once."""
-
-    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write((await reader.read()).upper())
-        writer.close()
 
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
@@ -127,11 +124,6 @@ async def test_nothing_else_is_reachable_from_the_sandbox(tmp_path: Path, doors:
 
 async def test_hundreds_of_connections_and_a_full_backlog_are_waited_for(tmp_path: Path) -> None:
     """The listener outside may be slow to accept: no connection is lost."""
-
-    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write((await reader.read()).upper())
-        writer.close()
-
     program = f"""
     from concurrent.futures import ThreadPoolExecutor
     with ThreadPoolExecutor(200) as pool:

@@ -141,16 +141,6 @@ for n in "12":
         assert world.branches() == {"main", branch}
 
 
-async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -> None:
-    program = "import sys; p = sys.stdin.read().split()[-1]; open(p + '.md', 'w').write(p); sys.exit(p == 'bad')"
-    async with with_program(tmp_path, program) as world:
-        job = (await world.create("bad")).json()
-        ended = await world.continued(job["id"], "good")
-        assert (ended["status"], ended["prLink"]) == ("failed", f"{world.url}/pulls/1")
-        names = git(world.repository, "diff", "--name-only", "main", f"pagehand/{job['id']}").split()
-        assert names == ["bad.md", "good.md"], "work done before the failure is kept for the next instruction"
-
-
 def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:
     """Adds symlinks to the outside, and hooks, filters and drivers that would each leave a marker."""
     copy = make_repository(directory / "copy", {"docs/start.md": "A colour.\n", "docs/x.bin": "colour\0"})

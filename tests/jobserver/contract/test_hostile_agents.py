@@ -1,7 +1,6 @@
 """Hostile programs in a running job server: what they can see, reach, use up and leave behind."""
 
 import asyncio
-import contextlib
 import json
 import os
 import platform
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.servers.free_ports import free_port
+from support.servers.loud import loudly
 from support.worlds.hostile_world import findings, findings_of, hostile_world, needs_bubblewrap, processes_naming
 from support.worlds.jobserver_world import ADA, KEY
 
@@ -261,13 +261,6 @@ ASK = r"""
 @pytest.fixture
 async def inside() -> AsyncIterator[int]:
     """Yields the port of a service on this machine, which answers in capitals."""
-
-    async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            writer.write((await reader.read()).upper())
-            await writer.drain()
-        writer.close()
-
     async with await asyncio.start_server(loudly, "127.0.0.1", 0) as server:
         yield server.sockets[0].getsockname()[1]
 

@@ -183,22 +183,21 @@ NOBODY = [
 
 
 @pytest.mark.full
-async def test_only_a_reviewer_can_merge(tmp_path: Path) -> None:
+async def test_only_a_reviewer_can_merge(world: JobServerWorld) -> None:
     """A browser asks for name and key when a button is pressed; whatever is malformed belongs to nobody."""
-    async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
-        link = (await world.done(REPLACE))["prLink"]
-        before = git(world.repository, "rev-parse", "main")
-        page = (await world.client.get(link)).text
-        assert MERGE_BUTTON in page
-        assert "your browser asks for your name and your key" in page
-        for credentials in NOBODY:
-            headers = httpx.Headers({"Origin": world.url, "Authorization": credentials}, encoding="latin-1")
-            answer = await world.client.post(f"{link}/merge", data=hidden_fields(page), headers=headers)
-            assert answer.status_code == 401, credentials
-            assert answer.headers["WWW-Authenticate"].startswith('Basic realm="'), credentials
-        assert git(world.repository, "rev-parse", "main") == before
-        assert (await world.press(link, "merge")).status_code == 303
-        assert 'merged by <bdi class="person">Ada Lovelace</bdi>' in (await world.client.get(link)).text
+    link = (await world.done(REPLACE))["prLink"]
+    before = git(world.repository, "rev-parse", "main")
+    page = (await world.client.get(link)).text
+    assert MERGE_BUTTON in page
+    assert "your browser asks for your name and your key" in page
+    for credentials in NOBODY:
+        headers = httpx.Headers({"Origin": world.url, "Authorization": credentials}, encoding="latin-1")
+        answer = await world.client.post(f"{link}/merge", data=hidden_fields(page), headers=headers)
+        assert answer.status_code == 401, credentials
+        assert answer.headers["WWW-Authenticate"].startswith('Basic realm="'), credentials
+    assert git(world.repository, "rev-parse", "main") == before
+    assert (await world.press(link, "merge")).status_code == 303
+    assert 'merged by <bdi class="person">Ada Lovelace</bdi>' in (await world.client.get(link)).text
 
 
 async def test_a_name_is_read_in_unicode_and_without_regard_to_the_scheme_s_case(tmp_path: Path) -> None:
