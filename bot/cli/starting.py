@@ -15,7 +15,7 @@ from bot.errors import ConfigError, PagehandError
 Extra = Literal["jobserver", "demo"]
 
 MODULES = ("acp", "h11", "jinja2", "jwt")
-"""The modules that either provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
+"""The modules that either provides."""
 
 
 def require_extra(command: Extra) -> None:
