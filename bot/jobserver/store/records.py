@@ -158,8 +158,7 @@ class Outcome:
 class PendingProposal:
     """What was pushed for a job, and what its pull request still lacks.
 
-    `wants_extras`: its labels and the request for a review are still to be added. `checks` are those of the newest
-    change. `version` grows with each addition.
+    `checks` are those of the newest change. `version` grows with each addition.
     """
 
     job_id: str
@@ -167,7 +166,6 @@ class PendingProposal:
     title: str
     description: str
     checks: tuple[CheckResult, ...]
-    wants_extras: bool
     requester: Requester | None
     version: int
     failures: int
