@@ -23,7 +23,6 @@ from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket
 
-_WORKFLOW_FOLDERS = (".github/workflows", ".gitea/workflows", ".forgejo/workflows")
 _HOST_S = 60.0
 """Time limit for one request to the repository's host."""
 _OLDEST_GIT = (2, 38)
@@ -123,8 +122,6 @@ async def _repository(git: Git, settings: JobServerSettings, directory: Path) ->
     yield found
     if found.is_ok:
         yield await _push(git, directory)
-        if workflows := await _workflows(git, settings, directory):
-            yield workflows
 
 
 async def _git_version(git: Git, directory: Path) -> SetupFinding:
@@ -159,29 +156,6 @@ async def _push(git: Git, directory: Path) -> SetupFinding:
         words = f"a branch can be pushed but not deleted: delete {branch} by hand"
         return SetupFinding("push", is_ok=None, message=words)
     return SetupFinding("push", is_ok=True, message="a branch was pushed and deleted again")
-
-
-async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding | None:
-    """Finds the workflows that a job's push may start: they run code of the change, with access to their secrets."""
-    place = directory / "check.git"
-    try:
-        async with asyncio.timeout(_HOST_S):
-            branch = settings.base_branch or await git.default_branch(directory)
-            await git.run(
-                place, "fetch", "--quiet", "--no-tags", "--depth=1", "--filter=blob:none", "--no-write-fetch-head",
-                "--", git.address, f"refs/heads/{branch}:refs/heads/base",
-            )  # fmt: skip
-            listed = await git.run(place, "ls-tree", "-r", "-z", "--name-only", "refs/heads/base", *_WORKFLOW_FOLDERS)
-    except (TimeoutError, JobServerError) as error:
-        words = f"the base branch's workflows cannot be read: {str(error) or 'its host does not answer'}"
-        return SetupFinding("workflows", is_ok=None, message=words)
-    if not listed:
-        return None
-    words = (
-        "those in this repository that a push to pagehand/* starts run what a job has changed: exclude these "
-        "branches there (branches-ignore: ['pagehand/**']), or make sure that the workflows have no secrets"
-    )
-    return SetupFinding("workflows", is_ok=None, message=words)
 
 
 async def check_github(settings: JobServerSettings) -> list[SetupFinding]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import idna
-from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, TypeAdapter, ValidationError
 
-from bot.jobserver.settings.values import PREFIX, Folders, Names, split_words
+from bot.jobserver.settings.values import Folders, Names, split_words
 from bot.runtime.settings import Settings
 
 PRIVATE = "private:"
@@ -111,9 +111,6 @@ class SandboxSettings(Settings):
         "private:name:port if the name resolves to a private address; none for no host at all, open for everything "
         "that this machine can reach",
     )
-    sandbox_network: str | None = Field(
-        None, description=f"replaced by {PREFIX}EGRESS: none instead of false, open instead of true"
-    )
     allow_root: bool = Field(
         default=False,
         description="whether programs and agents may run though the server is root; what leaves a sandbox is root then",
@@ -130,13 +127,6 @@ class SandboxSettings(Settings):
     disk_limit: Size = Field(
         ByteSize(4 * 2**30), description="how much one run of a program or agent may write to the disk, such as 4GiB"
     )
-
-    @field_validator("sandbox_network")
-    @classmethod
-    def _has_another_name(cls, value: str | None) -> str | None:
-        if value is not None:
-            raise ValueError("has ended")
-        return value
 
 
 def _commands(value: object) -> object:

@@ -123,12 +123,3 @@ async def test_a_check_inside_the_repository_is_looked_for_later(tmp_path: Path,
     """It comes with each copy."""
     findings = await found(tmp_path, repository=str(bare), checks=(("scripts/check.sh",),))
     assert findings["checks"].is_ok is None
-
-
-async def test_workflows_are_warned_of(tmp_path: Path) -> None:
-    """Those of the base; without any, nothing is reported."""
-    bare = make_bare(tmp_path / "ci.git", {".github/workflows/ci.yml": "on: [push]\njobs: {}\n", "docs/a.md": "A.\n"})
-    finding = (await found(tmp_path, repository=str(bare)))["workflows"]
-    assert finding.is_ok is None
-    assert "branches-ignore: ['pagehand/**']" in finding.message
-    assert "workflows" not in await found(tmp_path, repository=str(make_bare(tmp_path / "none.git", {"a.md": "A\n"})))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bot.errors import ConfigError
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.bubblewrap import needed_paths
@@ -144,9 +143,3 @@ async def test_without_a_sandbox_a_host_list_is_refused(tmp_path: Path) -> None:
         with pytest.raises(JobServerError, match="set PAGEHAND_JOBSERVER_EGRESS=open"):
             await open_sandbox(settings(sandbox="none", egress=egress), tmp_path)
     assert isinstance(await open_sandbox(settings(sandbox="none", egress="open"), tmp_path), NoSandbox)
-
-
-@pytest.mark.parametrize("value", ["true", "false"])
-def test_the_setting_replaced_by_egress_says_so(value: str) -> None:
-    with pytest.raises(ConfigError, match=r"SANDBOX_NETWORK has ended: replaced by PAGEHAND_JOBSERVER_EGRESS: none"):
-        JobServerSettings.from_environment({"PAGEHAND_JOBSERVER_SANDBOX_NETWORK": value})
