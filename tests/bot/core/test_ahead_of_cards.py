@@ -1,7 +1,5 @@
 """If the job API can cancel, a job is created without waiting for its card, and is stopped if that cannot be posted."""
 
-from collections.abc import Callable
-
 import pytest
 from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
@@ -9,7 +7,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.jobs.job import Problem
 from bot.domain.requests.request import Action, Reply, RequestKind, RequestState, Surface, home_key
 from bot.domain.threads.thread import Thread, can_only_be_stopped_here
-from bot.errors import ChatRejected, ChatUncertain, ChatUnreachable, JobApiError, JobApiUncertain, JobApiUnreachable
+from bot.errors import ChatRejected, ChatUnreachable, JobApiError, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import Job, PromptCall
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
 
@@ -17,28 +15,13 @@ pytestmark = pytest.mark.promise("ahead of cards")
 
 JOB, LINK = "job-1", "https://example.org/pull/1"
 PRESS = home_key("press")
+ARCHIVED = ChatRejected("is_archived")
 
 
 @pytest.fixture(autouse=True)
 def cancellable(world: CoreWorld) -> None:
     """A job API that can cancel."""
     world.job_api.cancels = True
-
-
-class NoCards:
-    """Slack refuses cards with this error until it is None."""
-
-    def __init__(self, world: CoreWorld, error: Callable[[], Exception] | None) -> None:
-        self.error = error
-        world.chat.fault = self._check
-
-    def _check(self, call: str, _: Thread | None) -> None:
-        if self.error is not None and call in {"post_card", "join"}:
-            raise self.error()
-
-
-def archived() -> Exception:
-    return ChatRejected("is_archived")
 
 
 async def only_thread(world: CoreWorld, person_id: str = ANA.id) -> Thread:
@@ -81,11 +64,10 @@ async def test_without_a_way_to_stop_it_the_card_comes_first(world: CoreWorld) -
 
 async def test_with_a_link_to_the_thread_the_thread_comes_first(world: CoreWorld) -> None:
     """The message that asks for a job is a thread already."""
-    world.requesters = FakeRequesters()
-    world.assemble()
+    world.configure(requesters=FakeRequesters())
     await world.start()
     assert not await world.step(world.request_sender)
-    await world.service.receive(Reply(BEN, "C1", "5.1", "5.1", "Do that", mentions_us=True))
+    await world.receive(Reply(BEN, "C1", "5.1", "5.1", "Do that", mentions_us=True))
     await world.prepare()
     assert await world.step(world.request_sender)
     assert world.job_api.created == ["Do that"]
@@ -93,14 +75,14 @@ async def test_with_a_link_to_the_thread_the_thread_comes_first(world: CoreWorld
 
 async def test_where_posts_fail_the_card_comes_first(world: CoreWorld) -> None:
     """Until one succeeds there. Other channels are not affected."""
-    slack = NoCards(world, lambda: ChatUnreachable("down"))
+    world.chat.fail(post_card=ChatUnreachable("down"))
     await world.start(key="first")
     await world.step(world.outbox)
     await world.start("Wait", key="second")
     await world.start("Do that", channel="C2", key="elsewhere")
     await world.step(world.request_sender)
     assert world.job_api.created == ["Do that"]
-    slack.error = None
+    world.chat.recover()
     await world.pass_time(5)
     assert sorted(world.job_api.created) == ["Do it", "Do that", "Wait"]
     await world.start("Do more", key="third")
@@ -111,9 +93,8 @@ async def test_where_posts_fail_the_card_comes_first(world: CoreWorld) -> None:
 async def test_a_job_that_follows_another_one_waits_for_its_card(world: CoreWorld) -> None:
     """Its card ends the other one."""
     ts = await world.started()
-    world.job_api.show(JOB, "failed")
-    await world.pass_time(60)
-    await world.press(RequestKind.RETRY, ANA, "", key="again", thread_id=(await world.thread(ts)).id)
+    await world.show("failed", wait=60)
+    await world.press_card(RequestKind.RETRY, ts, key="again")
     assert not await world.step(world.request_sender)
     await world.settle()
     assert len(world.job_api.created) == 2
@@ -121,7 +102,7 @@ async def test_a_job_that_follows_another_one_waits_for_its_card(world: CoreWorl
 
 async def test_it_can_be_stopped_on_home_until_its_card_is_there(world: CoreWorld) -> None:
     """The card, when it comes, and one post say who stopped it."""
-    slack = NoCards(world, lambda: ChatUnreachable("down"))
+    world.chat.fail(post_card=ChatUnreachable("down"))
     await world.start()
     await world.step(world.request_sender)
     assert can_only_be_stopped_here(await only_thread(world))
@@ -129,7 +110,7 @@ async def test_it_can_be_stopped_on_home_until_its_card_is_there(world: CoreWorl
     await world.step(world.request_sender)
     assert world.job_api.cancelled == [JOB]
     assert not can_only_be_stopped_here(await only_thread(world))
-    slack.error = None
+    world.chat.recover()
     await world.pass_time(30)
     assert [message.kind for message in world.chat.messages] == ["card_changed", "job_started", "job_stopped"]
 
@@ -137,11 +118,11 @@ async def test_it_can_be_stopped_on_home_until_its_card_is_there(world: CoreWorl
 async def test_a_start_that_waits_for_its_card_is_stopped_on_home(world: CoreWorld) -> None:
     """The answer is told where the button was pressed."""
     world.job_api.cancels = False
-    slack = NoCards(world, lambda: ChatUnreachable("down"))
+    world.chat.fail(post_card=ChatUnreachable("down"))
     await world.start()
     assert can_only_be_stopped_here(await only_thread(world))
     await stop_on_home(world)
-    slack.error = None
+    world.chat.recover()
     await world.pass_time(30)
     assert not world.job_api.created
     answer = ActionAnswered(ANA.id, ActionAnswer.STOPPED_UNSENT, asked_on=Surface.HOME)
@@ -150,7 +131,7 @@ async def test_a_start_that_waits_for_its_card_is_stopped_on_home(world: CoreWor
 
 async def test_a_card_that_cannot_be_posted_stops_the_job(world: CoreWorld) -> None:
     """Whoever asked is told once, and nothing else; Home offers it again."""
-    NoCards(world, archived)
+    world.chat.fail(post_card=ARCHIVED)
     await world.start()
     await world.step(world.request_sender)
     await world.pass_time(60)
@@ -160,7 +141,7 @@ async def test_a_card_that_cannot_be_posted_stops_the_job(world: CoreWorld) -> N
 
 
 async def test_the_work_of_a_job_that_ended_without_a_card_is_told_privately(world: CoreWorld) -> None:
-    NoCards(world, archived)
+    world.chat.fail(post_card=ARCHIVED)
     await world.start()
     await world.step(world.request_sender)
     world.job_api.show(JOB, "completed", LINK)
@@ -175,7 +156,7 @@ async def test_the_work_of_a_job_that_ended_without_a_card_is_told_privately(wor
 
 async def test_news_before_the_card_is_posted_after_it(world: CoreWorld) -> None:
     """A poll saw the job's end before there was a thread."""
-    slack = NoCards(world, lambda: ChatUnreachable("down"))
+    world.chat.fail(post_card=ChatUnreachable("down"))
     await world.start()
     await world.step(world.request_sender)
     world.job_api.show(JOB, "completed", LINK)
@@ -183,7 +164,7 @@ async def test_news_before_the_card_is_posted_after_it(world: CoreWorld) -> None
     await world.step(world.job_poller)
     await world.step(world.outbox)
     assert not world.chat.messages
-    slack.error = None
+    world.chat.recover()
     await world.pass_time(60)
     assert world.chat.messages[0].kind == "card_changed"
     assert world.chat.messages[-1].kind == "job_finished"
@@ -192,16 +173,15 @@ async def test_news_before_the_card_is_posted_after_it(world: CoreWorld) -> None
 @pytest.mark.full
 async def test_a_reply_waits_for_the_card(world: CoreWorld) -> None:
     """It is refused if there will be none: it would wake a job that was stopped."""
-    slack = NoCards(world, lambda: ChatUnreachable("down"))
-    await world.service.receive(Reply(ANA, "C1", "5.1", "5.1", "Do it", mentions_us=True))
+    world.chat.fail(post_card=ChatUnreachable("down"))
+    await world.receive(Reply(ANA, "C1", "5.1", "5.1", "Do it", mentions_us=True))
     await world.prepare()
     await world.step(world.request_sender)
     await world.step(world.outbox)
-    await world.reply("5.1", "And that", "5.2")
-    await world.pass_time(30)
+    await world.reply("5.1", "And that", "5.2", wait=30)
     assert world.job_api.created == ["Do it"]
     assert not world.job_api.messages[JOB]
-    slack.error = archived
+    world.chat.fail(post_card=ARCHIVED)
     await world.pass_time(120)
     assert world.job_api.cancelled == [JOB]
     assert not world.job_api.messages[JOB]
@@ -235,7 +215,7 @@ async def test_a_card_given_up_while_the_job_is_created(
     world: CoreWorld, error: JobApiError | None, created: int, cancelled: int, state: RequestState
 ) -> None:
     """A job that was created is stopped; one that was not never is."""
-    NoCards(world, archived)
+    world.chat.fail(post_card=ARCHIVED)
     await world.start()
     GivenUpMeanwhile(world, error)
     await world.step(world.request_sender)
@@ -245,27 +225,9 @@ async def test_a_card_given_up_while_the_job_is_created(
     assert [told for told in world.chat.private if isinstance(told, CardNotPosted)]
 
 
-async def test_a_card_in_doubt_is_looked_for(world: CoreWorld) -> None:
-    """The job was created meanwhile; the card that is found is updated to show it."""
-    lost = [ChatUncertain("timeout")]
-
-    def lose(call: str, _: Thread | None) -> None:
-        if call == "post_card" and lost:
-            raise lost.pop()
-
-    world.chat.after = lose
-    await world.start()
-    await world.step(world.outbox)
-    await world.step(world.request_sender)
-    await world.pass_time(30)
-    assert [message.kind for message in world.chat.messages].count("card_changed") == 1
-    (shown,) = world.chat.cards.values()
-    assert shown.state.job is not None
-
-
 async def test_a_process_that_died_while_creating_leaves_it_in_doubt(world: CoreWorld) -> None:
     """Another one does not create it again, card or not, and the thread says so."""
-    slack = NoCards(world, lambda: ChatUnreachable("down"))
+    world.chat.fail(post_card=ChatUnreachable("down"))
     await world.start()
     await world.request_sender.claim(1)
     world.restart("two")
@@ -274,7 +236,7 @@ async def test_a_process_that_died_while_creating_leaves_it_in_doubt(world: Core
     await world.step(world.request_sender)
     assert (await start_of(world))[0] is RequestState.UNCERTAIN
     assert (await only_thread(world)).state.failure.problem is Problem.UNCERTAIN
-    slack.error = None
+    world.chat.recover()
     await world.pass_time(120)
     assert not world.job_api.created
     assert [message.kind for message in world.chat.messages] == ["card_changed", "request_uncertain"]

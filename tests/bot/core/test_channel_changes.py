@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.fakes.ephemeral import unreachable_ephemeral
+from support.fakes.listening_app import listening_app
 from support.worlds.core_world import ANA, CoreWorld
 
 from bot.app.edges import channel_aliases, newest_id
@@ -12,10 +12,6 @@ from bot.domain.permissions import PermissionRules
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, with_aliases
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, MessageVersion, Person, Reply, RequestKind, WayIn
-from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.identity import Identity
-from bot.slack.sending.web_api import new_session
 
 pytestmark = pytest.mark.promise("channel ids")
 
@@ -32,8 +28,7 @@ async def test_replies_and_clicks_under_the_new_id_reach_the_job(world: CoreWorl
     await changed(world, "C2", "C3", 2.0)
     await world.reply(ts, "by the first", AT[0], channel="C1")
     await world.reply(ts, "by the second", AT[1], channel="C2")
-    await world.reply(ts, "by the third", AT[2], channel="C3")
-    await world.pass_time(10)
+    await world.reply(ts, "by the third", AT[2], channel="C3", wait=10)
     assert world.job_api.messages["job-1"] == ["by the first", "by the second", "by the third"]
     thread = await world.thread(ts)
     by_button = Action(ANA, RequestKind.SHOW_STATUS, "click/1", channel_id="C3", thread_id=thread.id)
@@ -50,7 +45,7 @@ async def test_redeliveries_under_both_ids_count_once(world: CoreWorld, ids: tup
     for channel in ids:
         await world.reply(ts, "once", AT[0], channel=channel)
         await changed(world, "C1", "C2")
-        await world.service.start(mention(channel, AT[1]))
+        await world.ask(mention(channel, AT[1]))
     await world.pass_time(10)
     assert world.job_api.messages["job-1"] == ["once"]
     assert world.job_api.created == ["Do it", "Another"]
@@ -64,27 +59,24 @@ def mention(channel: str, ts: str) -> NewJob:
 async def test_messages_from_before_the_change_are_found_after_it(world: CoreWorld) -> None:
     """Messages with the new id come first, so their jobs are recorded under it."""
     ts = await world.started()
-    await world.service.start(mention("C2", AT[0]))
-    await world.reply(AT[0], "and that", AT[1], channel="C2")
-    await world.pass_time(10)
+    await world.ask(mention("C2", AT[0]))
+    await world.reply(AT[0], "and that", AT[1], channel="C2", wait=10)
     await changed(world, "C1", "C2")
-    await world.service.start(mention("C2", AT[0]))
+    await world.ask(mention("C2", AT[0]))
     await world.reply(AT[0], "and that", AT[1], channel="C2")
     await world.reply(AT[0], "at last", AT[2], channel="C2")
-    await world.reply(ts, "for the first", AT[3], channel="C2")
-    await world.pass_time(10)
+    await world.reply(ts, "for the first", AT[3], channel="C2", wait=10)
     assert world.job_api.created == ["Do it", "Another"]
     assert world.job_api.messages == {"job-1": ["for the first"], "job-2": ["and that", "at last"]}
 
 
 async def test_edits_and_deletions_under_the_new_id_match_the_message(world: CoreWorld) -> None:
     ts = await world.started()
-    await world.service.receive(Reply(ANA, "C1", ts, AT[0], "first words"))
-    await world.service.receive(Reply(ANA, "C1", ts, AT[1], "not any more"))
+    await world.receive(Reply(ANA, "C1", ts, AT[0], "first words"))
+    await world.receive(Reply(ANA, "C1", ts, AT[1], "not any more"))
     await changed(world, "C1", "C2")
-    await world.service.revise(Reply(ANA, "C2", ts, AT[0], "last words", edited_at=AT[2]))
-    await world.service.revise(Reply(ANA, "C2", "", AT[1], "", edited_at=AT[3], withdrawn=True))
-    await world.pass_time(10)
+    await world.revise(Reply(ANA, "C2", ts, AT[0], "last words", edited_at=AT[2]))
+    await world.revise(Reply(ANA, "C2", "", AT[1], "", edited_at=AT[3], withdrawn=True), wait=10)
     assert world.job_api.messages["job-1"] == ["last words"]
 
 
@@ -99,8 +91,7 @@ async def test_a_job_started_under_the_new_id_has_the_channels_settings(world: C
         world.projects = Projects((other, api), {channel: mentions}).with_channel_aliases(known)
         world.rules = PermissionRules("T1", channels=with_aliases(frozenset({channel}), known))
         world.assemble()
-        await world.start(f"for {channel}", channel="C2", key=channel)
-        await world.settle()
+        await world.start(f"for {channel}", channel="C2", key=channel, wait=0)
     assert world.job_api.projects == ["api", "api"]
     assert world.projects.replies("C1") is ReplyMode.MENTIONS
     assert await newest_id(world.store, "C1") == "C2"
@@ -115,7 +106,7 @@ async def test_an_outdated_id_in_the_settings_is_named(world: CoreWorld, caplog:
 @pytest.mark.parametrize("channel", ["C1", "C2", "C3"])
 async def test_a_channel_is_forgotten_under_any_of_its_ids(world: CoreWorld, channel: str) -> None:
     ts = await world.started()
-    await world.service.start(mention("C2", AT[0]))
+    await world.ask(mention("C2", AT[0]))
     await changed(world, "C1", "C2")
     await changed(world, "C2", "C3", 2.0)
     while await world.store.transact(lambda tx: _forget_batch(tx, "", channel)):
@@ -125,7 +116,7 @@ async def test_a_channel_is_forgotten_under_any_of_its_ids(world: CoreWorld, cha
 
 
 @pytest.mark.parametrize(
-    ("event", "is_followed"),
+    ("event", "follows"),
     [
         ({"old_channel_id": "C1", "new_channel_id": "C2", "event_ts": "1612206778.000000"}, True),
         ({"old_channel_id": "C1", "new_channel_id": "C1", "event_ts": "1612206778.000000"}, False),
@@ -135,39 +126,28 @@ async def test_a_channel_is_forgotten_under_any_of_its_ids(world: CoreWorld, cha
         ({}, False),
     ],
 )
-async def test_slacks_channel_id_changed_event_is_handled_as_documented(
-    world: CoreWorld, event: dict[str, Any], *, is_followed: bool
-) -> None:
-    async with new_session() as session:
-        app = SlackApp(
-            world.service,
-            identity=Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT"),
-            message_context=MessageContext(),
-            ephemeral_sender=unreachable_ephemeral(session),
-        )
+async def test_the_event_is_handled_as_documented(world: CoreWorld, event: dict[str, Any], *, follows: bool) -> None:
+    async with listening_app(world.service) as app:
         payload = {"type": "event_callback", "team_id": "T1", "event": {"type": "channel_id_changed"} | event}
         assert (await app.handle_payload(payload)).status == 200
-    assert await newest_id(world.store, "C1") == ("C2" if is_followed else "C1")
+    assert await newest_id(world.store, "C1") == ("C2" if follows else "C1")
 
 
 async def test_permissions_are_checked_under_the_new_id(world: CoreWorld) -> None:
     """The channel still counts as the allowed one."""
-    world.rules = PermissionRules("T1", channels=frozenset({"C1"}))
-    world.assemble()
+    world.configure(rules=PermissionRules("T1", channels=frozenset({"C1"})))
     ts = await world.started()
     await changed(world, "C1", "C2")
-    await world.reply(ts, "more", AT[0], Person("UBEN", "T1"), channel="C2")
-    await world.pass_time(10)
+    await world.reply(ts, "more", AT[0], Person("UBEN", "T1"), channel="C2", wait=10)
     assert world.job_api.messages["job-1"] == ["more"]
 
 
 async def test_a_message_deleted_before_the_change_starts_nothing_after_it(world: CoreWorld) -> None:
     """Slack delivers the message itself late."""
     deleted = Reply(ANA, "C2", "", AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
-    await world.service.revise(deleted)
+    await world.revise(deleted)
     await changed(world, "C1", "C2")
-    await world.service.start(mention("C2", AT[0]))
-    await world.pass_time(10)
+    await world.ask(mention("C2", AT[0]), wait=10)
     assert world.job_api.created == []
 
 

@@ -36,20 +36,16 @@ async def working(world: CoreWorld) -> CoreWorld:
 
 async def above(world: CoreWorld, kind: RequestKind, key: str) -> None:
     """Presses a button on the card of the job above, as Ana."""
-    thread = await world.store.transact(lambda tx: tx.threads.find_newest("D1", AT[0]))
-    assert thread is not None
-    await world.press(kind, ANA, "", key=key, thread_id=thread.id)
+    await world.press(kind, ANA, "", key=key, thread_id=(await world.newest(AT[0], "D1")).id)
 
 
 async def in_thread(world: CoreWorld, word: ThreadWord, ts: str) -> None:
     """Writes a control word below the job above, as Ana."""
-    await world.service.receive(Reply(ANA, "D1", AT[0], ts, "", word=word, in_direct_message=True))
-    await world.settle()
+    await world.receive(Reply(ANA, "D1", AT[0], ts, "", word=word, in_direct_message=True), wait=0)
 
 
 async def ended(world: CoreWorld, status: str = "completed", link: str | None = "https://git.example/1") -> None:
-    world.job_api.show("job-1", status, link)
-    await world.pass_time(30)
+    await world.show(status, link, wait=30)
 
 
 # -- the question -----------------------------------------------------------------------------------------------------
@@ -75,23 +71,19 @@ async def test_separate_lines_get_separate_questions(working: CoreWorld) -> None
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
-async def test_a_line_after_the_end_starts_a_job(working: CoreWorld) -> None:
-    await ended(working)
-    await write_line(working, "Fix the manual", LATER[0])
+@pytest.mark.parametrize("explicit", [False, True], ids=["after the end", "asked for explicitly"])
+async def test_a_line_that_can_only_be_a_job_starts_one(working: CoreWorld, *, explicit: bool) -> None:
+    if not explicit:
+        await ended(working)
+    await write_line(working, "Fix the manual", LATER[0], may_be_reply=not explicit)
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
     assert asked(working) == []
 
 
 async def test_a_line_is_asked_about_while_the_agent_waits_for_an_answer(working: CoreWorld) -> None:
-    working.job_api.show("job-1", "completed", None, JobDetails(question="Which spelling?"))
-    await working.pass_time(30)
+    await working.show("completed", None, JobDetails(question="Which spelling?"), wait=30)
     await write_line(working, "The British one", LATER[0])
     assert asked(working) == ["The British one"]
-
-
-async def test_an_explicit_new_job_is_not_asked_about(working: CoreWorld) -> None:
-    await write_line(working, "Fix the manual", LATER[0], may_be_reply=False)
-    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
 async def test_another_persons_job_is_not_the_one_above(working: CoreWorld) -> None:
@@ -112,23 +104,27 @@ async def test_a_status_request_repeats_open_questions(working: CoreWorld) -> No
 # -- its answers ------------------------------------------------------------------------------------------------------
 
 
-async def test_a_line_becomes_a_job_once_however_often_it_is_pressed(working: CoreWorld) -> None:
+@pytest.mark.parametrize(
+    ("pressed", "created", "messages", "answers"),
+    [
+        ((NEW_JOB, NEW_JOB, ADD), ["Fix the manual"], {}, ["nothing_new", "nothing_new"]),
+        ((ADD, ADD, NEW_JOB), [], {"job-1": ["Fix the manual"]}, ["held_sent", "nothing_new", "nothing_new"]),
+    ],
+)
+async def test_a_line_becomes_a_job_or_a_follow_up_once(
+    working: CoreWorld,
+    pressed: tuple[RequestKind, ...],
+    created: list[str],
+    messages: dict[str, list[str]],
+    answers: list[str],
+) -> None:
+    """However often and whatever is pressed."""
     await write_line(working, "Fix the manual", LATER[0])
-    for number, kind in enumerate((NEW_JOB, NEW_JOB, ADD)):
+    for number, kind in enumerate(pressed):
         await answer(working, kind, f"p{number}")
-    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
-    assert working.job_api.messages == {}
-    assert working.chat.answers() == ["nothing_new", "nothing_new"]
-
-
-async def test_a_line_is_sent_to_the_job_above_once(working: CoreWorld) -> None:
-    await write_line(working, "And the manual", LATER[0])
-    for number, kind in enumerate((ADD, ADD, NEW_JOB)):
-        await answer(working, kind, f"p{number}")
-    assert working.job_api.created == ["Fix the guides"]
-    assert working.job_api.messages == {"job-1": ["And the manual"]}
-    assert working.chat.all_reactions[LATER[0]] == [Reaction.ACCEPTED]
-    assert working.chat.answers() == ["held_sent", "nothing_new", "nothing_new"]
+    assert working.job_api.created == ["Fix the guides", *created]
+    assert working.job_api.messages == messages
+    assert working.chat.answers() == answers
 
 
 async def test_a_redelivery_after_the_answer_is_recognized(working: CoreWorld) -> None:
@@ -181,8 +177,7 @@ async def test_a_press_received_by_two_processes_acts_once(working: CoreWorld) -
 
 @pytest.mark.parametrize("kind", [NEW_JOB, ADD])
 async def test_the_hourly_limit_is_checked_at_the_answer(working: CoreWorld, kind: RequestKind) -> None:
-    working.rules = replace(working.rules, hourly_limit=1)
-    working.assemble()
+    working.configure(rules=replace(working.rules, hourly_limit=1))
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, kind)
     assert working.job_api.created == ["Fix the guides"]
@@ -226,8 +221,7 @@ async def test_the_remaining_lines_are_asked_about_when_the_first_is_deleted(wor
     """Its question covers the others, too."""
     await write_line(working, "Fix the manual", LATER[0])
     await write_line(working, "And its index", SOON)
-    await working.service.revise(an_edit("", LATER[0], LATER[1], withdrawn=True))
-    await working.settle()
+    await working.revise(an_edit("", LATER[0], LATER[1], withdrawn=True), wait=0)
     assert asked(working) == ["Fix the manual", "And its index"]
     await answer(working, ADD)
     assert working.job_api.messages == {"job-1": ["And its index"]}
@@ -238,8 +232,7 @@ async def test_deleting_a_line_in_between_leaves_no_line_without_a_question(work
     for text, at in (("one", LATER[0]), ("two", between), ("three", last)):
         await write_line(working, text, at)
     assert asked(working) == ["one"]
-    await working.service.revise(an_edit("", between, LATER[1], withdrawn=True))
-    await working.settle()
+    await working.revise(an_edit("", between, LATER[1], withdrawn=True), wait=0)
     assert asked(working) == ["one", "three"]
     await answer(working, ADD)
     await answer(working, ADD, "p2", which=1)
@@ -251,8 +244,7 @@ async def test_deleting_a_line_in_between_leaves_no_line_without_a_question(work
 
 async def test_an_edit_before_the_answer_counts(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
-    await working.service.revise(an_edit("Fix the index", LATER[0], LATER[1]))
-    await working.settle()
+    await working.revise(an_edit("Fix the index", LATER[0], LATER[1]), wait=0)
     assert asked(working) == ["Fix the manual", "Fix the index"]
     await answer(working, NEW_JOB)
     assert working.job_api.created == ["Fix the guides", "Fix the index"]
@@ -260,13 +252,12 @@ async def test_an_edit_before_the_answer_counts(working: CoreWorld) -> None:
 
 async def test_an_edit_that_names_a_project_starts_a_job(working: CoreWorld) -> None:
     """At once, like a line with an option in front; lines written right after it become follow-ups."""
-    working.projects = Projects((Project("docs"), Project("api")))
-    working.assemble()
+    working.configure(projects=Projects((Project("docs"), Project("api"))))
     await write_line(working, "Fix the manual", LATER[0])
     await write_line(working, "And its index", SOON)
     edit = an_edit("Fix the manual", LATER[0], LATER[1], options=Options("api"))
     for _ in range(2):
-        await working.service.revise(edit)
+        await working.revise(edit)
     await working.pass_time(8)
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
     assert working.job_api.projects == ["docs", "api"]
@@ -279,8 +270,7 @@ async def test_an_edit_after_the_answer_changes_what_it_became(working: CoreWorl
     """The new text of a sent line is offered."""
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, NEW_JOB)
-    await working.service.revise(an_edit("Fix the manuals", LATER[0], LATER[1]))
-    await working.settle()
+    await working.revise(an_edit("Fix the manuals", LATER[0], LATER[1]), wait=0)
     assert working.chat.private[-1].kind == "reply_edited"
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
@@ -288,7 +278,7 @@ async def test_an_edit_after_the_answer_changes_what_it_became(working: CoreWorl
 @pytest.mark.parametrize("kind", [ADD, NEW_JOB])
 async def test_a_deleted_line_is_not_sent(working: CoreWorld, kind: RequestKind) -> None:
     await write_line(working, "Fix the manual", LATER[0])
-    await working.service.revise(an_edit("", LATER[0], LATER[1], withdrawn=True))
+    await working.revise(an_edit("", LATER[0], LATER[1], withdrawn=True))
     await answer(working, kind)
     assert working.job_api.created == ["Fix the guides"]
     assert working.job_api.messages == {}
@@ -296,39 +286,30 @@ async def test_a_deleted_line_is_not_sent(working: CoreWorld, kind: RequestKind)
 
 
 async def test_an_edit_into_a_task_is_asked_about(working: CoreWorld) -> None:
-    await working.service.revise(an_edit("Fix the manual", LATER[0], LATER[1]))
-    await working.settle()
+    await working.revise(an_edit("Fix the manual", LATER[0], LATER[1]), wait=0)
     assert asked(working) == ["Fix the manual"]
 
 
 # -- changes of the job above -----------------------------------------------------------------------------------------
 
 
-async def test_a_job_that_ended_meanwhile_is_resumed(working: CoreWorld) -> None:
-    await write_line(working, "And the manual", LATER[0])
-    await ended(working)
-    await answer(working, ADD)
-    assert working.job_api.messages == {"job-1": ["And the manual"]}
-
-
-async def test_a_job_stopped_meanwhile_is_resumed(working: CoreWorld) -> None:
-    """The stop did not end the line, which had not been sent."""
+@pytest.mark.parametrize(("meanwhile", "job"), [("completed", "job-1"), ("stopped", "job-1"), ("retried", "job-2")])
+async def test_a_job_that_ended_meanwhile_receives_the_line(working: CoreWorld, meanwhile: str, job: str) -> None:
+    """A stop does not end the line, which had not been sent."""
     working.job_api.cancels = True
     await write_line(working, "And the manual", LATER[0])
-    await above(working, RequestKind.STOP, "s1")
+    match meanwhile:
+        case "completed":
+            await ended(working)
+        case "stopped":
+            await above(working, RequestKind.STOP, "s1")
+        case _:
+            await ended(working, "failed", None)
+            await above(working, RequestKind.RETRY, "r1")
     await working.pass_time(10)
-    assert working.job_api.cancelled == ["job-1"]
+    assert working.job_api.cancelled == ["job-1"] * (meanwhile == "stopped")
     await answer(working, ADD)
-    assert working.job_api.messages == {"job-1": ["And the manual"]}
-
-
-async def test_a_job_retried_meanwhile_receives_the_line(working: CoreWorld) -> None:
-    await write_line(working, "And the manual", LATER[0])
-    await ended(working, "failed", None)
-    await above(working, RequestKind.RETRY, "r1")
-    await working.pass_time(10)
-    await answer(working, ADD)
-    assert working.job_api.messages == {"job-2": ["And the manual"]}
+    assert working.job_api.messages == {job: ["And the manual"]}
 
 
 async def test_a_line_that_cannot_be_added_can_still_become_a_job(working: CoreWorld) -> None:
@@ -359,8 +340,7 @@ async def test_a_channel_with_a_changed_id_is_the_same_conversation(working: Cor
     await working.service.follow_channel("D1", "D2", 1.0)
     await write_line(working, "Fix the manual", LATER[0], channel_id="D2")
     await write_line(working, "And the index", LATER[1], channel_id="D2")
-    await working.service.revise(an_edit("Fix all manuals", LATER[0], LATER[2], channel_id="D2"))
-    await working.settle()
+    await working.revise(an_edit("Fix all manuals", LATER[0], LATER[2], channel_id="D2"), wait=0)
     assert asked(working) == ["Fix the manual", "And the index", "Fix all manuals"]
     await answer(working, NEW_JOB)
     await answer(working, ADD, "p2", which=1)
@@ -408,8 +388,7 @@ async def test_thanks_without_a_job_are_ignored(world: CoreWorld) -> None:
 
 async def test_thanks_edited_into_a_task_are_asked_about(working: CoreWorld) -> None:
     await working.service.thank(thanks(LATER[0]))
-    await working.service.revise(an_edit("Thanks! Now the index", LATER[0], LATER[1]))
-    await working.settle()
+    await working.revise(an_edit("Thanks! Now the index", LATER[0], LATER[1]), wait=0)
     assert asked(working) == ["Thanks! Now the index"]
     await answer(working, ADD)
     assert working.job_api.messages == {"job-1": ["Thanks! Now the index"]}

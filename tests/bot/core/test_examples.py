@@ -33,8 +33,7 @@ async def test_a_pressed_example_is_sent_once_and_a_second_press_explained(world
 
 async def test_pressing_an_example_is_subject_to_the_reply_rules(world: CoreWorld) -> None:
     ts = await world.started()
-    world.rules = PermissionRules("T1", people=frozenset({ANA.id}))
-    world.assemble()
+    world.configure(rules=PermissionRules("T1", people=frozenset({ANA.id})))
     await press(world, ts, EVA)
     (refused,) = world.chat.private_as(RequestRefused)
     assert refused.refusal is Refusal.OTHER_ORGANIZATION
@@ -47,11 +46,10 @@ async def test_pressing_an_example_is_subject_to_the_reply_rules(world: CoreWorl
 
 async def test_pressing_an_example_reaches_no_muted_or_closed_job(world: CoreWorld) -> None:
     ts = await world.started()
-    thread = await world.thread(ts)
-    await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)
+    await world.press_card(RequestKind.MUTE, ts, key="p1")
     await press(world, ts, BEN)
     assert world.chat.answers() == ["muted", "reply_not_sent_muted"]
-    await world.press(RequestKind.UNMUTE, ANA, "", key="p2", thread_id=thread.id)
+    await world.press_card(RequestKind.UNMUTE, ts, key="p2")
     await press(world, ts, BEN)
     assert world.job_api.messages["job-1"] == [EXAMPLE], "it was not recorded before"
 
@@ -59,7 +57,6 @@ async def test_pressing_an_example_reaches_no_muted_or_closed_job(world: CoreWor
 @pytest.mark.parametrize("status", ["completed", "failed"])
 async def test_pressing_an_example_after_the_end_resumes_the_job(world: CoreWorld, status: str) -> None:
     ts = await world.started()
-    world.job_api.show("job-1", status)
-    await world.pass_time(30)
+    await world.show(status, wait=30)
     await press(world, ts)
     assert world.job_api.messages["job-1"] == [EXAMPLE]

@@ -11,10 +11,9 @@ from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.messages import FileContent, FileMode, SlackFile, ThreadMessage
-from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.projects import Project, Projects, ReplyMode
 from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState
 from bot.errors import ChatError, ChatRateLimited, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
-from bot.jobapi.models import Job, PromptFile
 from bot.notices.requests import ContextCut
 from bot.scheduler.gathering import FetchLimits
 
@@ -29,6 +28,7 @@ CONTENTS = {
     "F3": FileContent(b"\x89PNG b", "image/png"),
 }
 AT = [f"1700000000.{number:06}" for number in range(1, 10)]
+FAILED = ChatUncertain("status_502")
 LIMITED = ChatRateLimited("ratelimited", retry_after=300.0)
 AWAY = [JobApiUnreachable("down")] * 100_000
 
@@ -39,31 +39,13 @@ def _files(world: CoreWorld) -> None:
     world.reading.files = dict(CONTENTS)
 
 
-def failing(world: CoreWorld, *file_ids: str, error: ChatError | None = None) -> None:
-    """Slack does not provide these files."""
-    read = world.reading.read
-
-    async def failing_read(file: SlackFile, *, max_bytes: int) -> FileContent:
-        if file.id in file_ids:
-            world.reading.asked.append(f"file {file.id}")
-            raise error or ChatUncertain("status_502")
-        return await read(file, max_bytes=max_bytes)
-
-    world.reading.read = failing_read  # type: ignore[method-assign]
-
-
-async def asked_with(world: CoreWorld, *files: SlackFile, text: str = "Use it") -> None:
+async def asked_with(world: CoreWorld, *files: SlackFile, text: str = "Use it", wait: float | None = None) -> None:
     """A mention with files."""
-    assert await world.service.receive(Reply(ANA, "C1", "", AT[0], text, Attachments(files), mentions_us=True))
-
-
-async def down(*_: object, **__: object) -> Job:
-    raise JobApiUnreachable("down")
+    assert await world.receive(Reply(ANA, "C1", "", AT[0], text, Attachments(files), mentions_us=True), wait=wait)
 
 
 async def start_of(world: CoreWorld) -> Request:
-    thread = await world.store.transact(lambda tx: tx.threads.find_newest("C1", AT[0]))
-    assert thread is not None
+    thread = await world.newest(AT[0])
     start = await world.store.transact(lambda tx: tx.requests.find_start(thread.id))
     assert start is not None
     return start
@@ -76,8 +58,7 @@ def files_sent(job_api: FakeJobApi, prompt: str) -> list[str]:
 async def test_a_long_outage_delays_the_file_and_the_job_and_loses_neither(world: CoreWorld) -> None:
     """The thread says that it waits, as for any request; the preparer stays healthy."""
     world.job_api.faults = list(AWAY)
-    await asked_with(world, PICTURE)
-    await world.pass_time(1200)
+    await asked_with(world, PICTURE, wait=1200)
     assert world.job_api.created == []
     assert [said for said in world.chat.said() if said != "card_changed"] == ["outage_started"]
     assert world.request_preparer.status().failing_seconds == 0
@@ -92,11 +73,10 @@ async def test_a_long_outage_delays_the_file_and_the_job_and_loses_neither(world
 @pytest.mark.parametrize(("error", "patience"), [(ChatUncertain("status_502"), 150), (LIMITED, 590)])
 async def test_a_file_that_slack_refuses_becomes_a_link(world: CoreWorld, error: ChatError, patience: float) -> None:
     """After minutes; everything else is sent along, and read once. Neither the request nor the health is affected."""
-    failing(world, "F1", error=error)
+    world.reading.refused["file F1"] = error
     guide = replace(NOTES, id="F9", name="guide.md")
     world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
-    await asked_with(world, NOTES, guide)
-    await world.pass_time(patience)
+    await asked_with(world, NOTES, guide, wait=patience)
     assert world.job_api.created == []
     assert (await start_of(world)).state is RequestState.RECEIVED
     await world.pass_time(150)
@@ -110,16 +90,15 @@ async def test_a_file_that_slack_refuses_becomes_a_link(world: CoreWorld, error:
 
 
 async def test_if_slack_asks_to_wait_for_one_file_all_wait(world: CoreWorld) -> None:
-    failing(world, "F1", error=LIMITED)
-    failing(world, "F9")
-    await asked_with(world, NOTES, replace(NOTES, id="F9"))
-    await world.pass_time(290)
+    world.reading.refused["file F1"] = LIMITED
+    world.reading.refused["file F9"] = FAILED
+    await asked_with(world, NOTES, replace(NOTES, id="F9"), wait=290)
     assert world.reading.asked.count("file F9") == 1
 
 
 async def test_a_downloaded_file_survives_its_process_and_is_deleted_after_use(world: CoreWorld) -> None:
     world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
-    failing(world, "F1")
+    world.reading.refused["file F1"] = FAILED
     await asked_with(world, NOTES, replace(NOTES, id="F9", name="guide.md"))
     await world.prepare()
     start = await start_of(world)
@@ -140,8 +119,7 @@ async def test_twenty_slow_files_are_all_sent(world: CoreWorld) -> None:
         return FileContent(f"This is {file.name}.".encode(), "text/markdown")
 
     world.reading.read = slow_read  # type: ignore[method-assign]
-    world.fetch_limits = FetchLimits(begin=0.005)
-    world.assemble()
+    world.configure(fetch_limits=FetchLimits(begin=0.005))
     await asked_with(world, *(replace(NOTES, id=f"F{number}", name=f"n{number}.md") for number in range(20)))
     rounds = 0
     while await world.step(world.request_preparer):
@@ -158,10 +136,8 @@ async def test_a_file_that_never_arrives_delays_only_itself(world: CoreWorld) ->
         raise AssertionError
 
     world.reading.read = hangs  # type: ignore[method-assign]
-    world.fetch_limits = FetchLimits(part=0.01)
-    world.assemble()
-    await asked_with(world, NOTES)
-    await world.pass_time(300)
+    world.configure(fetch_limits=FetchLimits(part=0.01))
+    await asked_with(world, NOTES, wait=300)
     assert "You get the link only" in world.job_api.created[0]
 
 
@@ -170,9 +146,8 @@ async def test_a_file_that_never_arrives_delays_only_itself(world: CoreWorld) ->
 )
 async def test_an_image_that_slack_refuses_becomes_a_link(world: CoreWorld, error: ChatError, patience: float) -> None:
     """At once if Slack refuses, after minutes if it fails or asks to wait; the other one is sent along."""
-    failing(world, "F2", error=error)
-    await asked_with(world, PICTURE, OTHER)
-    await world.pass_time(max(patience, 1))
+    world.reading.refused["file F2"] = error
+    await asked_with(world, PICTURE, OTHER, wait=max(patience, 1))
     assert len(world.job_api.created) == (not patience)
     await world.pass_time(300)
     assert error is not LIMITED or world.reading.asked.count("file F2") == 3
@@ -183,9 +158,8 @@ async def test_an_image_that_slack_refuses_becomes_a_link(world: CoreWorld, erro
 
 
 async def test_waiting_for_slacks_rate_limit_is_no_attempt_to_upload(world: CoreWorld) -> None:
-    failing(world, "F2", error=LIMITED)
-    await asked_with(world, PICTURE)
-    await world.pass_time(10)
+    world.reading.refused["file F2"] = LIMITED
+    await asked_with(world, PICTURE, wait=10)
     world.clock.advance(300)
     (item,) = await world.file_uploader.claim(10)
     assert item.attempts == 1
@@ -193,8 +167,7 @@ async def test_waiting_for_slacks_rate_limit_is_no_attempt_to_upload(world: Core
 
 async def test_a_file_the_job_api_refuses_blocks_no_other(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiRejected("413")]
-    await asked_with(world, PICTURE, OTHER)
-    await world.pass_time(10)
+    await asked_with(world, PICTURE, OTHER, wait=10)
     (created,) = world.job_api.created
     assert len(files_sent(world.job_api, created)) == 1
     assert len(world.chat.posted_as(ContextCut)) == 1
@@ -202,10 +175,9 @@ async def test_a_file_the_job_api_refuses_blocks_no_other(world: CoreWorld) -> N
 
 async def test_a_request_withdrawn_while_its_file_waits_is_not_sent(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
-    await asked_with(world, PICTURE)
-    await world.pass_time(30)
+    await asked_with(world, PICTURE, wait=30)
     taken_back = Reply(ANA, "C1", AT[0], AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
-    await world.service.revise(taken_back)
+    await world.revise(taken_back)
     world.job_api.faults = []
     await world.pass_time(300)
     assert (world.job_api.created, world.job_api.uploads) == ([], {})
@@ -213,10 +185,9 @@ async def test_a_request_withdrawn_while_its_file_waits_is_not_sent(world: CoreW
 
 async def test_a_request_edited_while_its_file_waits_is_sent_with_its_new_files(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
-    await asked_with(world, PICTURE)
-    await world.pass_time(30)
+    await asked_with(world, PICTURE, wait=30)
     edited = Reply(ANA, "C1", AT[0], AT[0], "Use it", Attachments((OTHER,)), edited_at=AT[1], mentions_us=True)
-    await world.service.revise(edited)
+    await world.revise(edited)
     world.job_api.faults = []
     await world.pass_time(300)
     (created,) = world.job_api.created
@@ -226,41 +197,29 @@ async def test_a_request_edited_while_its_file_waits_is_sent_with_its_new_files(
 
 async def test_an_upload_in_flight_for_another_project_does_not_count(world: CoreWorld) -> None:
     """Each project has its own job API."""
-    world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
-    world.assemble()
+    world.configure(projects=Projects((Project("docs", channels=frozenset({"C1"})), Project("api"))))
     await asked_with(world, PICTURE)
     await world.prepare()
     await world.step(world.outbox)
-    (item,) = await world.file_uploader.claim(10)
+    upload = await world.claim(world.file_uploader)
     thread_id = (await start_of(world)).thread_id
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "api", key="p1", thread_id=thread_id)
-    await world.file_uploader.process(item, world.clock.monotonic())
-    uploads: list[str] = []
-    upload = world.job_api.upload
-
-    async def noted(project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
-        uploads.append(project)
-        return await upload(project, content, name=name, mimetype=mimetype)
-
-    world.job_api.upload = noted  # type: ignore[method-assign]
-    await world.pass_time(60)
-    assert (uploads, world.job_api.projects) == (["api"], ["api"])
+    await upload.process(wait=60)
+    assert (world.job_api.uploaded_to, world.job_api.projects) == (["docs", "api"], ["api"])
     assert len(world.job_api.files[world.job_api.created[0]]) == 1
 
 
 async def test_a_follow_up_with_a_file_at_another_project_is_prepared_again(world: CoreWorld) -> None:
     """Meanwhile, another project was chosen for a job that had not been sent."""
-    world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
-    world.assemble()
-    create, world.job_api.create = world.job_api.create, down  # type: ignore[method-assign]
+    world.configure(projects=Projects((Project("docs", channels=frozenset({"C1"})), Project("api"))))
+    world.job_api.faults_of["create"] = list(AWAY)
     await asked_with(world, text="Do it")
-    await world.service.receive(Reply(ANA, "C1", AT[0], AT[1], "With this", Attachments((PICTURE,)), mentions_us=True))
-    await world.pass_time(30)
+    await world.receive(Reply(ANA, "C1", AT[0], AT[1], "With this", Attachments((PICTURE,)), mentions_us=True), wait=30)
     assert len(world.job_api.uploads) == 1
     world.job_api.uploads.clear()
     thread_id = (await start_of(world)).thread_id
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "api", key="p1", thread_id=thread_id)
-    world.job_api.create = create  # type: ignore[method-assign]
+    world.job_api.faults_of.clear()
     await world.pass_time(300)
     (sent,) = world.job_api.messages["job-1"]
     assert files_sent(world.job_api, sent) == ["a.png"]
@@ -286,10 +245,9 @@ async def test_a_process_paused_past_its_claim_uploads_nothing(world: CoreWorld)
     await asked_with(world, PICTURE)
     await world.prepare()
     await world.step(world.outbox)
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.file_uploader.claim(10)
+    upload = await world.claim(world.file_uploader)
     world.clock.advance(100)
-    await world.file_uploader.process(item, claimed_at)
+    await upload.process()
     assert world.job_api.uploads == {}
     await world.pass_time(1)
     assert len(world.job_api.created) == 1
@@ -297,25 +255,22 @@ async def test_a_process_paused_past_its_claim_uploads_nothing(world: CoreWorld)
 
 async def test_a_request_handed_back_after_days_is_sent_again_with_its_file(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
-    await asked_with(world, PICTURE)
-    await world.pass_time(4 * 86_400)
+    await asked_with(world, PICTURE, wait=4 * 86_400)
     start = await start_of(world)
     assert (start.state, start.problem) == (RequestState.REJECTED, "too_old")
     world.job_api.faults = []
     await world.pass_time(3600)
     assert world.job_api.uploads == {}
-    await world.press_send_again(ANA, start.id, key="p1")
-    await world.pass_time(60)
+    await world.press_send_again(ANA, start.id, key="p1", wait=60)
     assert files_sent(world.job_api, world.job_api.created[0]) == ["a.png"]
 
 
 async def test_quick_replies_with_files_are_merged(world: CoreWorld) -> None:
-    world.merge_seconds = 3.0
-    world.assemble()
+    world.configure(merge_seconds=3.0)
     ts = await world.started()
     for number, file in enumerate((PICTURE, OTHER), start=1):
         at = f"{world.clock.time + number:.6f}"
-        await world.service.receive(Reply(ANA, "C1", ts, at, f"Part {number}", Attachments((file,))))
+        await world.receive(Reply(ANA, "C1", ts, at, f"Part {number}", Attachments((file,))))
     await world.pass_time(20)
     (sent,) = world.job_api.messages["job-1"]
     assert sent.startswith("Part 1\n\nPart 2\n")
@@ -323,11 +278,10 @@ async def test_quick_replies_with_files_are_merged(world: CoreWorld) -> None:
 
 
 async def test_a_reply_whose_file_waits_is_not_overtaken(world: CoreWorld) -> None:
-    failing(world, "F2")
+    world.reading.refused["file F2"] = FAILED
     ts = await world.started()
-    await world.service.receive(Reply(ANA, "C1", ts, AT[1], "With it", Attachments((PICTURE,))))
-    await world.service.receive(Reply(ANA, "C1", ts, AT[2], "And then"))
-    await world.pass_time(60)
+    await world.receive(Reply(ANA, "C1", ts, AT[1], "With it", Attachments((PICTURE,))))
+    await world.receive(Reply(ANA, "C1", ts, AT[2], "And then"), wait=60)
     assert world.job_api.messages == {}
     await world.pass_time(300)
     assert [sent.partition("\n")[0] for sent in world.job_api.messages["job-1"]] == ["With it", "And then"]
@@ -335,24 +289,16 @@ async def test_a_reply_whose_file_waits_is_not_overtaken(world: CoreWorld) -> No
 
 async def test_an_unreadable_thread_is_reported_and_included_next_time(world: CoreWorld) -> None:
     """Nothing of it counts as read."""
-    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.MENTIONS))
-    world.assemble()
+    world.count_replies(ReplyMode.MENTIONS)
     world.reading.threads[AT[0]] = [ThreadMessage("Cleo", "The port is wrong", AT[0])]
-    read = world.reading.thread
-
-    async def failing_thread(*_: object, **__: object) -> list[ThreadMessage]:
-        raise ChatUncertain("status_502")
-
-    world.reading.thread = failing_thread  # type: ignore[method-assign]
+    world.reading.refused["thread"] = FAILED
     mention = partial(Reply, ANA, "C1", AT[0], mentions_us=True)
-    await world.service.receive(mention(AT[1], "Fix that"))
-    await world.pass_time(400)
+    await world.receive(mention(AT[1], "Fix that"), wait=400)
     (created,) = world.job_api.created
     assert "The thread's messages could not be read." in created
     assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", thread_unread=True)]
-    world.reading.thread = read  # type: ignore[method-assign]
-    await world.service.receive(mention(AT[2], "Look again"))
-    await world.pass_time(60)
+    world.reading.refused.clear()
+    await world.receive(mention(AT[2], "Look again"), wait=60)
     assert "> The port is wrong" in world.job_api.messages["job-1"][0]
 
 
@@ -361,8 +307,7 @@ async def test_an_external_file_is_linked_if_it_has_a_link(world: CoreWorld) -> 
     plan = SlackFile("F4", "plan", must_look_up=True)
     found = SlackFile("F4", "plan", permalink="https://docs.example/plan", mode=FileMode.EXTERNAL)
     world.reading.looked_up = {"F4": found}
-    await asked_with(world, plan, SlackFile("F5", "gone.pdf", must_look_up=True))
-    await world.pass_time(10)
+    await asked_with(world, plan, SlackFile("F5", "gone.pdf", must_look_up=True), wait=10)
     (created,) = world.job_api.created
     assert "plan (https://docs.example/plan). You get the link only" in created
     assert "gone.pdf. You get neither the file itself nor a link." in created
@@ -371,8 +316,7 @@ async def test_an_external_file_is_linked_if_it_has_a_link(world: CoreWorld) -> 
 
 async def test_files_of_a_forgotten_person_are_not_uploaded(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
-    await asked_with(world, PICTURE)
-    await world.pass_time(30)
+    await asked_with(world, PICTURE, wait=30)
     await world.store.transact(lambda tx: tx.retention.forget_person(ANA.id, limit=10))
     world.job_api.faults = []
     await world.pass_time(300)

@@ -1,15 +1,15 @@
 """Posts in a thread when a follow-up and its job's changes come in an unexpected order."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from support.fakes.ports import FakeJobApi
-from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.core_world import ANA, BEN, Claim, CoreWorld
 
 from bot.domain.commands import ThreadWord
 from bot.domain.messages import SlackFile
-from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.projects import ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
     NO_ATTACHMENTS,
@@ -22,7 +22,7 @@ from bot.domain.requests.request import (
     RequestState,
     WayIn,
 )
-from bot.domain.threads.thread import ThreadOrigin, ThreadState
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import (
     ChatRejected,
     JobApiBusy,
@@ -39,7 +39,6 @@ from bot.notices.notice import Reaction
 from bot.notices.questions import ReplyHeld
 from bot.notices.requests import RequestUncertain
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
-from bot.store.request_queue import ClaimedRequest
 from bot.store.store import Transaction
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
@@ -62,58 +61,31 @@ class OneAnswerAKey(FakeJobApi):
 class AtOnce(FakeJobApi):
     """Carries out each message before it answers."""
 
-    def __init__(self, status: str) -> None:
+    def __init__(self, status: str, details: JobDetails | None = None) -> None:
         super().__init__()
-        self.status = status
+        self.status, self.details = status, details
 
     async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
         job = self.jobs[job_id]
         await super().send_message(project, job_id, call)
-        self.show(job_id, self.status, job.pr_link)
+        self.show(job_id, self.status, job.pr_link, self.details)
         return self.jobs[job_id]
 
 
-class ReadOnly(FakeJobApi):
-    """Allows reading jobs, and answers every message with the same error."""
-
-    error: JobApiError = JobApiNotAllowed("403", status=403)
-
-    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
-        raise self.error
-
-
-@dataclass
-class Claimed:
+async def claimed(world: CoreWorld, ts: str) -> Claim:
     """A follow-up that was claimed and is not yet sent."""
-
-    world: CoreWorld
-    item: ClaimedRequest
-    at: float
-
-    async def send(self) -> None:
-        await self.world.request_sender.process(self.item, self.at)
-
-
-async def claimed(world: CoreWorld, ts: str) -> Claimed:
     await world.reply(ts, "more", "5.1")
     await world.step(world.outbox)
     world.clock.advance(1.2)
-    at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
-    return Claimed(world, item, at)
+    return await world.claim(world.request_sender)
 
 
 async def ended(world: CoreWorld) -> str:
     """A job that has ended with a link, as its thread knows."""
     ts = await world.started()
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(30)
+    await world.show("completed", LINK, wait=30)
     assert world.chat.said(ts) == ["job_started", "job_finished"]
     return ts
-
-
-async def state(world: CoreWorld, ts: str) -> ThreadState:
-    return (await world.thread(ts)).state
 
 
 async def fine_time(world: CoreWorld, seconds: int) -> None:
@@ -153,10 +125,8 @@ async def test_an_earlier_end_does_not_hide_that_of_a_follow_up_in_doubt(world: 
     world.clock.advance(2.5)
     await world.step(world.job_poller)
     world.job_api.after = [JobApiUncertain("timeout")]
-    await follow_up.send()
-    await world.pass_time(60)
-    world.job_api.show("job-1", "completed", OTHER)
-    await world.pass_time(100)
+    await follow_up.process(wait=60)
+    await world.show("completed", OTHER, wait=100)
     assert world.chat.said(ts) == [
         "job_started",
         "job_finished",
@@ -174,36 +144,29 @@ async def test_an_answer_with_the_jobs_previous_state_is_not_an_end(world: CoreW
     follow_up = await claimed(world, ts)
     world.job_api.show("job-1", "completed", LINK)
     world.job_api.outdated_answers = [world.job_api.jobs["job-1"]]
-    await follow_up.send()
-    await world.pass_time(60)
-    world.job_api.show("job-1", "completed", OTHER)
-    await world.pass_time(100)
+    await follow_up.process(wait=60)
+    await world.show("completed", OTHER, wait=100)
     assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
-    job = (await state(world, ts)).job
+    job = (await world.thread(ts)).state.job
     assert job is not None
     assert job.pr_link == OTHER
 
 
 @pytest.mark.parametrize("status", ["completed", "failed"])
 async def test_an_end_that_the_answer_to_the_message_tells_is_posted(world: CoreWorld, status: str) -> None:
-    world.job_api = AtOnce(status)
-    world.assemble()
+    world.configure(job_api=AtOnce(status))
     ts = await world.started()
-    world.job_api.show("job-1", status, LINK)
-    await world.pass_time(300)
+    await world.show(status, LINK, wait=300)
     end = {"completed": "job_finished", "failed": "job_failed"}[status]
     for at in ("5.1", "5.2"):
-        await world.reply(ts, "more", at, BEN)
-        await world.pass_time(300)
+        await world.reply(ts, "more", at, BEN, wait=300)
     assert world.chat.said(ts) == ["job_started", end, end, end]
     ends = [*world.chat.posted_as(JobFinished), *world.chat.posted_as(JobFailed)]
     assert [each.person_id for each in ends] == ["", "UBEN", "UBEN"]
 
 
 async def test_an_end_that_the_answer_tells_is_not_posted_if_work_begins_soon(world: CoreWorld) -> None:
-    world.job_api = AtOnce("completed")
-    world.hold_back = 5.0
-    world.assemble()
+    world.configure(job_api=AtOnce("completed"), hold_back=5.0)
     ts = await world.started()
     world.job_api.show("job-1", "completed", LINK)
     await fine_time(world, 30)
@@ -219,15 +182,13 @@ async def test_an_end_that_the_answer_tells_is_not_posted_if_work_begins_soon(wo
 async def test_an_end_that_the_answer_tells_can_be_that_of_a_stop(world: CoreWorld) -> None:
     world.job_api = AtOnce("completed")
     world.job_api.cancels = True
-    world.hold_back = 5.0
-    world.assemble()
+    world.configure(hold_back=5.0)
     ts = await world.started()
     world.job_api.show("job-1", "completed", LINK)
     await fine_time(world, 30)
     await world.reply(ts, "more", "5.1")
     await fine_time(world, 3)
-    thread = await world.thread(ts)
-    await world.press(RequestKind.STOP, BEN, "", key="stop", thread_id=thread.id)
+    await world.press_card(RequestKind.STOP, ts, BEN, key="stop")
     await fine_time(world, 30)
     assert world.chat.said(ts) == ["job_finished", "job_stopped"]
 
@@ -238,23 +199,20 @@ async def test_a_failed_poll_does_not_outdate_an_answer(world: CoreWorld) -> Non
     world.clock.advance(2.5)
     world.job_api.faults = [JobApiUncertain("502")]
     await world.step(world.job_poller)
-    await follow_up.send()
+    await follow_up.process()
     world.clock.advance(1.5)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(60)
+    await world.show("completed", LINK, wait=60)
     assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
 
 
 async def test_an_outage_at_the_last_poll_does_not_age_until_the_next_reply(world: CoreWorld) -> None:
     ts = await world.started()
-    world.job_api.show("job-1", "completed")
-    await world.pass_time(100)
+    await world.show("completed", wait=100)
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(99)]
     await world.pass_time(200)
     world.clock.advance(4 * DAY)
     world.job_api.faults = [JobApiBusy("429", retry_after=5.0)]
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(30)
+    await world.reply(ts, "more", "5.1", wait=30)
     assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again"]
     assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
 
@@ -268,44 +226,32 @@ async def test_an_outage_at_the_last_poll_does_not_age_until_the_next_reply(worl
     ],
     ids=["403", "429", "429 for an hour"],
 )
-async def test_an_outage_that_only_messages_meet_is_reported_once(
-    world: CoreWorld, error: JobApiError, word: str
-) -> None:
+async def test_an_outage_that_only_messages_meet_is_told_once(world: CoreWorld, error: JobApiError, word: str) -> None:
     """The job can be read all the time, which does not end the request's problem."""
-    job_api = ReadOnly()
-    job_api.error = error
-    world.job_api = job_api
-    world.assemble()
+    world.job_api.faults_of["send_message"] = [error] * 1_000
     ts = await world.started()
     await world.reply(ts, "more", "5.1")
     await fine_time(world, 200)
     assert world.chat.said(ts) == ["job_started", word]
     assert world.chat.reactions == {"5.1": Reaction.RECORDED}
-    assert (await state(world, ts)).failure.problem is None
+    assert (await world.thread(ts)).state.failure.problem is None
 
 
 @pytest.mark.full
 async def test_a_follow_up_never_answered_is_reported_and_handed_back(world: CoreWorld) -> None:
     """A server that honours keys is asked for long, but not forever: the next request is waiting."""
-    world.idempotent = True
-    world.assemble()
+    world.configure(idempotent=True)
     ts = await world.started()
-    job_api = ReadOnly()
-    job_api.error = JobApiUncertain("500")
-    job_api.jobs = world.job_api.jobs
-    world.job_api = job_api
-    world.assemble()
+    world.job_api.faults_of["send_message"] = [JobApiUncertain("500")] * 100_000
     await world.reply(ts, "poison", "5.1")
-    await world.reply(ts, "next", "5.2")
-    await world.pass_time(300)
+    await world.reply(ts, "next", "5.2", wait=300)
     assert world.chat.said(ts) == ["job_started", "outage_started"]
     world.clock.advance(3 * DAY)
     await world.pass_time(100)
     assert world.chat.said(ts)[:3] == ["job_started", "outage_started", "request_uncertain"]
     assert world.chat.reactions["5.1"] is Reaction.PROBLEM
     request = world.chat.posted_as(RequestUncertain)[0].request.request_id
-    await world.press_send_again(ANA, request, key="press-1")
-    await world.pass_time(100)
+    await world.press_send_again(ANA, request, key="press-1", wait=100)
     assert world.chat.said(ts).count("request_uncertain") == 1
 
 
@@ -321,15 +267,15 @@ def said(ts: str, text: str = "", word: ThreadWord | None = None) -> Reply:
 async def deliver_mention(world: CoreWorld) -> None:
     """Delivers the root message."""
     asked = NewJob(BEN, "C1", "Fix it", f"message/C1/{ROOT}", WayIn.MENTION, thread_ts=ROOT, message_ts=ROOT)
-    await world.service.start(replace(asked, origin=ThreadOrigin.REQUEST))
+    await world.ask(replace(asked, origin=ThreadOrigin.REQUEST))
 
 
 async def test_replies_that_arrive_before_the_threads_mention_reach_its_job(world: CoreWorld) -> None:
     """If another card is being posted, it waits for that; then it is handled."""
     await world.start()
-    assert await world.service.receive(said(AT[0], "and the manual"))
-    assert await world.service.receive(said(AT[1], word=ThreadWord.STATUS))
-    assert await world.service.receive(said(AT[2], "Fix that, too", ThreadWord.NEW))
+    assert await world.receive(said(AT[0], "and the manual"))
+    assert await world.receive(said(AT[1], word=ThreadWord.STATUS))
+    assert await world.receive(said(AT[2], "Fix that, too", ThreadWord.NEW))
     await deliver_mention(world)
     await world.pass_time(60)
     assert world.job_api.created == ["Do it", "Fix it", "Fix that, too"]
@@ -339,16 +285,14 @@ async def test_replies_that_arrive_before_the_threads_mention_reach_its_job(worl
 
 @pytest.mark.parametrize("archived", [False, True])
 @pytest.mark.parametrize("word", [word for word in ThreadWord if word is not ThreadWord.HELP])
-async def test_a_control_word_in_a_thread_without_a_job_is_answered(
-    world: CoreWorld, word: ThreadWord, *, archived: bool
-) -> None:
+async def test_a_word_where_there_is_no_job_is_answered(world: CoreWorld, word: ThreadWord, *, archived: bool) -> None:
     """Once, whether the card was posted or could not be."""
     await world.start()
     for _ in range(2):
-        assert await world.service.receive(said(AT[0], "Fix it" if word is ThreadWord.NEW else "", word))
+        assert await world.receive(said(AT[0], "Fix it" if word is ThreadWord.NEW else "", word))
     if archived:
         world.chat.joined.clear()
-        world.chat.fault = no_room
+        world.chat.fail(post_card=ChatRejected("is_archived"))
     await world.pass_time(60)
     assert world.chat.answers() == ["no_job_there"]
     assert world.job_api.created == ([] if archived else ["Do it"])
@@ -356,7 +300,7 @@ async def test_a_control_word_in_a_thread_without_a_job_is_answered(
 
 async def test_help_in_a_thread_without_a_job_is_shown(world: CoreWorld) -> None:
     await world.start()
-    assert await world.service.receive(said(AT[0], word=ThreadWord.HELP))
+    assert await world.receive(said(AT[0], word=ThreadWord.HELP))
     await world.pass_time(60)
     assert len(world.chat.private_as(HelpRequested)) == 1
 
@@ -365,7 +309,7 @@ async def test_a_mention_added_by_a_late_edit_is_explained(world: CoreWorld) -> 
     """As if no card were being posted."""
     await world.start()
     late = replace(said(AT[0], "Fix it"), mentions_us=True, edited_at="1700001000.000100")
-    assert await world.service.revise(late)
+    assert await world.revise(late)
     await world.pass_time(60)
     assert world.chat.answers() == ["edited_too_late"]
     assert world.job_api.created == ["Do it"]
@@ -373,9 +317,8 @@ async def test_a_mention_added_by_a_late_edit_is_explained(world: CoreWorld) -> 
 
 async def test_talk_between_people_before_the_mention_is_ignored(world: CoreWorld) -> None:
     await world.start()
-    await world.service.receive(said(AT[0], "Lunch?"))
-    await world.service.receive(replace(said(AT[1]), withdrawn=True, edited_at=AT[2]))
-    await world.pass_time(60)
+    await world.receive(said(AT[0], "Lunch?"))
+    await world.receive(replace(said(AT[1]), withdrawn=True, edited_at=AT[2]), wait=60)
     assert world.chat.answers() == []
     assert world.job_api.created == ["Do it"]
     assert world.job_api.messages["job-1"] == []
@@ -385,12 +328,7 @@ async def test_no_reply_waits_for_a_card_in_a_known_thread(world: CoreWorld) -> 
     """The card of a mention is posted in the mention's own thread, so nothing else can be a reply to it."""
     await deliver_mention(world)
     await world.prepare()
-    assert not await world.service.receive(replace(said(AT[0], "Lunch?"), thread_ts="1700000000.000950"))
-
-
-def no_room(call: str, _thread: object) -> None:
-    if call == "post_card":
-        raise ChatRejected("is_archived")
+    assert not await world.receive(replace(said(AT[0], "Lunch?"), thread_ts="1700000000.000950"))
 
 
 JOB = "job-1"
@@ -404,8 +342,7 @@ def at(seconds: float) -> str:
 @pytest.fixture
 async def ts(world: CoreWorld) -> str:
     """A running job, in a world where replies within 3 s are one message."""
-    world.merge_seconds = 3.0
-    world.assemble()
+    world.configure(merge_seconds=3.0)
     return await world.started()
 
 
@@ -420,7 +357,7 @@ async def write(world: CoreWorld, ts: str, *replies: tuple[str, float], person: 
 async def edit(world: CoreWorld, ts: str, seconds: float, words: str, edited: float) -> None:
     """A new version of a reply; without text, it was deleted."""
     reply = Reply(ANA, "C1", ts, at(seconds), words, edited_at=at(edited), withdrawn=not words)
-    assert await world.service.revise(reply)
+    assert await world.revise(reply)
 
 
 async def rows(world: CoreWorld, ts: str) -> list[Request]:
@@ -474,8 +411,7 @@ async def test_a_merged_reply_that_did_not_arrive_can_be_edited_and_deleted(worl
     assert {request.merged_into for request in await rows(world, ts)} == {""}
     await edit(world, ts, 1, "", 20)
     await edit(world, ts, 3, "Three, better", 21)
-    await world.reply(ts, "Four", at(4))
-    await world.pass_time(10)
+    await world.reply(ts, "Four", at(4), wait=10)
     assert world.job_api.messages[JOB] == ["Two\n\nThree, better\n\nFour"]
     assert [request.state for request in await rows(world, ts)] == [RequestState.WITHDRAWN] + [
         RequestState.ACCEPTED
@@ -484,14 +420,12 @@ async def test_a_merged_reply_that_did_not_arrive_can_be_edited_and_deleted(worl
 
 async def test_merged_replies_in_doubt_keep_their_words(world: CoreWorld, ts: str) -> None:
     """If the server executes a key once, it is repeated unchanged; new text is offered afterwards."""
-    world.idempotent = True
-    world.assemble()
+    world.configure(idempotent=True)
     await write(world, ts, ("One", 1), ("Two", 2))
     world.job_api.faults = [JobApiUncertain("timeout")]
     await world.step(world.request_sender)
     await edit(world, ts, 2, "Two, changed", 20)
-    await world.reply(ts, "Three", at(3))
-    await world.pass_time(30)
+    await world.reply(ts, "Three", at(3), wait=30)
     assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
     assert [message.kind for message in world.chat.private].count("reply_edited") == 1
 
@@ -503,21 +437,18 @@ async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world:
     await world.settle()
     first, _ = await rows(world, ts)
     await edit(world, ts, 1, "", 20)
-    await world.press_send_again(ANA, first.id, key="click/1")
-    await world.pass_time(10)
+    await world.press_send_again(ANA, first.id, key="click/1", wait=10)
     assert world.job_api.messages == {}
     assert world.chat.answers() == ["first_withdrawn"]
 
 
 async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
     """The group is fixed when it is claimed: later replies are not part of it."""
-    world.idempotent = True
-    world.assemble()
+    world.configure(idempotent=True)
     await write(world, ts, ("One", 1), ("Two", 2))
     assert [len(item.merged) for item in await world.request_sender.claim(10)] == [1]
     world.restart("two")
-    await world.reply(ts, "Three", at(3))
-    await world.pass_time(60)
+    await world.reply(ts, "Three", at(3), wait=60)
     assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
 
 
@@ -530,8 +461,7 @@ async def test_a_kill_is_reported_once_and_all_replies_can_be_sent_again(world: 
     found = await rows(world, ts)
     assert {request.state for request in found} == {RequestState.UNCERTAIN}
     assert [message.kind for message in world.chat.messages].count("request_uncertain") == 1
-    await world.press_send_again(ANA, found[0].id, key="again")
-    await world.pass_time(10)
+    await world.press_send_again(ANA, found[0].id, key="again", wait=10)
     assert world.job_api.messages[JOB] == ["One\n\nTwo"]
     assert {request.state for request in await rows(world, ts)} == {RequestState.ACCEPTED}
 
@@ -539,22 +469,18 @@ async def test_a_kill_is_reported_once_and_all_replies_can_be_sent_again(world: 
 async def test_a_process_paused_past_its_lease_releases_merged_replies(world: CoreWorld, ts: str) -> None:
     """Nothing was sent, so all of it waits again and can be edited."""
     await write(world, ts, ("One", 1), ("Two", 2))
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
+    being_sent = await world.claim(world.request_sender)
     world.clock.advance(25)
     await edit(world, ts, 1, "", 20)
-    await world.request_sender.process(item, claimed_at)
-    await world.pass_time(5)
+    await being_sent.process(wait=5)
     assert world.job_api.messages[JOB] == ["Two"]
 
 
 async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: str) -> None:
     """So it is due that long after its recording."""
-    await world.reply(ts, "One", at(1))
-    await world.settle()
+    await world.reply(ts, "One", at(1), wait=0)
     world.clock.advance(2.0)
-    await world.reply(ts, "Two", at(3))
-    await world.settle()
+    await world.reply(ts, "Two", at(3), wait=0)
     assert world.job_api.messages[JOB] == []
     world.clock.advance(1.1)
     await world.settle()
@@ -580,9 +506,7 @@ async def _prepare(request: Request, tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("takes_files", [True, False])
-async def test_files_of_merged_replies_are_sent_with_the_message(
-    world: CoreWorld, ts: str, *, takes_files: bool
-) -> None:
+async def test_files_of_merged_replies_go_with_the_message(world: CoreWorld, ts: str, *, takes_files: bool) -> None:
     """Separated from the person's own text; files only if the job API accepts them."""
     world.job_api.files_taken = takes_files
     file = PromptFile("f1", "a.png", "image/png")
@@ -597,17 +521,15 @@ async def test_files_of_merged_replies_are_sent_with_the_message(
     assert world.job_api.files[sent] == ((file,) if takes_files else ())
 
 
-ASKED_AT = [f"170000000{n}.000200" for n in range(1, 10)]
+SENT_AT = [f"170000000{n}.000200" for n in range(1, 10)]
 
 
 @pytest.fixture
 async def held_ts(world: CoreWorld) -> str:
     """The thread of Ana's job, with a reply of Ben's that waits for his answer."""
-    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
-    world.assemble()
+    world.count_replies(ReplyMode.PARTICIPANTS)
     ts = await world.started()
-    await world.reply(ts, "mine", ASKED_AT[0], BEN)
-    await world.settle()
+    await world.reply(ts, "mine", SENT_AT[0], BEN, wait=0)
     return ts
 
 
@@ -617,27 +539,22 @@ def asked(world: CoreWorld) -> list[tuple[str, str]]:
 
 async def status(world: CoreWorld, ts: str, at: str, **by: str) -> None:
     person = replace(BEN, **by)
-    await world.service.receive(Reply(person, "C1", ts, at, "", word=ThreadWord.STATUS))
-    await world.settle()
+    await world.receive(Reply(person, "C1", ts, at, "", word=ThreadWord.STATUS), wait=0)
 
 
 async def test_an_edit_asks_again_with_the_edited_words(world: CoreWorld, held_ts: str) -> None:
     """Once for each version; whichever question is answered, the newest text is sent."""
-    edit = Reply(BEN, "C1", held_ts, ASKED_AT[0], "mine, please", edited_at=ASKED_AT[1])
+    edit = Reply(BEN, "C1", held_ts, SENT_AT[0], "mine, please", edited_at=SENT_AT[1])
     for _ in range(2):
-        await world.service.revise(edit)
-        await world.settle()
+        await world.revise(edit, wait=0)
     assert asked(world) == [("UBEN", "mine"), ("UBEN", "mine, please")]
     first = world.chat.private_as(ReplyHeld)[0].request_id
-    await world.press(RequestKind.SEND_HELD, BEN, first, key="p1")
-    await world.pass_time(5)
+    await world.press(RequestKind.SEND_HELD, BEN, first, key="p1", wait=5)
     assert world.job_api.messages["job-1"] == ["mine, please"]
 
 
 async def test_an_edit_that_mentions_pagehand_is_sent_to_the_agent(world: CoreWorld, held_ts: str) -> None:
-    await world.service.revise(
-        Reply(BEN, "C1", held_ts, ASKED_AT[0], "mine, please", edited_at=ASKED_AT[1], mentions_us=True)
-    )
+    await world.revise(Reply(BEN, "C1", held_ts, SENT_AT[0], "mine, please", edited_at=SENT_AT[1], mentions_us=True))
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["mine, please"]
     assert len(asked(world)) == 1
@@ -645,48 +562,44 @@ async def test_an_edit_that_mentions_pagehand_is_sent_to_the_agent(world: CoreWo
 
 async def test_a_status_request_repeats_questions_about_replies(world: CoreWorld, held_ts: str) -> None:
     """Each time, the newest five of that person."""
-    await status(world, held_ts, ASKED_AT[1])
-    await status(world, held_ts, ASKED_AT[1])
-    await status(world, held_ts, ASKED_AT[2], id=ANA.id)
+    await status(world, held_ts, SENT_AT[1])
+    await status(world, held_ts, SENT_AT[1])
+    await status(world, held_ts, SENT_AT[2], id=ANA.id)
     assert asked(world) == [("UBEN", "mine")] * 2
     for number in range(6):
         await world.reply(held_ts, f"and {number}", f"17000001{number}0.000200", BEN)
     await world.settle()
     before = len(asked(world))
-    await status(world, held_ts, ASKED_AT[3])
+    await status(world, held_ts, SENT_AT[3])
     assert asked(world)[before:] == [("UBEN", f"and {number}") for number in range(1, 6)]
 
 
 async def test_an_answered_question_is_not_repeated(world: CoreWorld, held_ts: str) -> None:
     await world.press(RequestKind.DISCARD_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
-    await status(world, held_ts, ASKED_AT[1])
+    await status(world, held_ts, SENT_AT[1])
     assert len(asked(world)) == 1
 
 
 async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(world: CoreWorld, held_ts: str) -> None:
     """One message for everything that its person wrote there."""
-    await world.reply(held_ts, "and this", ASKED_AT[1], BEN)
-    await world.settle()
+    await world.reply(held_ts, "and this", SENT_AT[1], BEN, wait=0)
     world.clock.advance(HELD_DAYS * DAY + 60)
     for _ in range(2):
         await RetentionSweeper(world.store).sweep()
         await world.settle()
     assert world.chat.private_kinds()[-1] == ("UBEN", "action_answered")
     assert world.chat.answers() == ["held_expired"]
-    await world.press(RequestKind.SEND_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
-    await world.settle()
+    await world.press(RequestKind.SEND_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1", wait=0)
     assert world.job_api.messages["job-1"] == []
 
 
-ENDED_AT = [f"170000000{n}.000200" for n in range(1, 10)]
 QUESTION = JobDetails(question="Which spelling?")
 
 
 async def with_an_end(world: CoreWorld, details: JobDetails | None = None) -> str:
     """A job that has with_an_end; returns its thread's ts."""
     ts = await world.started()
-    world.job_api.show("job-1", "completed", None if details else "https://git.example/1", details)
-    await world.pass_time(30)
+    await world.show("completed", None if details else "https://git.example/1", details, wait=30)
     return ts
 
 
@@ -694,97 +607,74 @@ async def test_thanks_after_an_end_get_a_reaction_and_are_not_sent(world: CoreWo
     """Once, however often Slack delivers them; the job stays unchanged."""
     ts = await with_an_end(world)
     for _ in range(2):
-        await world.reply(ts, "Thanks a lot!", ENDED_AT[0], BEN)
-        await world.pass_time(5)
+        await world.reply(ts, "Thanks a lot!", SENT_AT[0], BEN, wait=5)
     assert world.job_api.messages == {}
-    assert world.chat.all_reactions[ENDED_AT[0]] == [Reaction.WELCOME]
+    assert world.chat.all_reactions[SENT_AT[0]] == [Reaction.WELCOME]
     assert world.chat.calls.count("mark") == 1
     assert world.chat.private == []
 
 
 async def test_redelivered_thanks_stay_thanks_while_the_agent_is_running(world: CoreWorld) -> None:
     ts = await with_an_end(world)
-    await world.reply(ts, "Thanks a lot!", ENDED_AT[0], BEN)
-    await world.reply(ts, "Also fix the index", ENDED_AT[1])
-    world.job_api.show("job-1", "active")
-    await world.pass_time(5)
-    await world.reply(ts, "Thanks a lot!", ENDED_AT[0], BEN)
-    await world.pass_time(5)
+    await world.reply(ts, "Thanks a lot!", SENT_AT[0], BEN)
+    await world.reply(ts, "Also fix the index", SENT_AT[1])
+    await world.show("active", wait=5)
+    await world.reply(ts, "Thanks a lot!", SENT_AT[0], BEN, wait=5)
     assert world.job_api.messages == {"job-1": ["Also fix the index"]}
 
 
-async def test_thanks_before_an_end_are_sent_to_the_agent(world: CoreWorld) -> None:
-    """They may be for what it says next."""
-    ts = await world.started()
-    await world.reply(ts, "Thanks!", ENDED_AT[0])
-    await world.pass_time(5)
-    assert world.job_api.messages == {"job-1": ["Thanks!"]}
-
-
-async def test_an_agent_waiting_for_an_answer_gets_thanks_as_the_answer(world: CoreWorld) -> None:
-    ts = await with_an_end(world, QUESTION)
-    await world.reply(ts, "Thanks!", ENDED_AT[0])
-    await world.pass_time(5)
-    assert world.job_api.messages == {"job-1": ["Thanks!"]}
-
-
 @pytest.mark.parametrize(
-    ("text", "attachments"),
+    ("when", "text", "attachments"),
     [
-        ("ok", NO_ATTACHMENTS),
-        ("go ahead", NO_ATTACHMENTS),
-        ("Thanks, now the index", NO_ATTACHMENTS),
-        ("Thanks!", Attachments((SlackFile(id="F1", name="a.png"),))),
+        ("ended", "ok", NO_ATTACHMENTS),
+        ("ended", "go ahead", NO_ATTACHMENTS),
+        ("ended", "Thanks, now the index", NO_ATTACHMENTS),
+        ("ended", "Thanks!", Attachments((SlackFile(id="F1", name="a.png"),))),
+        ("at work", "Thanks!", NO_ATTACHMENTS),
+        ("asking", "Thanks!", NO_ATTACHMENTS),
     ],
 )
-async def test_thanks_with_more_words_or_files_are_sent_to_the_agent(
-    world: CoreWorld, text: str, attachments: Attachments
-) -> None:
-    ts = await with_an_end(world)
-    await world.service.receive(Reply(BEN, "C1", ts, ENDED_AT[0], text, attachments))
-    await world.pass_time(5)
-    assert len(world.job_api.messages["job-1"]) == 1
+async def test_thanks_for_the_agent_are_sent(world: CoreWorld, when: str, text: str, attachments: Attachments) -> None:
+    """With more words or files, for what it says next, or as the answer to its question."""
+    details = QUESTION if when == "asking" else None
+    ts = await (world.started() if when == "at work" else with_an_end(world, details))
+    await world.receive(Reply(BEN, "C1", ts, SENT_AT[0], text, attachments), wait=5)
+    assert [sent.partition("\n")[0] for sent in world.job_api.messages["job-1"]] == [text]
 
 
 async def test_thanks_edited_into_a_request_are_sent(world: CoreWorld) -> None:
     """With the same reaction as every other reply."""
     ts = await with_an_end(world)
-    await world.reply(ts, "Thanks!", ENDED_AT[0])
-    await world.settle()
-    await world.service.revise(Reply(BEN, "C1", ts, ENDED_AT[0], "Not mine", edited_at=ENDED_AT[1]))
-    await world.service.revise(Reply(ANA, "C1", ts, ENDED_AT[0], "Thanks! Now the index", edited_at=ENDED_AT[2]))
-    await world.pass_time(5)
+    await world.reply(ts, "Thanks!", SENT_AT[0], wait=0)
+    await world.revise(Reply(BEN, "C1", ts, SENT_AT[0], "Not mine", edited_at=SENT_AT[1]))
+    await world.revise(Reply(ANA, "C1", ts, SENT_AT[0], "Thanks! Now the index", edited_at=SENT_AT[2]), wait=5)
     assert world.job_api.messages == {"job-1": ["Thanks! Now the index"]}
-    assert world.chat.all_reactions[ENDED_AT[0]] == [Reaction.ACCEPTED]
+    assert world.chat.all_reactions[SENT_AT[0]] == [Reaction.ACCEPTED]
 
 
 async def test_a_reply_edited_into_thanks_before_sending_is_not_sent(world: CoreWorld) -> None:
     ts = await with_an_end(world)
-    await world.service.receive(Reply(BEN, "C1", ts, ENDED_AT[0], "Now the index"))
-    await world.service.revise(Reply(BEN, "C1", ts, ENDED_AT[0], "Thanks!", edited_at=ENDED_AT[1]))
-    await world.pass_time(5)
+    await world.receive(Reply(BEN, "C1", ts, SENT_AT[0], "Now the index"))
+    await world.revise(Reply(BEN, "C1", ts, SENT_AT[0], "Thanks!", edited_at=SENT_AT[1]), wait=5)
     assert world.job_api.messages == {}
 
 
 async def test_thanks_are_neither_asked_about_nor_refused_aloud(world: CoreWorld) -> None:
     """If only participants count, or the job is muted."""
-    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
-    world.assemble()
+    world.count_replies(ReplyMode.PARTICIPANTS)
     ts = await with_an_end(world)
-    await world.reply(ts, "Thanks!", ENDED_AT[0], BEN)
-    await world.service.receive(Reply(BEN, "C1", ts, ENDED_AT[1], "", word=ThreadWord.MUTE))
-    await world.settle()
-    await world.reply(ts, "Thank you", ENDED_AT[2], BEN)
-    await world.settle()
+    await world.reply(ts, "Thanks!", SENT_AT[0], BEN)
+    await world.receive(Reply(BEN, "C1", ts, SENT_AT[1], "", word=ThreadWord.MUTE), wait=0)
+    await world.reply(ts, "Thank you", SENT_AT[2], BEN, wait=0)
     assert world.chat.answers() == ["muted"]
     assert world.chat.private_as(ReplyHeld) == []
-    assert [world.chat.all_reactions[at] for at in (ENDED_AT[0], ENDED_AT[2])] == [[Reaction.WELCOME]] * 2
+    assert [world.chat.all_reactions[at] for at in (SENT_AT[0], SENT_AT[2])] == [[Reaction.WELCOME]] * 2
 
 
 async def test_thanks_where_there_is_no_job_start_none(world: CoreWorld) -> None:
     """Nor do emoji."""
-    for at, text in zip(ENDED_AT, ("Thanks!", ":tada:"), strict=False):
-        assert not await world.service.receive(Reply(BEN, "C1", "1.1", at, text, mentions_us=True))
+    for at, text in zip(SENT_AT, ("Thanks!", ":tada:"), strict=False):
+        assert not await world.receive(Reply(BEN, "C1", "1.1", at, text, mentions_us=True))
     await world.settle()
     assert world.job_api.created == []
 
@@ -792,12 +682,10 @@ async def test_thanks_where_there_is_no_job_start_none(world: CoreWorld) -> None
 async def test_emoji_that_may_answer_the_agents_question_are_asked_about(world: CoreWorld) -> None:
     """`Send` sends them."""
     ts = await with_an_end(world, QUESTION)
-    await world.reply(ts, ":+1:", ENDED_AT[0])
-    await world.pass_time(5)
+    await world.reply(ts, ":+1:", SENT_AT[0], wait=5)
     (asked,) = world.chat.private_as(ReplyHeld)
     assert (asked.text, world.job_api.messages) == (":+1:", {})
-    await world.press(RequestKind.SEND_HELD, ANA, asked.request_id, key="p1")
-    await world.pass_time(5)
+    await world.press(RequestKind.SEND_HELD, ANA, asked.request_id, key="p1", wait=5)
     assert world.job_api.messages == {"job-1": [":+1:"]}
 
 
@@ -805,24 +693,20 @@ async def test_emoji_that_may_answer_the_agents_question_are_asked_about(world: 
 async def test_held_emoji_can_be_edited(world: CoreWorld, now: str) -> None:
     """Into others, about which the person is asked; or into words, which are sent."""
     ts = await with_an_end(world, QUESTION)
-    await world.reply(ts, ":+1:", ENDED_AT[0])
-    edit = Reply(ANA, "C1", ts, ENDED_AT[0], now, edited_at=ENDED_AT[1], withdrawn=now == ":-1:")
-    await world.service.revise(edit)
-    await world.pass_time(5)
+    await world.reply(ts, ":+1:", SENT_AT[0])
+    edit = Reply(ANA, "C1", ts, SENT_AT[0], now, edited_at=SENT_AT[1], withdrawn=now == ":-1:")
+    await world.revise(edit, wait=5)
     if now == ":-1:":
         assert [held.text for held in world.chat.private_as(ReplyHeld)] == [":+1:", ":-1:"]
         held = world.chat.private_as(ReplyHeld)[0].request_id
-        await world.press(RequestKind.SEND_HELD, ANA, held, key="p1")
-        await world.pass_time(5)
+        await world.press(RequestKind.SEND_HELD, ANA, held, key="p1", wait=5)
     assert world.job_api.messages == {"job-1": [now]}
 
 
 async def test_emoji_without_a_question_are_between_people(world: CoreWorld) -> None:
     """While the agent works, after its end, and if the job is muted."""
     ts = await world.started()
-    await world.reply(ts, ":tada:", ENDED_AT[0])
-    world.job_api.show("job-1", "completed", "https://git.example/1")
-    await world.pass_time(30)
-    await world.reply(ts, ":tada:", ENDED_AT[1])
-    await world.pass_time(5)
+    await world.reply(ts, ":tada:", SENT_AT[0])
+    await world.show("completed", "https://git.example/1", wait=30)
+    await world.reply(ts, ":tada:", SENT_AT[1], wait=5)
     assert (world.chat.private, world.chat.all_reactions, world.job_api.messages) == ([], {}, {})

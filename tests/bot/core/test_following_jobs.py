@@ -22,11 +22,21 @@ from bot.notices.questions import HeldAsked, ProjectAsked, ReplyEdited, ReplyHel
 from bot.notices.requests import RequestRejected, RequestUncertain
 
 ROOT = "1699999000.000100"
+ARCHIVED = ChatRejected("is_archived")
 
 
 def at(seconds: float) -> str:
     """A `ts` of the tests' time."""
     return f"{1_700_000_000 + seconds:.6f}"
+
+
+def a_word(word: ThreadWord, seconds: float, ts: str = ROOT, text: str = "") -> Reply:
+    """A control word of Ana's in a thread."""
+    return Reply(ANA, "C1", ts, at(seconds), text, word=word)
+
+
+def a_mention(text: str, seconds: float, person: Person = ANA, ts: str = ROOT) -> Reply:
+    return Reply(person, "C1", ts, at(seconds), text, mentions_us=True)
 
 
 def in_two_projects(world: CoreWorld, *, hourly_limit: int = 0, merge_seconds: float = 0.0) -> None:
@@ -38,22 +48,17 @@ def in_two_projects(world: CoreWorld, *, hourly_limit: int = 0, merge_seconds: f
 
 
 def limited(world: CoreWorld, hourly_limit: int = 1) -> None:
-    world.rules = PermissionRules("T1", hourly_limit=hourly_limit)
-    world.assemble()
+    world.configure(rules=PermissionRules("T1", hourly_limit=hourly_limit))
 
 
-async def switch(world: CoreWorld, thread: Thread, key: str = "p1", *, person: Person = ANA) -> None:
-    await world.press(RequestKind.CHOOSE_PROJECT, person, "guides", key=key, thread_id=thread.id)
+async def switch(
+    world: CoreWorld, thread: Thread, key: str = "p1", *, person: Person = ANA, wait: float | None = None
+) -> None:
+    await world.press(RequestKind.CHOOSE_PROJECT, person, "guides", key=key, thread_id=thread.id, wait=wait)
 
 
-async def retry(world: CoreWorld, thread: Thread, key: str = "p1", *, person: Person = ANA) -> None:
-    await world.press(RequestKind.RETRY, person, "", key=key, thread_id=thread.id)
-
-
-async def newest(world: CoreWorld, ts: str) -> Thread:
-    thread = await world.store.transact(lambda tx: tx.threads.find_newest("C1", ts))
-    assert thread is not None
-    return thread
+async def retry(world: CoreWorld, thread: Thread, key: str = "p1", *, wait: float | None = None) -> None:
+    await world.press(RequestKind.RETRY, ANA, "", key=key, thread_id=thread.id, wait=wait)
 
 
 def refusals(world: CoreWorld) -> list[Refusal]:
@@ -63,8 +68,7 @@ def refusals(world: CoreWorld) -> list[Refusal]:
 async def failed(world: CoreWorld) -> Thread:
     """A job that failed."""
     ts = await world.started()
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(30)
+    await world.show("failed", wait=30)
     return await world.thread(ts)
 
 
@@ -76,17 +80,14 @@ async def test_a_refused_switch_changes_nothing_and_can_be_repeated(world: CoreW
     in_two_projects(world, hourly_limit=1)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
-    await switch(world, first)
-    await world.pass_time(30)
+    await switch(world, first, wait=30)
     assert refusals(world) == [Refusal.TOO_MANY]
     assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
-    assert (await newest(world, ts)).id == first.id
-    await world.reply(ts, "and the index", at(60), BEN)
-    await world.pass_time(5)
+    assert (await world.newest(ts)).id == first.id
+    await world.reply(ts, "and the index", at(60), BEN, wait=5)
     assert world.job_api.messages["job-1"] == ["and the index"]
     world.clock.advance(3_700)
-    await switch(world, first, "p2")
-    await world.pass_time(10)
+    await switch(world, first, "p2", wait=10)
     assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
     assert world.chat.answers() == ["project_switched"]
 
@@ -98,8 +99,7 @@ async def test_waiting_replies_move_to_the_job_of_the_other_project(world: CoreW
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
     await world.reply(ts, "and the index", at(0))
-    await switch(world, first)
-    await world.pass_time(30)
+    await switch(world, first, wait=30)
     assert world.job_api.messages["job-1"] == []
     assert world.job_api.messages["job-2"] == ["and the index"]
     assert world.job_api.cancelled == ["job-1"]
@@ -114,8 +114,7 @@ async def test_a_reply_during_a_switch_waits_for_it(world: CoreWorld) -> None:
     await world.service.act(Action(ANA, RequestKind.CHOOSE_PROJECT, "p1", argument="guides", thread_id=first.id))
     await world.step(world.request_preparer)
     world.reading.faults = [ChatUnreachable("down")]
-    await world.service.receive(Reply(BEN, "C1", ts, at(1), "and the index"))
-    await world.pass_time(30)
+    await world.receive(Reply(BEN, "C1", ts, at(1), "and the index"), wait=30)
     assert world.job_api.messages["job-1"] == []
     assert world.job_api.messages["job-2"] == ["and the index"]
 
@@ -124,8 +123,7 @@ async def test_a_switch_after_a_fresh_follow_up_stops_its_work(world: CoreWorld)
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     await unseen_follow_up(world, ts)
-    await switch(world, await world.thread(ts))
-    await world.pass_time(10)
+    await switch(world, await world.thread(ts), wait=10)
     assert world.job_api.cancelled[:1] == ["job-1"]
 
 
@@ -140,20 +138,6 @@ async def test_a_job_that_ends_during_a_switch_reports_no_stop(world: CoreWorld)
     await world.step(world.job_poller)
     await world.pass_time(10)
     assert world.chat.answers() == ["project_switched"]
-
-
-async def test_two_concurrent_switches_switch_once(world: CoreWorld) -> None:
-    in_two_projects(world)
-    ts = await world.started("Mend the manual")
-    first = await world.thread(ts)
-    for person in (ANA, ANA):
-        key = f"p{len(world.reading.asked)}"
-        await world.service.act(Action(person, RequestKind.CHOOSE_PROJECT, key, argument="guides", thread_id=first.id))
-        await world.step(world.request_preparer)
-        world.reading.asked.append("")
-    await world.pass_time(10)
-    assert world.job_api.projects == ["manual", "guides"]
-    assert sorted(world.chat.answers()) == ["project_settled", "project_switched"]
 
 
 async def test_choosing_another_project_resets_the_attempts_to_prepare(world: CoreWorld) -> None:
@@ -193,13 +177,11 @@ async def test_choosing_another_project_before_sending_repeats_no_slack_lookup(w
 async def test_a_refused_retry_can_be_repeated(world: CoreWorld) -> None:
     limited(world)
     thread = await failed(world)
-    await retry(world, thread)
-    await world.pass_time(5)
+    await retry(world, thread, wait=5)
     assert refusals(world) == [Refusal.TOO_MANY]
     assert world.chat.answers() == []
     world.clock.advance(3_700)
-    await retry(world, thread, "p2")
-    await world.pass_time(5)
+    await retry(world, thread, "p2", wait=5)
     assert world.job_api.created == ["Do it", "Do it"]
     assert world.chat.answers() == ["started_again"]
 
@@ -212,8 +194,7 @@ async def test_an_abandoned_retry_can_be_repeated(world: CoreWorld) -> None:
     await world.pass_time(1_500)
     assert world.chat.answers() == ["slack_away"]
     world.reading.faults = []
-    await retry(world, thread, "p2")
-    await world.pass_time(5)
+    await retry(world, thread, "p2", wait=5)
     assert world.chat.answers() == ["slack_away", "started_again"]
     assert world.job_api.created == ["Do it", "Do it"]
 
@@ -234,19 +215,14 @@ async def test_retrying_a_job_that_is_running_again_starts_nothing(world: CoreWo
 
 async def test_editing_a_retried_request_affects_the_new_job(world: CoreWorld) -> None:
     world.rules = PermissionRules("T1")
-    mention = Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True)
-    await world.service.receive(mention)
-    await world.settle()
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(30)
-    await retry(world, await newest(world, ROOT))
-    await world.pass_time(5)
+    mention = a_mention("Fix it", 1)
+    await world.receive(mention, wait=0)
+    await world.show("failed", wait=30)
+    await retry(world, await world.newest(ROOT), wait=5)
     edited = Reply(ANA, "C1", ROOT, at(1), "Fix all of it", edited_at=at(9), mentions_us=True)
-    await world.service.revise(edited)
-    await world.settle()
+    await world.revise(edited, wait=0)
     (offer,) = world.chat.private_as(ReplyEdited)
-    await world.press_send_new_words(ANA, offer.request_id, key="new words")
-    await world.pass_time(10)
+    await world.press_send_new_words(ANA, offer.request_id, key="new words", wait=10)
     assert world.job_api.messages["job-1"] == []
     assert world.job_api.messages["job-2"] == ["Fix all of it"]
 
@@ -256,15 +232,13 @@ async def test_retrying_a_refused_mention_answers_in_its_thread(world: CoreWorld
     limited(world)
     await world.started("first")
     world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
-    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True))
-    await world.settle()
+    await world.receive(a_mention("Fix it", 1), wait=0)
     mine = await world.store.transact(lambda tx: tx.threads.of_person("UANA", offset=0, limit=5))
     refused = next(thread for thread in mine if thread.prompt == "Fix it")
     world.clock.advance(3_700)
-    await retry(world, refused, "home")
-    await world.pass_time(5)
+    await retry(world, refused, "home", wait=5)
     assert "The guide is wrong" in world.job_api.created[-1]
-    thread = await newest(world, ROOT)
+    thread = await world.newest(ROOT)
     assert thread.card_ts is not None
     (card,) = [message for message in world.chat.messages if message.ts == thread.card_ts]
     assert card.thread_ts == ROOT
@@ -273,12 +247,11 @@ async def test_retrying_a_refused_mention_answers_in_its_thread(world: CoreWorld
 @pytest.mark.parametrize("settles", [False, True])
 async def test_a_thread_whose_root_arrives_late_is_open_to_everyone(world: CoreWorld, *, settles: bool) -> None:
     """Slack delivered a reply with a mention first. From then on everyone's replies count, for any job."""
-    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Change it", mentions_us=True))
-    await world.service.receive(Reply(BEN, "C1", "", ROOT, "Fix it", mentions_us=True))
+    await world.receive(a_mention("Change it", 1))
+    await world.receive(Reply(BEN, "C1", "", ROOT, "Fix it", mentions_us=True))
     if settles:
         await world.settle()
-    await world.service.receive(Reply(BEN, "C1", ROOT, at(2), "And that"))
-    await world.pass_time(10)
+    await world.receive(Reply(BEN, "C1", ROOT, at(2), "And that"), wait=10)
     assert sorted(prompt.partition("\n")[0] for prompt in world.job_api.created) == ["Change it", "Fix it"]
     assert [words for each in world.job_api.messages.values() for words in each] == ["And that"]
 
@@ -291,10 +264,10 @@ async def test_a_refused_job_does_not_lose_replies_to_another(world: CoreWorld, 
     """Replies written after the word go to the job that is alive."""
     limited(world)
     ts = await world.started()
-    new = Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW)
+    new = a_word(ThreadWord.NEW, 10, ts, "another job")
     reply = Reply(BEN, "C1", ts, at(11), "and the index")
     for message in (new, reply) if order == "new first" else (reply, new):
-        await world.service.receive(message)
+        await world.receive(message)
     await world.pass_time(15)
     assert refusals(world) == [Refusal.TOO_MANY]
     assert world.job_api.messages["job-1"] == ["and the index"]
@@ -305,10 +278,9 @@ async def test_replies_before_and_after_new_go_to_the_old_and_the_new_job(
     world: CoreWorld,
 ) -> None:
     ts = await world.started()
-    await world.service.receive(Reply(BEN, "C1", ts, at(9), "for the old"))
-    await world.service.receive(Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW))
-    await world.service.receive(Reply(BEN, "C1", ts, at(11), "for the new"))
-    await world.pass_time(30)
+    await world.receive(Reply(BEN, "C1", ts, at(9), "for the old"))
+    await world.receive(a_word(ThreadWord.NEW, 10, ts, "another job"))
+    await world.receive(Reply(BEN, "C1", ts, at(11), "for the new"), wait=30)
     assert world.job_api.created == ["Do it", "another job"]
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == (["for the old"], ["for the new"])
 
@@ -316,9 +288,8 @@ async def test_replies_before_and_after_new_go_to_the_old_and_the_new_job(
 async def test_stop_after_another_job_was_requested_stops_that_one(world: CoreWorld) -> None:
     world.job_api.cancels = True
     ts = await world.started()
-    await world.service.receive(Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW))
-    await world.service.receive(Reply(ANA, "C1", ts, at(11), "", word=ThreadWord.STOP))
-    await world.pass_time(30)
+    await world.receive(a_word(ThreadWord.NEW, 10, ts, "another job"))
+    await world.receive(a_word(ThreadWord.STOP, 11, ts), wait=30)
     assert "job-1" not in world.job_api.cancelled
     assert world.job_api.created == ["Do it"] or world.job_api.cancelled == ["job-2"]
 
@@ -327,17 +298,14 @@ async def test_stop_after_another_job_was_requested_stops_that_one(world: CoreWo
 
 
 async def test_a_held_reply_of_a_job_that_never_started_is_refused(world: CoreWorld) -> None:
-    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
-    world.assemble()
+    world.count_replies(ReplyMode.PARTICIPANTS)
     world.job_api.faults = [JobApiUnreachable("down")]
     ts = await world.started()
-    await world.reply(ts, "mine too", at(1), BEN)
-    await world.settle()
+    await world.reply(ts, "mine too", at(1), BEN, wait=0)
     (held,) = world.chat.private_as(ReplyHeld)
     world.job_api.faults = [JobApiRejected("no")]
     await world.pass_time(30)
-    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
-    await world.pass_time(60)
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1", wait=60)
     assert world.chat.answers() == ["see_thread"]
     assert world.chat.reactions[at(1)] == "warning"
     request = await world.store.transact(lambda tx: tx.requests.get(held.request_id))
@@ -348,21 +316,17 @@ async def test_a_held_reply_of_a_job_that_never_started_is_refused(world: CoreWo
 async def switchable_with_held_reply(world: CoreWorld) -> tuple[Thread, ReplyHeld]:
     """A job that can be switched, and the question about a reply in its thread."""
     in_two_projects(world)
-    world.projects = Projects(world.projects.all, any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
-    world.assemble()
+    world.configure(projects=Projects(world.projects.all, any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS)))
     ts = await world.started("Mend the manual")
-    await world.reply(ts, "mine too", at(1), BEN)
-    await world.settle()
+    await world.reply(ts, "mine too", at(1), BEN, wait=0)
     (held,) = world.chat.private_as(ReplyHeld)
     return await world.thread(ts), held
 
 
 async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorld) -> None:
     thread, held = await switchable_with_held_reply(world)
-    await switch(world, thread)
-    await world.pass_time(10)
-    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
-    await world.pass_time(10)
+    await switch(world, thread, wait=10)
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1", wait=10)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["mine too"])
 
 
@@ -381,8 +345,7 @@ async def test_a_press_about_a_held_reply_moves_along_with_it(
     thread, held = await switchable_with_held_reply(world)
     world.reading.faults = [ChatUnreachable("hiccup")]
     await world.press(kind, BEN, held.request_id, key="h1")
-    await switch(world, thread)
-    await world.pass_time(60)
+    await switch(world, thread, wait=60)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], sent)
     request = await world.store.transact(lambda tx: tx.requests.get(held.request_id))
     assert request is not None
@@ -394,8 +357,7 @@ async def test_a_press_about_a_held_reply_moves_along_with_it(
 
 async def unseen_follow_up(world: CoreWorld, ts: str) -> None:
     """The job API accepted a follow-up, and still shows the job's old state."""
-    world.job_api.show("job-1", "completed")
-    await world.pass_time(10)
+    await world.show("completed", wait=10)
     taken = world.job_api.send_message
 
     async def queued(*place: str, **given: object) -> object:
@@ -413,9 +375,7 @@ async def test_a_stop_right_after_an_accepted_follow_up_stops_its_work(world: Co
     world.job_api.cancels = True
     ts = await world.started()
     await unseen_follow_up(world, ts)
-    thread = await world.thread(ts)
-    await world.press(RequestKind.STOP, ANA, "", key="s1", thread_id=thread.id)
-    await world.settle()
+    await world.press_card(RequestKind.STOP, ts, key="s1", wait=0)
     assert world.job_api.cancelled == ["job-1"]
     assert world.chat.answers() == []
 
@@ -424,13 +384,11 @@ async def test_a_stop_while_the_start_is_in_doubt_says_so(world: CoreWorld) -> N
     await world.start()
     for worker in (world.request_preparer, world.outbox):
         await world.step(worker)
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
-    thread = item.thread
+    being_sent = await world.claim(world.request_sender)
+    thread = being_sent.item.thread
     await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=thread.id)
     world.job_api.after = [JobApiUncertain("timeout")]
-    await world.request_sender.process(item, claimed_at)
-    await world.pass_time(30)
+    await being_sent.process(wait=30)
     assert world.chat.answers() == ["stop_uncertain"]
 
 
@@ -443,8 +401,7 @@ async def test_a_stop_waits_for_a_start_that_is_retried_automatically(world: Cor
     for worker in (world.request_preparer, world.outbox, world.request_sender):
         await world.step(worker)
     (thread,) = await world.store.transact(lambda tx: tx.threads.of_person("UANA", offset=0, limit=5))
-    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=thread.id)
-    await world.pass_time(60)
+    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=thread.id, wait=60)
     assert world.job_api.cancelled == ["job-2"]
 
 
@@ -464,10 +421,9 @@ async def test_a_person_who_became_a_guest_cannot_switch(world: CoreWorld) -> No
 async def test_a_root_message_is_its_own_job_even_if_a_reply_arrived_first(world: CoreWorld) -> None:
     """Slack delivers events in any order, and again after minutes."""
     begins = Reply(ANA, "C1", "", ROOT, "Fix the guide", mentions_us=True)
-    await world.service.receive(Reply(BEN, "C1", ROOT, at(1), "and the index", mentions_us=True))
-    await world.pass_time(5)
+    await world.receive(a_mention("and the index", 1, BEN), wait=5)
     for _ in range(2):
-        await world.service.start(job_of_reply(begins, None))
+        await world.ask(job_of_reply(begins, None))
     await world.pass_time(10)
     assert sorted(world.job_api.created) == ["Fix the guide", "and the index"]
 
@@ -475,8 +431,8 @@ async def test_a_root_message_is_its_own_job_even_if_a_reply_arrived_first(world
 @pytest.mark.parametrize("person", [ANA, BEN])
 async def test_the_requester_is_told_of_a_stop_by_another_before_the_card(world: CoreWorld, person: Person) -> None:
     """By name; the person who pressed gets a separate answer."""
-    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True))
-    await world.service.receive(Reply(person, "C1", ROOT, at(2), "", word=ThreadWord.STOP))
+    await world.receive(a_mention("Fix it", 1))
+    await world.receive(Reply(person, "C1", ROOT, at(2), "", word=ThreadWord.STOP))
     claimed_at = world.clock.monotonic()
     items = await world.request_preparer.claim(10)
     for item in sorted(items, key=lambda item: item.request.kind is RequestKind.START):
@@ -488,25 +444,18 @@ async def test_the_requester_is_told_of_a_stop_by_another_before_the_card(world:
     assert reasons == ([("UANA", "stopped", "UBEN")] if person is BEN else [])
 
 
-def no_room(call: str, thread: Thread | None) -> None:
-    if call == "post_card":
-        raise ChatRejected("is_archived")
-
-
 async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreWorld) -> None:
     """Moved requests come back; once the card can be posted, the switch can be asked for again."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
-    world.chat.fault = no_room
+    world.chat.fail(post_card=ARCHIVED)
     await world.reply(ts, "and the index", at(0))
-    await switch(world, first)
-    await world.pass_time(30)
+    await switch(world, first, wait=30)
     assert [message.kind for message in world.chat.private if message.kind == "card_not_posted"] == ["card_not_posted"]
     assert (world.job_api.cancelled, world.job_api.messages["job-1"]) == ([], ["and the index"])
-    world.chat.fault = lambda call, thread: None
-    await switch(world, first, "p2")
-    await world.pass_time(30)
+    world.chat.recover()
+    await switch(world, first, "p2", wait=30)
     assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
     assert world.chat.answers() == ["project_switched"]
 
@@ -517,34 +466,28 @@ async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: Cor
     """What was withdrawn comes back, later replies are for the job that lives, and it can be asked for again."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(30)
+    await world.show("failed", wait=30)
     first = await world.thread(ts)
     argument = "guides" if kind is RequestKind.CHOOSE_PROJECT else ""
     await world.reply(ts, "and the index", at(31))
     await world.service.act(Action(ANA, kind, "p1", argument=argument, thread_id=first.id))
     await world.prepare()
-    assert (await newest(world, ts)).follows == first.id
-    await world.service.receive(Reply(ANA, "C1", ts, at(32), "", word=ThreadWord.STOP))
+    assert (await world.newest(ts)).follows == first.id
+    await world.receive(a_word(ThreadWord.STOP, 32, ts))
     await world.prepare()
     await world.pass_time(10)
     assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
     assert world.chat.answers() == ["stopped_unsent"]
-    await world.reply(ts, "and the cover", at(45), BEN)
-    await world.pass_time(10)
+    await world.reply(ts, "and the cover", at(45), BEN, wait=10)
     assert world.job_api.messages["job-1"] == ["and the cover"]
     (withdrawn,) = world.chat.private_as(HeldAsked)
-    await world.press(RequestKind.SEND_HELD, ANA, withdrawn.request_id, key="h1")
-    await world.pass_time(10)
+    await world.press(RequestKind.SEND_HELD, ANA, withdrawn.request_id, key="h1", wait=10)
     assert world.job_api.messages["job-1"] == ["and the cover", "and the index"]
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(30)
-    await world.press(kind, ANA, argument, key="p2", thread_id=first.id)
-    await world.pass_time(30)
+    await world.show("failed", wait=30)
+    await world.press(kind, ANA, argument, key="p2", thread_id=first.id, wait=30)
     assert len(world.job_api.created) == 2
-    assert (await newest(world, ts)).state.job is not None
-    await world.reply(ts, "and the end", at(120), BEN)
-    await world.pass_time(10)
+    assert (await world.newest(ts)).state.job is not None
+    await world.reply(ts, "and the end", at(120), BEN, wait=10)
     assert world.job_api.messages["job-2"] == ["and the end"]
 
 
@@ -556,14 +499,12 @@ def refused_privately(world: CoreWorld) -> list[tuple[str, str]]:
 
 async def test_replies_to_a_cardless_job_are_reported_if_no_job_precedes_it(world: CoreWorld) -> None:
     """The earlier job was stopped before it began, so nothing waits for it."""
-    await world.service.receive(Reply(ANA, "C1", ROOT, at(0), "Fix it", mentions_us=True))
+    await world.receive(a_mention("Fix it", 0))
     await world.prepare()
-    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "", word=ThreadWord.STOP))
-    await world.pass_time(10)
-    world.chat.fault = no_room
-    await world.service.receive(Reply(ANA, "C1", ROOT, at(12), "Fix that", mentions_us=True))
-    await world.service.receive(Reply(BEN, "C1", ROOT, at(13), "and the index", mentions_us=True))
-    await world.pass_time(60)
+    await world.receive(a_word(ThreadWord.STOP, 1), wait=10)
+    world.chat.fail(post_card=ARCHIVED)
+    await world.receive(a_mention("Fix that", 12))
+    await world.receive(a_mention("and the index", 13, BEN), wait=60)
     assert world.job_api.created == []
     assert refused_privately(world) == [("and the index", "not_started")]
 
@@ -577,21 +518,18 @@ async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     new = "Mend the guide and the manual" if has_card else "Mend the guide"  # it waits for the choice of a project
-    await world.service.receive(
-        Reply(ANA, "C1", ts, at(1), f"project:what {new}" if has_card else new, word=ThreadWord.NEW)
-    )
-    await world.service.receive(Reply(BEN, "C1", ts, at(2), "and the index"))
+    await world.receive(Reply(ANA, "C1", ts, at(1), f"project:what {new}" if has_card else new, word=ThreadWord.NEW))
+    await world.receive(Reply(BEN, "C1", ts, at(2), "and the index"))
     await (world.pass_time(5) if has_card else world.prepare())
-    assert (await newest(world, ts)).options.way_in is WayIn.REPLY
+    assert (await world.newest(ts)).options.way_in is WayIn.REPLY
     if taken_back == "stopped":
-        await world.service.receive(Reply(ANA, "C1", ts, at(10), "", word=ThreadWord.STOP))
+        await world.receive(a_word(ThreadWord.STOP, 10, ts))
     else:
-        await world.service.revise(Reply(ANA, "C1", ts, at(1), "", edited_at=at(10), withdrawn=True))
+        await world.revise(Reply(ANA, "C1", ts, at(1), "", edited_at=at(10), withdrawn=True))
     await world.prepare()
     await world.pass_time(10)
     await world.reply(ts, "and the cover", at(25), BEN)
-    await world.service.receive(Reply(BEN, "C1", ts, at(40), "and the end", mentions_us=True))
-    await world.pass_time(10)
+    await world.receive(Reply(BEN, "C1", ts, at(40), "and the end", mentions_us=True), wait=10)
     assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
     before = ["and the index"] if taken_back == "deleted" else []  # a stop withdraws what was written before it
     assert world.job_api.messages["job-1"] == [*before, "and the cover", "and the end"]
@@ -600,11 +538,10 @@ async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
 async def test_an_answer_about_a_held_reply_counts_though_a_switch_comes_to_nothing(world: CoreWorld) -> None:
     """The reply and the press move to the new job, whose card cannot be posted, and come back."""
     thread, held = await switchable_with_held_reply(world)
-    world.chat.fault = no_room
+    world.chat.fail(post_card=ARCHIVED)
     world.reading.faults = [ChatUnreachable("hiccup")]
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
-    await switch(world, thread)
-    await world.pass_time(60)
+    await switch(world, thread, wait=60)
     assert (world.job_api.projects, world.job_api.messages["job-1"]) == (["manual"], ["mine too"])
 
 
@@ -613,13 +550,11 @@ async def test_a_chosen_project_whose_card_cannot_be_posted_starts_nothing(
 ) -> None:
     """It has ended, and its person was told: it does not begin in another thread later."""
     in_two_projects(world)
-    world.chat.fault = no_room
-    await world.start("Mend the guide and the manual")
-    await world.pass_time(30)
+    world.chat.fail(post_card=ARCHIVED)
+    await world.start("Mend the guide and the manual", wait=30)
     (asked,) = world.chat.private_as(ProjectAsked)
-    world.chat.fault = lambda call, thread: None
-    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key="p1", thread_id=asked.thread_id)
-    await world.pass_time(30)
+    world.chat.recover()
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key="p1", thread_id=asked.thread_id, wait=30)
     assert world.chat.answers() == ["start_ended"]
     assert (world.job_api.created, world.chat.cards) == ([], {})
 
@@ -628,8 +563,7 @@ async def test_a_follow_up_from_a_replaced_jobs_card_goes_to_its_replacement(wor
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
-    await switch(world, first)
-    await world.pass_time(10)
+    await switch(world, first, wait=10)
     await world.service.follow_up(Written(BEN, first.id, "and the index", "view/1"))
     await world.pass_time(10)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
@@ -646,7 +580,7 @@ async def test_a_follow_up_that_was_never_polled_is_stopped(world: CoreWorld, aw
     else:
         await unreachable_for(world, 240)
     world.job_api.show("job-1", "active")
-    await world.service.receive(Reply(ANA, "C1", ts, at(300), "", word=ThreadWord.STOP))
+    await world.receive(a_word(ThreadWord.STOP, 300, ts))
     await world.prepare()
     await world.step(world.request_sender)
     await world.pass_time(60)
@@ -659,21 +593,15 @@ async def test_a_follow_ups_outcome_is_reported_after_minutes_of_outage(world: C
     ts = await world.started()
     await unseen_follow_up(world, ts)
     await unreachable_for(world, 240)
-    world.job_api.show("job-1", "completed", "https://git.example/pull/7")
-    await world.pass_time(120)
+    await world.show("completed", "https://git.example/pull/7", wait=120)
     assert (await world.thread(ts)).state.announcements.links == ("https://git.example/pull/7",)
 
 
 async def unreachable_for(world: CoreWorld, seconds: float) -> None:
     """No job can be polled for this long."""
-    get = world.job_api.get
-
-    async def down(*_: object) -> Job:
-        raise JobApiUnreachable("down")
-
-    world.job_api.get = down  # type: ignore[method-assign, assignment]  # the fake's own
+    world.job_api.faults_of["get"] = [JobApiUnreachable("down")] * 10_000
     await world.pass_time(seconds)
-    world.job_api.get = get  # type: ignore[method-assign]
+    world.job_api.faults_of.clear()
 
 
 # -- sent again, after the job was replaced ---------------------------------------------------------------------------
@@ -684,8 +612,7 @@ async def replaced(world: CoreWorld, ts: str, way: str) -> None:
     if way == "switch":
         await switch(world, await world.thread(ts))
     else:
-        world.job_api.show("job-1", "failed")
-        await world.pass_time(60)
+        await world.show("failed", wait=60)
         await retry(world, await world.thread(ts))
     await world.pass_time(30)
     assert len(world.job_api.created) == 2
@@ -694,13 +621,7 @@ async def replaced(world: CoreWorld, ts: str, way: str) -> None:
 async def in_doubt(world: CoreWorld, *texts: str) -> tuple[str, list[str]]:
     """A job's thread, and the requests of replies that may have arrived."""
     ts = await world.started("Mend the manual")
-    send = world.job_api.send_message
-
-    async def lost(*_: str, **__: object) -> Job:
-        world.job_api.send_message = send  # type: ignore[method-assign]
-        raise JobApiUncertain("no answer")
-
-    world.job_api.send_message = lost  # type: ignore[method-assign,assignment]
+    world.job_api.faults_of["send_message"] = [JobApiUncertain("no answer")]
     for number, text in enumerate(texts):
         await world.reply(ts, text, at(number), BEN)
     await world.pass_time(10)
@@ -710,9 +631,7 @@ async def in_doubt(world: CoreWorld, *texts: str) -> tuple[str, list[str]]:
 @pytest.mark.full
 @pytest.mark.parametrize("way", ["switch", "retry"])
 @pytest.mark.parametrize("idempotent", [False, True])
-async def test_what_is_sent_again_goes_to_the_job_that_is_alive(
-    world: CoreWorld, way: str, *, idempotent: bool
-) -> None:
+async def test_what_is_sent_again_goes_to_the_live_job(world: CoreWorld, way: str, *, idempotent: bool) -> None:
     """Once, however many people press, and the job that was replaced stays as it is."""
     in_two_projects(world)
     ts, [request] = await in_doubt(world, "and the index")
@@ -720,8 +639,7 @@ async def test_what_is_sent_again_goes_to_the_job_that_is_alive(
     await replaced(world, ts, way)
     before = list(world.job_api.messages["job-1"])
     for number, person in enumerate((ANA, BEN)):
-        await world.press_send_again(person, request, key=f"a{number}")
-        await world.pass_time(10)
+        await world.press_send_again(person, request, key=f"a{number}", wait=10)
     assert world.job_api.messages["job-1"] == before
     assert world.job_api.messages["job-2"] == ["and the index"]
     assert world.chat.answers()[-2:] == ["sent_again", "already_accepted"]
@@ -734,10 +652,9 @@ async def test_merged_replies_are_each_sent_again_to_the_live_job(world: CoreWor
     in_two_projects(world, merge_seconds=3.0)
     ts, [request] = await in_doubt(world, "and the index", "the glossary", "the cover")
     await replaced(world, ts, "switch")
-    await world.service.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(50), withdrawn=True))
-    await world.service.revise(Reply(BEN, "C1", ts, at(2), "the front cover", edited_at=at(50)))
-    await world.press_send_again(BEN, request, key="a1")
-    await world.pass_time(30)
+    await world.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(50), withdrawn=True))
+    await world.revise(Reply(BEN, "C1", ts, at(2), "the front cover", edited_at=at(50)))
+    await world.press_send_again(BEN, request, key="a1", wait=30)
     assert world.job_api.messages["job-1"] == []
     assert world.job_api.messages["job-2"] == ["and the index\n\nthe front cover"]
 
@@ -748,8 +665,7 @@ async def test_what_is_sent_again_to_another_job_follows_its_edits(world: CoreWo
     await replaced(world, ts, "switch")
     await world.service.act(Action(BEN, RequestKind.SEND_AGAIN, "a1", argument=request))
     await world.step(world.request_preparer)
-    await world.service.revise(Reply(BEN, "C1", ts, at(0), "and the glossary", edited_at=at(90)))
-    await world.pass_time(60)
+    await world.revise(Reply(BEN, "C1", ts, at(0), "and the glossary", edited_at=at(90)), wait=60)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the glossary"])
 
 
@@ -758,15 +674,13 @@ async def test_what_came_back_as_too_old_goes_to_the_live_job(world: CoreWorld) 
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     world.job_api.faults = [JobApiUnreachable("down")] * 10_000
-    await world.reply(ts, "and the index", at(0), BEN)
-    await world.pass_time(1.5 * GIVE_UP_AFTER)
+    await world.reply(ts, "and the index", at(0), BEN, wait=1.5 * GIVE_UP_AFTER)
     world.job_api.faults.clear()
     (told,) = world.chat.posted_as(RequestRejected)
     assert told.reason is RejectionReason.HANDED_BACK
     await world.pass_time(60)
     await replaced(world, ts, "switch")
-    await world.press_send_again(BEN, told.request.request_id, key="a1")
-    await world.pass_time(30)
+    await world.press_send_again(BEN, told.request.request_id, key="a1", wait=30)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
 
 
@@ -787,8 +701,7 @@ async def test_a_reply_that_comes_back_after_its_job_was_replaced_does_not_wake_
         raise fault
 
     world.job_api.send_message = meanwhile_replaced  # type: ignore[method-assign,assignment]
-    await world.reply(ts, "and the index", at(0), BEN)
-    await world.pass_time(90)
+    await world.reply(ts, "and the index", at(0), BEN, wait=90)
     certain = isinstance(fault, JobApiUnreachable)
     assert world.job_api.messages["job-1"] == []
     assert world.job_api.messages["job-2"] == (["and the index"] if certain else [])
@@ -802,11 +715,9 @@ async def test_a_start_that_came_back_is_not_sent_after_it_was_replaced(world: C
     await world.pass_time(1.5 * GIVE_UP_AFTER)
     world.job_api.faults.clear()
     (told,) = world.chat.posted_as(RequestRejected)
-    await switch(world, await world.thread(ts))
-    await world.pass_time(30)
+    await switch(world, await world.thread(ts), wait=30)
     for number, kind in enumerate((RequestKind.SEND_AGAIN, RequestKind.RETRY)):
         about = {"thread_id": (await world.thread(ts)).id} if kind is RequestKind.RETRY else {}
-        await world.press(kind, ANA, told.request.request_id if not about else "", key=f"a{number}", **about)
-        await world.pass_time(30)
+        await world.press(kind, ANA, told.request.request_id if not about else "", key=f"a{number}", **about, wait=30)
     assert world.job_api.projects == ["guides"]
     assert world.chat.answers()[-2:] == ["already_accepted", "already_accepted"]

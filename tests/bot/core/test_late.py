@@ -70,8 +70,7 @@ def a_line(text: str, message_ts: str, **changed: Any) -> NewJob:
 
 async def late(world: CoreWorld, ts: str, text: str, written: str, **changed: Any) -> None:
     """Ben's reply, found in Slack's history."""
-    await world.service.receive(replace(Reply(BEN, "C1", ts, written, text, arrival=LATE), **changed))
-    await world.pass_time(10)
+    await world.receive(replace(Reply(BEN, "C1", ts, written, text, arrival=LATE), **changed), wait=10)
 
 
 def questions(world: CoreWorld) -> list[tuple[str, str, RequestKind]]:
@@ -118,10 +117,8 @@ async def test_a_late_reply_that_was_recorded_live_is_known(world: CoreWorld, ts
 
 async def test_a_late_reply_goes_to_the_job_that_is_alive(world: CoreWorld, ts: str) -> None:
     await late(world, ts, "Mend the index", at(1))
-    world.job_api.show(JOB, "failed")
-    await world.pass_time(60)
-    await world.press(RequestKind.RETRY, ANA, "", key="r1", thread_id=(await world.thread(ts)).id)
-    await world.pass_time(30)
+    await world.show("failed", wait=60)
+    await world.press_card(RequestKind.RETRY, ts, key="r1", wait=30)
     await answer(world)
     assert (world.job_api.messages[JOB], world.job_api.messages["job-2"]) == ([], ["Mend the index"])
 
@@ -148,23 +145,20 @@ async def test_an_edited_late_reply_is_asked_about_again(world: CoreWorld, ts: s
     assert world.job_api.messages[JOB] == ["Mend the glossary"]
 
 
-async def test_a_late_edit_changes_what_is_on_its_way_and_is_offered_for_what_was_sent(
-    world: CoreWorld, ts: str
-) -> None:
+async def test_a_late_edit_changes_what_waits_and_is_offered_for_what_was_sent(world: CoreWorld, ts: str) -> None:
     """As a live one is: nothing is sent because of it that would not have been sent anyway."""
-    await world.reply(ts, "Sent", at(1), BEN)
-    await world.pass_time(10)
+    await world.reply(ts, "Sent", at(1), BEN, wait=10)
     await world.reply(ts, "Waiting", at(2), BEN)
     for text, written in (("Sent, mended", at(1)), ("Waiting, mended", at(2))):
-        await world.service.revise(Reply(BEN, "C1", ts, written, text, edited_at=at(60), arrival=LATE))
+        await world.revise(Reply(BEN, "C1", ts, written, text, edited_at=at(60), arrival=LATE))
     await world.pass_time(20)
     assert (world.job_api.messages[JOB], questions(world)) == (["Sent", "Waiting, mended"], [])
     assert ("UBEN", "reply_edited") in world.chat.private_kinds()
 
 
 async def test_a_late_edit_does_not_send_what_was_taken_back(world: CoreWorld, ts: str) -> None:
-    await world.service.receive(Reply(BEN, "C1", ts, at(1), "Mend the index"))
-    await world.service.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(2), withdrawn=True))
+    await world.receive(Reply(BEN, "C1", ts, at(1), "Mend the index"))
+    await world.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(2), withdrawn=True))
     await late(world, ts, "Mend it after all", at(1), edited_at=at(60))
     assert (world.job_api.messages[JOB], len(questions(world))) == ([], 1)
     await answer(world)
@@ -189,8 +183,7 @@ async def test_who_may_not_any_more_is_refused_at_the_answer(world: CoreWorld, t
 async def test_a_stop_withdraws_a_late_reply_too(world: CoreWorld, ts: str) -> None:
     """Its writer is asked again, with the reason."""
     await late(world, ts, "Mend the index", at(1))
-    await world.service.receive(Reply(ANA, "C1", ts, at(50), "", word=ThreadWord.STOP))
-    await world.pass_time(20)
+    await world.receive(Reply(ANA, "C1", ts, at(50), "", word=ThreadWord.STOP), wait=20)
     assert world.chat.private_as(HeldAsked)[-1].because is HeldBecause.STOPPED
     await world.pass_time(40)
     await answer(world)
@@ -200,8 +193,7 @@ async def test_a_stop_withdraws_a_late_reply_too(world: CoreWorld, ts: str) -> N
 async def test_a_late_stop_withdraws_nothing_until_its_writer_says_so(world: CoreWorld, ts: str) -> None:
     """Then it is a stop of now."""
     await late(world, ts, "", at(5), word=ThreadWord.STOP)
-    await world.reply(ts, "Mend the index", at(1), ANA)
-    await world.pass_time(10)
+    await world.reply(ts, "Mend the index", at(1), ANA, wait=10)
     assert (world.job_api.messages[JOB], world.job_api.cancelled) == (["Mend the index"], [])
     assert questions(world) == [("UBEN", "", RequestKind.STOP)]
     await world.reply(ts, "and the glossary", at(6), ANA)
@@ -214,8 +206,7 @@ async def test_a_late_stop_withdraws_nothing_until_its_writer_says_so(world: Cor
 
 async def test_a_late_stop_needs_no_answer_after_another_stop(world: CoreWorld, ts: str) -> None:
     await late(world, ts, "", at(5), word=ThreadWord.STOP)
-    await world.service.receive(Reply(ANA, "C1", ts, at(50), "", word=ThreadWord.STOP))
-    await world.pass_time(20)
+    await world.receive(Reply(ANA, "C1", ts, at(50), "", word=ThreadWord.STOP), wait=20)
     assert await waiting(world) == []
 
 
@@ -223,9 +214,7 @@ async def test_a_late_stop_needs_no_answer_after_another_stop(world: CoreWorld, 
     ("word", "outcome"),
     [(ThreadWord.MUTE, ["muted"]), (ThreadWord.RETRY, ["not_to_be_retried"]), (ThreadWord.STOP, [])],
 )
-async def test_a_late_word_is_done_or_left_undone(
-    world: CoreWorld, ts: str, word: ThreadWord, outcome: list[str]
-) -> None:
+async def test_a_late_word_is_done_or_not(world: CoreWorld, ts: str, word: ThreadWord, outcome: list[str]) -> None:
     for written in (at(5), at(6)):
         await late(world, ts, "", written, word=word)
     assert world.chat.answers() == []
@@ -246,22 +235,20 @@ async def begin(world: CoreWorld, way: str, ts: str) -> None:
     in_thread = Reply(BEN, "C1", at(0.5), at(1), "Write a page", mentions_us=True, arrival=LATE)
     match way:
         case "a mention":
-            await world.service.start(a_mention("Write a page", at(1)))
+            await world.ask(a_mention("Write a page", at(1)))
         case "a mention in a thread":
-            await world.service.receive(in_thread)
+            await world.receive(in_thread)
         case "new":
-            await world.service.receive(replace(in_thread, thread_ts=ts, word=ThreadWord.NEW))
+            await world.receive(replace(in_thread, thread_ts=ts, word=ThreadWord.NEW))
         case _:
-            await world.service.start(a_line("Write a page", at(1)))
+            await world.ask(a_line("Write a page", at(1)))
     await world.pass_time(30)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("way", ["a mention", "a mention in a thread", "new", "a direct message"])
 @pytest.mark.parametrize("yes", [True, False])
-async def test_a_late_request_starts_nothing_before_its_writer_says_so(
-    world: CoreWorld, ts: str, way: str, *, yes: bool
-) -> None:
+async def test_a_late_request_starts_nothing_before_a_yes(world: CoreWorld, ts: str, way: str, *, yes: bool) -> None:
     """Nothing is posted until then, and nothing at all after a no."""
     world.chat.public.add("D1")
     posts = len(world.chat.messages)
@@ -279,12 +266,11 @@ async def test_a_late_request_starts_nothing_before_its_writer_says_so(
 @pytest.mark.full
 async def test_a_late_request_can_be_edited_and_deleted(world: CoreWorld) -> None:
     """Neither posts anything, and an edit is asked about."""
-    await world.service.start(a_mention("Write a page", at(1)))
-    await world.service.start(a_mention("Write two", at(2)))
-    await world.settle()
+    await world.ask(a_mention("Write a page", at(1)))
+    await world.ask(a_mention("Write two", at(2)), wait=0)
     for text, written in (("Write a short page", at(1)), ("", at(2))):
         edit = Reply(BEN, "C1", "", written, text, edited_at=at(60), withdrawn=not text, mentions_us=bool(text))
-        await world.service.revise(edit)
+        await world.revise(edit)
     await world.pass_time(30)
     assert (world.job_api.created, world.chat.messages) == ([], [])
     assert [text for _, text, _ in questions(world)] == ["Write a page", "Write two", "Write a short page"]
@@ -294,10 +280,8 @@ async def test_a_late_request_can_be_edited_and_deleted(world: CoreWorld) -> Non
 
 
 async def test_a_late_request_without_a_project_asks_which_after_the_yes(world: CoreWorld) -> None:
-    world.projects = Projects((Project("guides"), Project("manual")))
-    world.assemble()
-    await world.service.start(a_mention("Write a page", at(1)))
-    await world.pass_time(30)
+    world.configure(projects=Projects((Project("guides"), Project("manual"))))
+    await world.ask(a_mention("Write a page", at(1)), wait=30)
     assert world.chat.private_as(ProjectAsked) == []
     await answer(world)
     assert [asked.person_id for asked in world.chat.private_as(ProjectAsked)] == ["UBEN"]
@@ -306,10 +290,8 @@ async def test_a_late_request_without_a_project_asks_which_after_the_yes(world: 
 async def test_a_late_line_in_a_direct_message_asks_what_it_is(world: CoreWorld) -> None:
     """While a job is running there, that is the question, and there is no second one."""
     world.chat.public.add("D1")
-    await world.service.start(a_line("Do it", at(1), arrival=Arrival.LIVE))
-    await world.pass_time(10)
-    await world.service.start(a_line("and more", at(2)))
-    await world.pass_time(10)
+    await world.ask(a_line("Do it", at(1), arrival=Arrival.LIVE), wait=10)
+    await world.ask(a_line("and more", at(2)), wait=10)
     assert (len(world.chat.private_as(JobOrReplyAsked)), questions(world)) == (1, [])
     assert world.job_api.created == ["Do it"]
 
@@ -322,8 +304,7 @@ async def test_an_unanswered_question_comes_once_more_as_a_direct_message(world:
     """After an hour, with the words of then; and it delays nothing in the thread meanwhile."""
     await late(world, ts, "Mend the index", at(1))
     await late(world, ts, "Mend the glossary", at(1), edited_at=at(30))
-    world.job_api.show(JOB, "completed")
-    await world.pass_time(60)
+    await world.show("completed", wait=60)
     assert "job_finished" in [message.kind for message in world.chat.messages]
     assert reminders(world) == []
     await world.pass_time(3_600)
@@ -423,20 +404,12 @@ async def test_everything_is_read_once_the_newest_first_and_a_thread_in_order(re
     assert await reading.left() == 0
 
 
-async def test_two_instances_read_it_once(reading: Reading) -> None:
+@pytest.mark.parametrize("after", [0, 31], ids=["meanwhile", "past its claim"])
+async def test_two_instances_read_it_once(reading: Reading, after: float) -> None:
     reading.write("C1", "1.000001", "one", 100)
     await reading.missed("C1", "1.000001")
     (item,) = await reading.reader.claim(10)
-    await reading.read(reading.another("two"))
-    await reading.reader.process(item, reading.now)
-    assert reading.events.words == ["one"]
-
-
-async def test_whoever_lost_its_claim_hands_nothing_on(reading: Reading) -> None:
-    reading.write("C1", "1.000001", "one", 100)
-    await reading.missed("C1", "1.000001")
-    (item,) = await reading.reader.claim(10)
-    reading.world.clock.time += 31
+    reading.world.clock.time += after
     await reading.read(reading.another("two"))
     await reading.reader.process(item, reading.now)
     assert reading.events.words == ["one"]
@@ -499,7 +472,7 @@ async def test_a_message_that_cannot_be_recorded_holds_up_the_others_for_three_a
 async def test_replies_to_a_card_wait_until_it_is_known_which_job_it_is_of(reading: Reading) -> None:
     """It was posted, and the process died before it was told so."""
     world = reading.world
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await world.ask(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
     await world.step(world.request_preparer)
     reading.write("C1", reading.ts(0), "one", 0)
     await reading.missed("C1", reading.ts(0))

@@ -39,10 +39,8 @@ class Listening(FakeJobApi):
 
 async def a_jobs_life(world: CoreWorld) -> None:
     ts = await world.started(PROMPT)
-    await world.reply(ts, MORE, "5.000001")
-    await world.pass_time(5)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(60)
+    await world.reply(ts, MORE, "5.000001", wait=5)
+    await world.show("completed", LINK, wait=60)
 
 
 async def test_each_step_of_a_job_is_one_line(world: CoreWorld) -> None:
@@ -62,8 +60,8 @@ async def test_each_step_of_a_job_is_one_line(world: CoreWorld) -> None:
 
 
 async def test_a_request_has_one_log_id_that_is_not_its_idempotency_key(world: CoreWorld) -> None:
-    world.job_api = listening = Listening()
-    world.assemble()
+    listening = Listening()
+    world.configure(job_api=listening)
     with log_lines() as lines:
         await a_jobs_life(world)
     start, follow_up = listening.sent.values()
@@ -102,16 +100,14 @@ class FailingStore:
         (RuntimeError(PROMPT), "because of an unexpected RuntimeError"),
     ],
 )
-async def test_an_unrecorded_message_and_its_redelivery_have_one_log_id(
-    world: CoreWorld, fault: Exception, words: str
-) -> None:
+async def test_an_unrecorded_message_has_the_same_log_id_again(world: CoreWorld, fault: Exception, words: str) -> None:
     """Even after an unexpected error, whose text may quote a person."""
     ts = await world.started(PROMPT)
     reply = Reply(ANA, "C1", ts, "5.000001", MORE)
     with log_lines() as lines:
         with pytest.raises((StoreUnavailable, NotRecorded)):
             await Service(FailingStore(fault), on_commit=lambda: None).receive(reply)
-        await world.service.receive(reply)
+        await world.receive(reply)
     (failed, recorded) = lines
     assert failed["message"].startswith("not recorded")
     assert failed["message"].endswith(words)

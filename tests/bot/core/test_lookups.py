@@ -31,17 +31,15 @@ AT = [f"170000000{n}.000200" for n in range(1, 10)]
 @pytest.fixture
 async def mentions(world: CoreWorld) -> CoreWorld:
     """A job in an existing thread; replies in quick succession are merged."""
-    world.merge_seconds = 3.0
-    world.assemble()
+    world.configure(merge_seconds=3.0)
     world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
-    await world.service.receive(Reply(ANA, "C1", ROOT, AT[0], "Fix it", mentions_us=True))
-    await world.settle()
+    await world.receive(Reply(ANA, "C1", ROOT, AT[0], "Fix it", mentions_us=True), wait=0)
     world.reading.asked.clear()
     return world
 
 
 async def mention(world: CoreWorld, text: str, at: str, person: Person = ANA) -> None:
-    await world.service.receive(Reply(person, "C1", ROOT, at, text, mentions_us=True))
+    await world.receive(Reply(person, "C1", ROOT, at, text, mentions_us=True))
 
 
 async def prepared_together(world: CoreWorld, *, order: Sequence[int] = ()) -> None:
@@ -65,27 +63,20 @@ async def sent(world: CoreWorld) -> Sequence[str]:
     return world.job_api.messages[JOB]
 
 
-async def test_each_part_is_included_once(mentions: CoreWorld) -> None:
-    said(mentions, 1, 3, 5)
-    for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
-        await mention(mentions, words, AT[number])
-    await prepared_together(mentions)
-    (message,) = await sent(mentions)
-    assert message.startswith("First\n\nSecond\n\nThird\n\n")
-    assert [message.count(f"> Chapter {number}") for number in (1, 3, 5)] == [1, 1, 1]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0)])
+@pytest.mark.first(order=1)
+@pytest.mark.parametrize("order", [(), (2, 1, 0), (1, 2, 0)])
 async def test_each_part_is_included_once_in_any_order_of_claims(mentions: CoreWorld, order: Sequence[int]) -> None:
-    """Then they may be sent as several messages."""
+    """In written order, that is one message."""
     said(mentions, 1, 3, 5)
     for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
         await mention(mentions, words, AT[number])
     await prepared_together(mentions, order=order)
-    message = "\n\n".join(await sent(mentions))
+    messages = await sent(mentions)
+    message = "\n\n".join(messages)
     assert message.index("First") < message.index("Second") < message.index("Third")
     assert [message.count(f"> Chapter {number}") for number in (1, 3, 5)] == [1, 1, 1]
+    assert order or (len(messages), message.index("Third")) == (1, len("First\n\nSecond\n\n"))
+    assert (await mentions.newest(ROOT)).state.read_until == AT[6]
 
 
 async def test_requests_of_several_people_have_a_part_each(mentions: CoreWorld) -> None:
@@ -107,7 +98,7 @@ async def test_context_of_a_withdrawn_request_goes_with_the_next(mentions: CoreW
     claimed = await mentions.request_preparer.claim(8)
     at_work = asyncio.gather(*(mentions.request_preparer.process(item, 0.0) for item in claimed))
     gone = Reply(ANA, "C1", ROOT, AT[2], "", edited_at=AT[5], withdrawn=True, mentions_us=True)
-    await mentions.service.revise(gone)
+    await mentions.revise(gone)
     await at_work
     await prepared_together(mentions)
     (message,) = await sent(mentions)
@@ -195,13 +186,12 @@ class SlowReading(FakeSlackReading):
 
 def slow(world: CoreWorld) -> SlowReading:
     reading = SlowReading()
-    world.reading = reading
-    world.assemble()
+    world.configure(reading=reading)
     return reading
 
 
 async def ask(world: CoreWorld, person: Person, prompt: str, *files: SlackFile) -> None:
-    await world.service.start(NewJob(person, "C1", prompt, prompt, WayIn.COMMAND, attachments=Attachments(files=files)))
+    await world.ask(NewJob(person, "C1", prompt, prompt, WayIn.COMMAND, attachments=Attachments(files=files)))
 
 
 @asynccontextmanager
@@ -299,9 +289,7 @@ def of(text: str, where: str) -> tuple[Request, FetchedParts]:
 
 @pytest.mark.parametrize(("length", "in_loop"), [(10, True), (LONG + 1, False)])
 @pytest.mark.parametrize("where", ["thread", "file", "forwarded"])
-async def test_a_long_request_context_is_masked_outside_the_event_loop(
-    where: str, length: int, *, in_loop: bool
-) -> None:
+async def test_a_long_request_context_is_masked_outside_the_loop(where: str, length: int, *, in_loop: bool) -> None:
     masker = WatchedMasker()
     request, parts = of("x" * length, where)
     gatherer = ContextGatherer(FakeSlackReading().ports, FakeJobApi(), None, masker, FetchLimits())

@@ -32,10 +32,8 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.notices.answers import ActionAnswer, ActionAnswered, PostNotDelivered
-from bot.notices.job import JobFinished
+from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import Delivery, Reaction
-from bot.notices.questions import RequestRefused
 from bot.notices.requests import RequestUncertain
 from bot.runtime import health
 from bot.runtime.health import RECOVERY_SECONDS
@@ -50,20 +48,15 @@ LINK = "https://example.org/pull/1"
 def held(world: CoreWorld) -> HeldStore:
     """The same process over a store that can be held."""
     store = HeldStore(world.store)
-    world.store = store
-    world.assemble()
+    world.configure(store=store)
     return store
 
 
 async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
-    def down(call: str, thread: Thread | None) -> None:
-        raise ChatUnreachable("no connection")
-
-    world.chat.fault = down
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
-    await world.pass_time(10)
+    world.chat.fail(ChatUnreachable("no connection"))
+    await world.ask(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND), wait=10)
     assert world.job_api.created == []
-    world.chat.fault = lambda call, thread: None
+    world.chat.recover()
     await world.pass_time(60)
     assert world.job_api.created == ["Do it"]
 
@@ -71,8 +64,7 @@ async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
 async def test_a_reply_is_sent_as_a_follow_up_and_marked(world: CoreWorld) -> None:
     """A reply that is sent soon gets the check mark alone, which is one call."""
     ts = await world.started()
-    await world.reply(ts, "Shorter", "5.1")
-    await world.pass_time(30)
+    await world.reply(ts, "Shorter", "5.1", wait=30)
     assert world.job_api.messages["job-1"] == ["Shorter"]
     assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark"]
@@ -82,8 +74,7 @@ async def test_a_waiting_reply_is_marked_as_recorded(world: CoreWorld) -> None:
     """The first reaction is removed again by a separate call."""
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
-    await world.reply(ts, "Shorter", "5.1")
-    await world.settle()
+    await world.reply(ts, "Shorter", "5.1", wait=0)
     assert world.chat.reactions == {}
     await world.pass_time(6)
     assert world.chat.reactions == {"5.1": Reaction.RECORDED}
@@ -94,15 +85,12 @@ async def test_a_waiting_reply_is_marked_as_recorded(world: CoreWorld) -> None:
 
 async def test_marks_wait_for_the_merging_window(world: CoreWorld) -> None:
     """And two seconds more: a reply sent within that time costs one call, and any other is marked as recorded."""
-    world.merge_seconds = 3.0
-    world.assemble()
+    world.configure(merge_seconds=3.0)
     ts = await world.started()
-    await world.reply(ts, "Shorter", "5.1")
-    await world.pass_time(30)
+    await world.reply(ts, "Shorter", "5.1", wait=30)
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark"]
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(9)]
-    await world.reply(ts, "Longer", "5.2")
-    await world.pass_time(4)
+    await world.reply(ts, "Longer", "5.2", wait=4)
     assert "5.2" not in world.chat.reactions
     await world.pass_time(2)
     assert world.chat.reactions["5.2"] is Reaction.RECORDED
@@ -110,17 +98,10 @@ async def test_marks_wait_for_the_merging_window(world: CoreWorld) -> None:
 
 async def test_a_mark_slack_refused_to_remove_is_not_added_again(world: CoreWorld) -> None:
     """Nothing that succeeded is repeated."""
-    busy = [ChatRateLimited("ratelimited", retry_after=20.0) for _ in range(3)]
-
-    def refused(call: str, thread: Thread | None) -> None:
-        if call == "unmark" and busy:
-            raise busy.pop()
-
-    world.chat.fault = refused
+    world.chat.fail(unmark=[ChatRateLimited("ratelimited", retry_after=20.0)] * 3)
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
-    await world.reply(ts, "Shorter", "5.1")
-    await world.pass_time(120)
+    await world.reply(ts, "Shorter", "5.1", wait=120)
     assert world.chat.all_reactions == {"5.1": [Reaction.ACCEPTED]}
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark", "mark", *["unmark"] * 4]
 
@@ -136,19 +117,9 @@ async def test_follow_ups_keep_their_order(world: CoreWorld) -> None:
 async def test_follow_ups_wait_for_the_job(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
     ts = await world.started()
-    await world.reply(ts, "later", "5.1")
-    await world.pass_time(30)
+    await world.reply(ts, "later", "5.1", wait=30)
     assert world.job_api.created == ["Do it"]
     assert world.job_api.messages["job-1"] == ["later"]
-
-
-@pytest.mark.parametrize("person", [EVA, Person("UEVA", "")], ids=["another", "not said"])
-async def test_people_of_another_workspace_or_none_are_refused_with_a_reason(world: CoreWorld, person: Person) -> None:
-    ts = await world.started()
-    await world.reply(ts, "hack", "5.1", person)
-    await world.pass_time(3)
-    assert world.job_api.messages == {}
-    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
 
 
 async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: CoreWorld) -> None:
@@ -165,8 +136,7 @@ async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: C
     assert world.job_api.messages["job-1"] == ["more", "more"]
     answers = [(answer.person_id, answer.answer) for answer in world.chat.private_as(ActionAnswered)]
     assert answers == [(BEN.id, ActionAnswer.SENT_AGAIN)]
-    refused = [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)]
-    assert refused == [("UEVA", Refusal.OTHER_ORGANIZATION)]
+    assert world.chat.refusals() == [("UEVA", Refusal.OTHER_ORGANIZATION)]
 
 
 async def test_a_vanished_job_is_reported_once_and_replies_are_answered(world: CoreWorld) -> None:
@@ -177,12 +147,10 @@ async def test_a_vanished_job_is_reported_once_and_replies_are_answered(world: C
     world.restart("two")
     assert world.chat.said(ts) == ["job_started"]
     await world.pass_time(100)
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(60)
+    await world.reply(ts, "more", "5.1", wait=60)
     assert world.chat.said(ts) == ["job_started", "job_disappeared", "request_rejected"]
     world.job_api.jobs.update(jobs)
-    await world.reply(ts, "and this", "5.2")
-    await world.pass_time(10)
+    await world.reply(ts, "and this", "5.2", wait=10)
     assert world.chat.said(ts) == ["job_started", "job_disappeared", "request_rejected", "outage_ended"]
     assert world.job_api.messages["job-1"] == ["and this"]
 
@@ -193,10 +161,8 @@ async def test_a_vanished_job_is_reported_once_and_replies_are_answered(world: C
 async def test_a_refused_start_mentions_everyone_who_replied(world: CoreWorld, fault: JobApiError) -> None:
     world.job_api.faults = [JobApiUnreachable("down"), fault]
     ts = await world.started()
-    await world.reply(ts, "and this", "5.1")
-    await world.pass_time(10)
-    await world.reply(ts, "too late", "5.2")
-    await world.pass_time(5)
+    await world.reply(ts, "and this", "5.1", wait=10)
+    await world.reply(ts, "too late", "5.2", wait=5)
     assert world.job_api.created == []
     assert world.chat.said(ts) == ["request_rejected", "request_rejected", "request_rejected"]
     assert world.chat.reactions == {"5.1": Reaction.PROBLEM, "5.2": Reaction.PROBLEM}
@@ -214,37 +180,12 @@ async def test_a_follow_up_to_a_job_that_is_missing_for_a_moment_is_sent(world: 
     assert world.job_api.messages["job-1"] == ["more"]
 
 
-async def test_a_request_in_doubt_is_repeated_only_by_a_person(world: CoreWorld) -> None:
-    world.job_api.after = [JobApiUncertain("timeout")]
-    ts = await world.started()
-    await world.pass_time(60)
-    assert world.job_api.created == ["Do it"]
-    assert world.chat.said(ts) == ["request_uncertain"]
-    request = world.chat.posted_as(RequestUncertain)[-1].request.request_id
-    for press in ("press-1", "press-2"):
-        await world.press_send_again(BEN, request, key=press)
-    await world.pass_time(5)
-    assert world.job_api.created == ["Do it", "Do it"]
-    assert world.chat.said(ts) == ["request_uncertain", "job_started"]
-    assert sorted(world.chat.answers()) == ["already_accepted", "sent_again"]
-
-
 async def test_a_rejected_api_key_is_reported_once_and_requests_wait(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiNotAllowed("401", status=401) for _ in range(3)]
     ts = await world.started()
     await world.pass_time(400)
     assert world.chat.said(ts) == ["access_denied", "outage_ended", "job_started"]
     assert world.job_api.created == ["Do it"]
-
-
-async def test_a_crash_while_sending_is_reported_and_not_repeated(world: CoreWorld) -> None:
-    await world.start()
-    await world.step(world.outbox)
-    await world.request_sender.claim(10)
-    world.restart("two")
-    await world.pass_time(60)
-    assert world.job_api.created == []
-    assert world.chat.said() == ["request_uncertain"]
 
 
 async def test_a_late_answer_resolves_a_doubt(world: CoreWorld) -> None:
@@ -266,16 +207,14 @@ async def test_an_answer_recorded_late_repeats_nothing(world: CoreWorld) -> None
     await world.reply(ts, "more", "5.1")
     world.clock.advance(1.5)
     real, paused = world.store, HeldStore(world.store, free=1)
-    world.store = paused
-    world.assemble()
+    world.configure(store=paused)
     sending = asyncio.create_task(world.step(world.request_sender))
     async with asyncio.timeout(10):
         await paused.reached.wait()
     world.clock.advance(31)
     world.store = real
     world.restart("two")
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(5)
+    await world.show("completed", LINK, wait=5)
     assert world.chat.said(ts) == ["job_started", "request_uncertain", "job_finished"]
     paused.release()
     await sending
@@ -288,32 +227,17 @@ async def test_a_follow_ups_end_is_reported_even_if_polled_before_it_is_recorded
     """Its sender dies; the job, which had ended before, is polled while active and at its end before the follow-up is
     repeated, with the same link.
     """
-    world.idempotent = True
-    world.assemble()
+    world.configure(idempotent=True)
     ts = await world.started()
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(5)
+    await world.show("completed", LINK, wait=5)
     await world.reply(ts, "more", "5.1")
     world.clock.advance(1.5)
     await world.request_sender.claim(10)
     world.job_api.show("job-1", "active")
     world.restart("two")
     await world.pass_time(4)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(4)
+    await world.show("completed", LINK, wait=4)
     assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
-
-
-async def test_a_process_paused_past_its_lease_sends_nothing(world: CoreWorld) -> None:
-    await world.start()
-    await world.step(world.outbox)
-    claimed_at = world.clock.monotonic()
-    (claimed,) = await world.request_sender.claim(10)
-    world.clock.advance(25)
-    await world.request_sender.process(claimed, claimed_at)
-    assert world.job_api.created == []
-    await world.settle()
-    assert world.job_api.created == ["Do it"]
 
 
 async def test_a_card_that_a_paused_process_updates_late_shows_the_newest_state_again(world: CoreWorld) -> None:
@@ -325,8 +249,7 @@ async def test_a_card_that_a_paused_process_updates_late_shows_the_newest_state_
     slow = world.outbox
     world.clock.advance(31)
     world.restart("two")
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(40)
+    await world.show("completed", LINK, wait=40)
     assert _status_on_card(world, thread) == "completed"
     await slow.process(card, world.clock.monotonic())
     assert _status_on_card(world, thread) != "completed"
@@ -339,25 +262,10 @@ def _status_on_card(world: CoreWorld, thread: Thread) -> str:
     return job.status if job else ""
 
 
-async def test_a_crash_between_post_and_record_is_reconciled(world: CoreWorld) -> None:
-    await world.start()
-    (claimed,) = await world.outbox.claim(10)
-    await world.chat.post_card(claimed.thread, claimed.notice.key)
-    world.restart("two")
-    await world.pass_time(60)
-    assert [message.kind for message in world.chat.messages] == ["card_changed", "job_started"]
-
-
 async def test_a_timeout_after_posting_is_reconciled(world: CoreWorld) -> None:
-    def lost(call: str, thread: Thread | None) -> None:
-        if call in {"post", "post_card"}:
-            world.chat.after = lambda call, thread: None
-            raise ChatUncertain("timeout")
-
     ts = await world.started()
-    world.chat.after = lost
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(30)
+    world.chat.lose(post=[ChatUncertain("timeout")])
+    await world.show("completed", LINK, wait=30)
     assert world.chat.said(ts) == ["job_started", "job_finished"]
 
 
@@ -367,42 +275,17 @@ async def test_a_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
             raise ChatRateLimited("ratelimited", retry_after=100.0)
 
     world.chat.fault = busy
-    await world.service.start(NewJob(ANA, "C1", "one", "k1", WayIn.COMMAND))
-    await world.service.start(NewJob(ANA, "C1", "two", "k2", WayIn.COMMAND))
-    await world.service.start(NewJob(ANA, "C2", "three", "k3", WayIn.COMMAND))
-    await world.pass_time(20)
+    await world.ask(NewJob(ANA, "C1", "one", "k1", WayIn.COMMAND))
+    await world.ask(NewJob(ANA, "C1", "two", "k2", WayIn.COMMAND))
+    await world.ask(NewJob(ANA, "C2", "three", "k3", WayIn.COMMAND), wait=20)
     assert world.job_api.created == ["three"]
-    world.chat.fault = lambda call, thread: None
+    world.chat.recover()
     await world.pass_time(120)
     assert sorted(world.job_api.created) == ["one", "three", "two"]
 
 
-async def test_a_refused_message_is_sent_privately_and_the_thread_continues(world: CoreWorld) -> None:
-    ts = await world.started()
-
-    def refused(call: str, thread: Thread | None) -> None:
-        if call == "post":
-            raise ChatRejected("restricted_action")
-
-    world.chat.fault = refused
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(10)
-    assert [(told.person_id, told.post) for told in world.chat.private_as(PostNotDelivered)] == [
-        ("UANA", JobFinished(LINK, new=True, person_id="UANA"))
-    ]
-    world.chat.fault = lambda call, thread: None
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(10)
-    assert world.chat.said(ts) == ["job_started", "job_active_again"]
-
-
 async def test_a_message_with_refused_blocks_is_posted_as_plain_text(world: CoreWorld) -> None:
-    def refused(call: str, thread: Thread | None) -> None:
-        if call == "post":
-            world.chat.fault = lambda call, thread: None
-            raise ChatRejected("invalid_blocks")
-
-    world.chat.fault = refused
+    world.chat.fail(post=[ChatRejected("invalid_blocks")])
     ts = await world.started()
     await world.pass_time(5)
     assert world.chat.said(ts) == ["job_started"]
@@ -410,17 +293,12 @@ async def test_a_message_with_refused_blocks_is_posted_as_plain_text(world: Core
 
 async def test_a_revoked_token_pauses_everything(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     ts = await world.started()
-
-    def revoked(call: str, thread: Thread | None) -> None:
-        raise ChatNotAllowed("token_revoked", words="The bot token was revoked.")
-
-    world.chat.fault = revoked
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(300)
+    world.chat.fail(ChatNotAllowed("token_revoked", words="The bot token was revoked."))
+    await world.show("completed", LINK, wait=300)
     assert world.outbox.status().failing_seconds > 0.0
     assert world.outbox.status().reason == "The bot token was revoked."
     assert caplog.messages.count("Slack: not working, will keep trying: The bot token was revoked.") == 1
-    world.chat.fault = lambda call, thread: None
+    world.chat.recover()
     await world.pass_time(90)
     assert world.chat.said(ts) == ["job_started", "job_finished"]
     await world.pass_time(RECOVERY_SECONDS)
@@ -440,15 +318,12 @@ async def test_a_failed_request_once_settled_is_no_lasting_outage(world: CoreWor
 async def test_an_outage_ends_when_another_process_sees_success(world: CoreWorld) -> None:
     ts = await world.started()
 
-    def down(call: str, thread: Thread | None) -> None:
-        raise ChatUnreachable("no connection")
-
-    world.chat.fault = down
+    world.chat.fail(ChatUnreachable("no connection"))
     await world.reply(ts, "more", "5.1")
     world.clock.advance(6.0)
     await world.step(world.outbox)
     first = world.outbox
-    world.chat.fault = lambda call, thread: None
+    world.chat.recover()
     world.restart("two")
     await world.pass_time(90)
     assert first.status().failing_seconds > 0.0
@@ -464,20 +339,13 @@ async def test_an_outage_lasts_while_others_are_told_to_wait(world: CoreWorld) -
 
 
 @pytest.mark.full
-async def test_an_outage_of_5xx_is_logged_at_its_beginning_and_end(
-    world: CoreWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_outage_of_5xx_is_logged_at_both_ends(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     """For Slack and for the job API, although each of the calls may have arrived."""
     caplog.set_level(logging.INFO)
     ts = await world.started()
-
-    def down(call: str, thread: Thread | None) -> None:
-        raise ChatUncertain("status_503")
-
-    world.chat.fault = down
+    world.chat.fail(ChatUncertain("status_503"))
     world.job_api.faults = [JobApiFailed("The job API failed (503).") for _ in range(99)]
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(310)
+    await world.reply(ts, "more", "5.1", wait=310)
     of_outages = [record for record in caplog.records if record.name == health.__name__]
     assert sorted((record.levelname, record.getMessage()) for record in of_outages) == [
         ("WARNING", "Slack: not working, will keep trying: status_503"),
@@ -498,8 +366,7 @@ async def test_an_outage_of_5xx_is_logged_at_its_beginning_and_end(
 
 
 async def test_recurring_failures_are_a_lasting_outage(world: CoreWorld) -> None:
-    world.idempotent = True
-    world.assemble()
+    world.configure(idempotent=True)
     world.job_api.faults = [JobApiUncertain("timeout") for _ in range(99)]
     await world.started()
     await world.pass_time(400)
@@ -509,27 +376,15 @@ async def test_recurring_failures_are_a_lasting_outage(world: CoreWorld) -> None
 async def test_a_poll_begun_before_a_follow_up_was_accepted_is_dropped(world: CoreWorld) -> None:
     ts = await world.started()
     world.clock.advance(5)
-    claimed_at = world.clock.monotonic()
-    (due,) = await world.job_poller.claim(10)
+    poll = await world.claim(world.job_poller)
     stale = (await world.thread(ts)).state.job
     assert stale is not None
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(2)
+    await world.reply(ts, "more", "5.1", wait=2)
     fresh, world.job_api.jobs["job-1"] = world.job_api.jobs["job-1"], replace(stale, status="completed")
-    await world.job_poller.process(due, claimed_at)
+    await poll.process()
     world.job_api.jobs["job-1"] = fresh
     await world.pass_time(10)
     assert world.chat.said(ts) == ["job_started"]
-
-
-@pytest.mark.full
-async def test_an_outage_and_its_end_are_posted_once_each(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.faults = [JobApiUnreachable("down") for _ in range(40)]
-    while world.job_api.faults:
-        await world.pass_time(10)
-    await world.pass_time(60)
-    assert world.chat.said(ts) == ["job_started", "outage_started", "outage_ended"]
 
 
 async def test_a_reply_to_an_unrecorded_card_is_kept_for_it(world: CoreWorld) -> None:
@@ -547,7 +402,7 @@ async def test_a_reply_to_an_unrecorded_card_is_kept_for_it(world: CoreWorld) ->
 
 async def test_a_reply_racing_its_own_card_waits_for_no_other_card(world: CoreWorld) -> None:
     ts = await world.started()
-    await world.service.start(NewJob(ANA, "C1", "Another card, still on its way", "k2", WayIn.COMMAND))
+    await world.ask(NewJob(ANA, "C1", "Another card, still on its way", "k2", WayIn.COMMAND))
     transact = world.store.transact
 
     async def first_looked_too_early(work: Callable[[Transaction], Awaitable[Any]], **options: bool) -> Any:
@@ -576,8 +431,8 @@ async def test_stopping_the_poller_leaves_no_unsaved_poll(world: CoreWorld) -> N
     """Polls are saved by a separate task, which would otherwise use a closed store after the stop."""
     await world.started()
     world.clock.advance(10.0)
-    world.store = store = HeldStore(world.store, free=1)
-    world.assemble()
+    store = HeldStore(world.store, free=1)
+    world.configure(store=store)
     running = asyncio.create_task(world.job_poller.run())
     async with asyncio.timeout(10):
         await store.reached.wait()
@@ -590,8 +445,8 @@ async def test_stopping_the_poller_leaves_no_unsaved_poll(world: CoreWorld) -> N
 async def test_stopping_the_poller_waits_for_a_claim_in_flight(world: CoreWorld) -> None:
     """Otherwise it would use a closed store, and others might claim the same work meanwhile."""
     await world.start()
-    world.store = store = HeldStore(world.store)
-    world.assemble()
+    store = HeldStore(world.store)
+    world.configure(store=store)
     running = asyncio.create_task(world.outbox.run())
     async with asyncio.timeout(10):
         await store.reached.wait()
@@ -682,9 +537,7 @@ def woken(scheduler: Scheduler) -> set[str]:
         (DueWork.DELIVER, "outbox"),
     ],
 )
-async def test_a_workers_commit_wakes_the_workers_it_left_work_for(
-    scheduler: Scheduler, left: DueWork, name: str
-) -> None:
+async def test_a_commit_wakes_the_workers_it_left_work_for(scheduler: Scheduler, left: DueWork, name: str) -> None:
     for worker in scheduler.workers:
         worker._settings.on_commit(frozenset({left}))
         assert woken(scheduler) == {name}
@@ -702,8 +555,7 @@ async def test_each_step_of_a_start_wakes_the_next_worker(world: CoreWorld) -> N
     settings = replace(world.request_preparer._settings, on_commit=left.append)
     for worker in world.loops:
         worker._settings = settings
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
-    await world.settle()
+    await world.ask(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND), wait=0)
     deliver, send = DueWork.DELIVER, DueWork.SEND
     assert left == [ANYTHING, ANYTHING, {send, deliver}, {deliver}, {deliver}]
 
@@ -753,8 +605,7 @@ class StrictSlack:
 @pytest.fixture
 def strict(world: CoreWorld) -> StrictSlack:
     """A Slack with the limits that it documents."""
-    world.slack_limits = SLACK_LIMITS
-    world.assemble()
+    world.configure(slack_limits=SLACK_LIMITS)
     slack = StrictSlack(world)
     world.chat.fault = slack.check
     return slack
@@ -773,8 +624,7 @@ async def started_in(world: CoreWorld, *channels: str) -> list[str]:
 async def replies(world: CoreWorld, channels: list[str], roots: list[str], *, count: int, every: float) -> None:
     for number in range(count):
         at = number % len(channels)
-        await world.reply(roots[at], f"Change {number}", f"5.{number:06}", channel=channels[at])
-        await world.pass_time(every)
+        await world.reply(roots[at], f"Change {number}", f"5.{number:06}", channel=channels[at], wait=every)
 
 
 @pytest.mark.full
@@ -809,13 +659,7 @@ async def test_a_lower_limit_than_documented_is_obeyed(world: CoreWorld, strict:
 async def test_a_refused_mark_keeps_its_place(world: CoreWorld, strict: StrictSlack) -> None:
     """It was refused once, and waits no longer than those that came after it."""
     [root] = await started_in(world, "C1")
-    refusals = [ChatRateLimited("ratelimited", retry_after=20.0, method=SlackMethod.ADD_REACTION)]
-
-    def once(call: str, _: Thread | None) -> None:
-        if call == "mark" and refusals:
-            raise refusals.pop()
-
-    world.chat.fault = once
+    world.chat.fail(mark=[ChatRateLimited("ratelimited", retry_after=20.0, method=SlackMethod.ADD_REACTION)])
     await replies(world, ["C1"], [root], count=8, every=2.0)
     await world.pass_time(40)
     assert list(world.chat.all_reactions) == [f"5.{number:06}" for number in range(8)]
@@ -823,12 +667,9 @@ async def test_a_refused_mark_keeps_its_place(world: CoreWorld, strict: StrictSl
 
 @pytest.mark.promise("slack limits")
 @pytest.mark.parametrize("starts", [10, pytest.param(60, marks=pytest.mark.full)])
-async def test_many_starts_in_one_channel_are_posted_at_its_rate(
-    world: CoreWorld, strict: StrictSlack, starts: int
-) -> None:
+async def test_starts_in_one_channel_are_posted_at_its_rate(world: CoreWorld, strict: StrictSlack, starts: int) -> None:
     for number in range(starts):
-        await world.start(f"Do {number}", key=f"k{number}")
-        await world.pass_time(60 / starts)
+        await world.start(f"Do {number}", key=f"k{number}", wait=60 / starts)
     for _ in range(12):
         await world.pass_time(15)  # in steps of a second, in which the outbox checks again
     assert strict.refused == []

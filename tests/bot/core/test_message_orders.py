@@ -1,12 +1,11 @@
 """In any order of delivery, the newest version of a message counts, on every way in."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import permutations
 
 import pytest
 from support.worlds.core_world import CoreWorld
-from support.worlds.message_versions import BOT, ROOT, SOON, Json, MessageVersions, message_versions
+from support.worlds.message_versions import BOT, ROOT, SOON, Json, MessageVersions
 
 pytestmark = pytest.mark.promise("newest version")
 
@@ -40,15 +39,9 @@ TRIED = pytest.mark.parametrize(
 """The default lane swaps one neighbouring pair and reverses the order."""
 
 
-@pytest.fixture
-async def message(world: CoreWorld) -> AsyncIterator[MessageVersions]:
-    async with message_versions(world) as made:
-        world.chat.public.add("D1")
-        yield made
-
-
 async def placed(world: CoreWorld, message: MessageVersions, way: Way) -> list[str]:
     """Prepares the place of the message; returns what was created there."""
+    world.chat.public.add("D1")
     message.channel, message.thread_ts = way.channel, way.thread_ts
     if way.in_job:
         message.thread_ts = await world.started()
@@ -91,9 +84,7 @@ async def test_a_message_edited_before_it_arrives_starts_with_the_newest_words(
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_an_edit_that_arrives_first_starts_the_job_at_once(
-    world: CoreWorld, message: MessageVersions, way: Way
-) -> None:
+async def test_an_edit_that_arrives_first_starts_the_job(world: CoreWorld, message: MessageVersions, way: Way) -> None:
     """The message itself, which Slack delivers later, belongs to that job."""
     before = await placed(world, message, way)
     one, two = way.form.format("Fix everything"), way.form.format("Fix chapter 3")

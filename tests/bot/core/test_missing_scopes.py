@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.delivery import MAX_FAULTS
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
-from bot.domain.threads.thread import Thread
 from bot.errors import (
     ChatError,
     ChatMissingScope,
@@ -29,40 +27,19 @@ from bot.store.store import Store
 LINK = "https://git.example/pull/1"
 
 
-def failing(world: CoreWorld, call: str, error: Callable[[], ChatError], *, times: int = 10_000) -> None:
-    """The next calls of this kind get the error; no other call does."""
-    left = times
-
-    def fault(made: str, thread: Thread | None) -> None:
-        nonlocal left
-        if made == call and left:
-            left -= 1
-            raise error()
-
-    world.chat.fault = fault
-
-
-def tries(world: CoreWorld, call: str) -> int:
-    return world.chat.calls.count(call)
-
-
 def no_history() -> ChatError:
     return ChatMissingScope(("groups:history",))
 
 
-async def test_a_missing_scope_for_marks_does_not_affect_the_thread(
-    world: CoreWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_missing_scope_for_marks_affects_no_thread(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     ts = await world.started()
-    failing(world, "mark", lambda: ChatMissingScope(("reactions:write",)))
+    world.chat.fail(mark=ChatMissingScope(("reactions:write",)))
     with caplog.at_level(logging.WARNING):
-        await world.reply(ts, "Also the FAQ", "5.000001")
-        await world.pass_time(10)
-        world.job_api.show("job-1", "completed", LINK)
-        await world.pass_time(60)
+        await world.reply(ts, "Also the FAQ", "5.000001", wait=10)
+        await world.show("completed", LINK, wait=60)
     assert world.job_api.messages["job-1"] == ["Also the FAQ"]
     assert world.chat.said(ts) == ["job_started", "job_finished"]
-    assert tries(world, "mark") == 1
+    assert world.chat.calls.count("mark") == 1
     assert world.outbox.status().failing_seconds == 0
     assert not [record for record in caplog.records if "given up" in record.message], "the scope is named elsewhere"
 
@@ -70,40 +47,34 @@ async def test_a_missing_scope_for_marks_does_not_affect_the_thread(
 @pytest.mark.parametrize("error", [ChatUncertain("timeout"), ChatUnreachable("down"), ChatRateLimited("ratelimited")])
 async def test_a_mark_that_keeps_failing_delays_no_post_and_no_card(world: CoreWorld, error: ChatError) -> None:
     ts = await world.started()
-    failing(world, "mark", lambda: error)
-    await world.reply(ts, "Also the FAQ", "5.000001")
-    await world.pass_time(10)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(60)
+    world.chat.fail(mark=error)
+    await world.reply(ts, "Also the FAQ", "5.000001", wait=10)
+    await world.show("completed", LINK, wait=60)
     assert world.chat.said(ts)[-1] == "job_finished"
     job = world.chat.cards[(await world.thread(ts)).id].state.job
     assert job is not None
     assert job.status == "completed"
-    world.chat.fault = lambda call, thread: None
+    world.chat.recover()
     await world.pass_time(120)
     assert world.chat.reactions == {"5.000001": Reaction.ACCEPTED}
 
 
 async def test_a_channel_with_rate_limited_marks_still_gets_posts(world: CoreWorld) -> None:
     ts = await world.started()
-    failing(world, "mark", lambda: ChatRateLimited("ratelimited", retry_after=600.0))
-    await world.reply(ts, "Also the FAQ", "5.000001")
-    await world.pass_time(5)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(60)
+    world.chat.fail(mark=ChatRateLimited("ratelimited", retry_after=600.0))
+    await world.reply(ts, "Also the FAQ", "5.000001", wait=5)
+    await world.show("completed", LINK, wait=60)
     assert world.chat.said(ts)[-1] == "job_finished"
-    assert tries(world, "mark") == 1, "the channel's marks wait as asked"
+    assert world.chat.calls.count("mark") == 1, "the channel's marks wait as asked"
 
 
 async def test_a_channel_with_rate_limited_posts_still_gets_marks(world: CoreWorld) -> None:
     ts = await world.started()
-    failing(world, "post", lambda: ChatRateLimited("ratelimited", retry_after=600.0))
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(5)
-    await world.reply(ts, "Also the FAQ", "5.000001")
-    await world.pass_time(30)
+    world.chat.fail(post=ChatRateLimited("ratelimited", retry_after=600.0))
+    await world.show("completed", LINK, wait=5)
+    await world.reply(ts, "Also the FAQ", "5.000001", wait=30)
     assert world.chat.reactions == {"5.000001": Reaction.ACCEPTED}
-    assert tries(world, "post") == 2, "one that started, one that was asked to wait"
+    assert world.chat.calls.count("post") == 2, "one that started, one that was asked to wait"
 
 
 async def test_slow_marks_leave_slots_for_posts(world: CoreWorld) -> None:
@@ -127,57 +98,36 @@ async def test_slow_marks_leave_slots_for_posts(world: CoreWorld) -> None:
 @pytest.mark.full
 async def test_a_429_without_retry_after_backs_off(world: CoreWorld) -> None:
     await world.started()
-    before = tries(world, "post")
-    failing(world, "post", lambda: ChatRateLimited("message_limit_exceeded"))
+    before = world.chat.calls.count("post")
+    world.chat.fail(post=ChatRateLimited("message_limit_exceeded"))
     world.job_api.show("job-1", "completed", LINK)
     for _ in range(20):
         await world.pass_time(20)
-    assert 5 <= tries(world, "post") - before <= 20
+    assert 5 <= world.chat.calls.count("post") - before <= 20
 
 
 async def test_a_post_in_doubt_that_cannot_be_looked_for_is_reported(world: CoreWorld) -> None:
     ts = await world.started()
-    posts = 0
-
-    def fault(call: str, thread: Thread | None) -> None:
-        if call == "find":
-            raise no_history()
-
-    def after(call: str, thread: Thread | None) -> None:
-        nonlocal posts
-        if call == "post":
-            posts += 1
-            raise ChatUncertain("timeout")
-
-    world.chat.fault, world.chat.after = fault, after
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(60)
-    assert posts == 1, "it is not said twice"
+    posts = world.chat.calls.count("post")
+    world.chat.fail(find=no_history())
+    world.chat.lose(post=ChatUncertain("timeout"))
+    await world.show("completed", LINK, wait=60)
+    assert world.chat.calls.count("post") == posts + 1, "it is not said twice"
     assert world.chat.private == [
         PostNotDelivered("UANA", JobFinished(LINK, new=True, person_id="UANA"), may_be_posted=True)
     ]
-    world.chat.after = lambda call, thread: None
-    await world.reply(ts, "More", "5.000001")
-    await world.pass_time(30)
+    world.chat.lose()
+    await world.reply(ts, "More", "5.000001", wait=30)
     assert world.chat.said(ts)[-1] == "job_active_again"
 
 
 @pytest.mark.parametrize("arrived", [True, False])
 async def test_no_job_starts_for_a_card_in_doubt_that_cannot_be_looked_for(world: CoreWorld, *, arrived: bool) -> None:
-    def fault(call: str, thread: Thread | None) -> None:
-        if call == "find":
-            raise no_history()
-        if call == "post_card" and not arrived:
-            raise ChatUncertain("timeout")
-
-    def after(call: str, thread: Thread | None) -> None:
-        if call == "post_card" and arrived:
-            raise ChatUncertain("timeout")
-
-    world.chat.fault, world.chat.after = fault, after
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
-    await world.pass_time(60)
-    assert tries(world, "post_card") == 1
+    in_doubt = {"post_card": ChatUncertain("timeout")}
+    world.chat.fail(find=no_history(), **({} if arrived else in_doubt))
+    world.chat.lose(**in_doubt)
+    await world.ask(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND), wait=60)
+    assert world.chat.calls.count("post_card") == 1
     assert world.job_api.created == []
     assert world.chat.private == [CardNotPosted("UANA", "missing_scope", ("groups:history",), may_be_posted=True)]
 
@@ -230,8 +180,7 @@ async def test_a_poll_that_cannot_be_saved_delays_no_other(world: CoreWorld) -> 
         if any(poll.thread_id == bad_id for poll in polls):
             raise StoreError("a row that the database will not have")
 
-    world.store = Faulty(real, fault)
-    world.assemble()
+    world.configure(store=Faulty(real, fault))
     for job in ("job-1", "job-2"):
         world.job_api.show(job, "completed", f"https://git.example/{job}")
     running = asyncio.create_task(world.job_poller.run())
@@ -247,16 +196,13 @@ async def test_a_poll_that_cannot_be_saved_delays_no_other(world: CoreWorld) -> 
             await asyncio.sleep(0.02)
     await world.job_poller.stop(5.0)
     await running
-    world.store = real
-    world.assemble()
+    world.configure(store=real)
     await world.pass_time(60.0)
     assert world.chat.said(bad) == world.chat.said(good) == ["job_started", "job_finished"]
 
 
 @pytest.mark.promise("isolated")
-async def test_a_full_disk_that_still_reads_is_logged_as_one_outage(
-    world: CoreWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_full_disk_that_still_reads_is_one_outage(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     """Work can be claimed but its results cannot be saved: neither alone shows the state."""
     full = True
 
@@ -265,8 +211,7 @@ async def test_a_full_disk_that_still_reads_is_logged_as_one_outage(
             raise StoreUnavailable("The database's disk is full.")
 
     await world.started()
-    world.store = Faulty(world.store, fault)
-    world.assemble()
+    world.configure(store=Faulty(world.store, fault))
 
     async def go_on(seconds: float) -> None:
         for _ in range(int(seconds / 10)):
@@ -306,25 +251,3 @@ async def test_a_loop_survives_a_failing_claim(world: CoreWorld) -> None:
     await world.request_sender.stop(5.0)
     await running
     assert tries >= 2
-
-
-@pytest.mark.promise("isolated")
-async def test_a_notice_that_raises_is_given_up_and_the_thread_continues(world: CoreWorld) -> None:
-    ts = await world.started()
-    tries = 0
-
-    def fault(call: str, thread: Thread | None) -> None:
-        nonlocal tries
-        if call == "post" and tries < MAX_FAULTS:
-            tries += 1
-            raise KeyError("repository")
-
-    world.chat.fault = fault
-    world.job_api.show("job-1", "completed", "https://git.example/1")
-    await world.pass_time(60.0)
-    await world.reply(ts, "And more", "1700000900.000100")
-    await world.pass_time(60.0)
-    assert tries == MAX_FAULTS
-    (told,) = world.chat.private_as(PostNotDelivered)
-    assert (told.person_id, told.post.kind) == ("UANA", "job_finished")
-    assert world.chat.said(ts) == ["job_started", "job_active_again"]

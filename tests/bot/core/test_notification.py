@@ -1,17 +1,16 @@
 """Who gets a message that cannot be posted in its place, and what is posted in a job's thread."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
-from bot.domain.delivery import MOST_IN_DOUBT, person_mentioned
+from bot.domain.delivery import MAX_FAULTS, MOST_IN_DOUBT, person_mentioned
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
-from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOrigin
-from bot.errors import ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
+from bot.domain.threads.thread import FollowUpCounts, ThreadOrigin
+from bot.errors import ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
 from bot.notices.answers import PostNotDelivered
 from bot.notices.job import JobFinished
 from bot.notices.notice import CardChanged
@@ -19,37 +18,18 @@ from bot.notices.notice import CardChanged
 LINK = "https://git.example/1"
 
 
-def failing(world: CoreWorld, *faults: ChatError) -> None:
-    """The next messages to one person get these errors, one after the other."""
-    left: Iterator[ChatError] = iter(faults)
-
-    def fault(call: str, thread: Thread | None) -> None:
-        error = next(left, None) if call == "tell" else None
-        if error is not None:
-            raise error
-
-    world.chat.fault = fault
-
-
-async def test_one_doubt_after_an_outage_does_not_lose_a_private_message(world: CoreWorld) -> None:
+@pytest.mark.parametrize(("failed", "in_doubt"), [(4, 1), (0, 5)])
+async def test_transient_doubts_do_not_lose_a_private_message(world: CoreWorld, failed: int, in_doubt: int) -> None:
     ts = await world.started()
-    failing(world, *(ChatUnreachable("down") for _ in range(4)), ChatUncertain("timeout"))
-    await world.reply(ts, "hack", "5.1", EVA)
-    await world.pass_time(120)
+    world.chat.fail(tell=[*[ChatUnreachable("down")] * failed, *[ChatUncertain("timeout")] * in_doubt])
+    await world.reply(ts, "hack", "5.1", EVA, wait=120)
     assert world.chat.private_kinds() == [("UEVA", "request_refused")]
-
-
-async def test_transient_doubts_do_not_lose_a_private_message(world: CoreWorld) -> None:
-    failing(world, *(ChatUncertain("timeout") for _ in range(5)))
-    await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
-    await world.pass_time(60)
-    assert world.chat.private_kinds() == [("UANA", "card_not_posted")]
 
 
 async def test_the_minute_of_a_private_message_in_doubt_begins_with_the_doubt(world: CoreWorld) -> None:
     """Not while a process that had claimed it was paused or dead: until its lease ends, nobody else sends it."""
     ts = await world.started()
-    failing(world, *(ChatUncertain("timeout") for _ in range(5)))
+    world.chat.fail(tell=[ChatUncertain("timeout")] * 5)
     await world.reply(ts, "hack", "5.1", EVA)
     await world.outbox.claim(100)
     world.restart("two")
@@ -59,9 +39,8 @@ async def test_the_minute_of_a_private_message_in_doubt_begins_with_the_doubt(wo
 
 
 async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWorld) -> None:
-    failing(world, *(ChatUncertain("timeout") for _ in range(99)))
-    await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
-    await world.pass_time(150)
+    world.chat.fail(tell=[ChatUncertain("timeout")] * 99)
+    await world.ask(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND), wait=150)
     tries = world.chat.calls.count("tell")
     assert 5 <= tries <= 10
     await world.pass_time(600)
@@ -70,36 +49,37 @@ async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWor
 
 async def test_a_doubt_about_an_old_message_is_retried_as_long_as_any(world: CoreWorld) -> None:
     ts = await world.started()
-    failing(world, *(ChatUnreachable("down") for _ in range(8)), *(ChatUncertain("timeout") for _ in range(9)))
-    await world.reply(ts, "hack", "5.1", EVA)
-    await world.pass_time(900)
+    world.chat.fail(tell=[*[ChatUnreachable("down")] * 8, *[ChatUncertain("timeout")] * 9])
+    await world.reply(ts, "hack", "5.1", EVA, wait=900)
     assert world.chat.calls.count("tell") == 8 + 1 + MOST_IN_DOUBT
 
 
-@pytest.mark.parametrize("kind", [ChatUnreachable, ChatUncertain, ChatNotAllowed])
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [
+        (ChatUnreachable("not now"), 6),
+        (ChatUncertain("not now"), 6),
+        (ChatNotAllowed("not now"), 6),
+        (ChatRejected("restricted_action"), 1),
+        pytest.param(KeyError("repository"), MAX_FAULTS, marks=pytest.mark.promise("isolated")),
+    ],
+    ids=repr,
+)
 async def test_a_failing_message_is_given_up_and_reported_to_the_asker(
-    world: CoreWorld, caplog: pytest.LogCaptureFixture, kind: type[ChatError]
+    world: CoreWorld, caplog: pytest.LogCaptureFixture, error: Exception, attempts: int
 ) -> None:
-    world.assemble(max_attempts=3)
+    """At once if no retry can help; the thread continues."""
+    world.assemble(max_attempts=6)
     ts = await world.started()
-    away = True
-
-    def fault(call: str, thread: Thread | None) -> None:
-        if call == "post" and away:
-            raise kind("not now")
-
-    world.chat.fault = fault
+    world.chat.fail(post=error)
     before = world.chat.calls.count("post")
-    world.job_api.show("job-1", "completed", "https://git.example/1")
-    await world.pass_time(120)
-    assert world.chat.calls.count("post") - before == 3
+    await world.show("completed", LINK, wait=400)
+    assert world.chat.calls.count("post") - before == attempts
     (told,) = world.chat.private_as(PostNotDelivered)
-    assert (told.person_id, told.post.kind) == ("UANA", "job_finished")
-    assert "(job_finished) is given up: not now" in caplog.text
-
-    away = False
-    await world.reply(ts, "more", "1700000900.000100")
-    await world.pass_time(120)
+    assert (told.person_id, told.post) == ("UANA", JobFinished(LINK, new=True, person_id="UANA"))
+    assert "(job_finished) is given up" in caplog.text
+    world.chat.recover()
+    await world.reply(ts, "more", "1700000900.000100", wait=120)
     assert world.chat.said(ts) == ["job_started", "job_active_again"]
 
 
@@ -108,10 +88,8 @@ IN_THREAD = NewJob(ANA, "C1", "Do it", "k1", WayIn.MENTION, thread_ts="1.1", mes
 
 async def test_in_an_existing_thread_card_and_notices_are_replies(world: CoreWorld) -> None:
     """All are in the thread of the request."""
-    await world.service.start(replace(IN_THREAD, origin=ThreadOrigin.CONVERSATION))
-    await world.settle()
-    world.job_api.show("job-1", "completed", "https://git.example/1")
-    await world.pass_time(30)
+    await world.ask(replace(IN_THREAD, origin=ThreadOrigin.CONVERSATION), wait=0)
+    await world.show("completed", "https://git.example/1", wait=30)
     assert [(message.kind, message.thread_ts) for message in world.chat.messages] == [
         ("card_changed", "1.1"),
         ("job_started", "1.1"),
@@ -121,16 +99,8 @@ async def test_in_an_existing_thread_card_and_notices_are_replies(world: CoreWor
 
 async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_reposting(world: CoreWorld) -> None:
     """So that there is only one; since it was posted, the job may have been muted, stopped or withdrawn."""
-    doubts = iter([ChatUncertain("timeout")])
-
-    def after(call: str, thread: Thread | None) -> None:
-        error = next(doubts, None) if call == "post_card" else None
-        if error is not None:
-            raise error
-
-    world.chat.after = after
-    await world.service.start(IN_THREAD)
-    await world.pass_time(30)
+    world.chat.lose(post_card=[ChatUncertain("timeout")])
+    await world.ask(IN_THREAD, wait=30)
     assert world.chat.calls.count("find") == 1
     assert world.chat.calls.index("update_card") == world.chat.calls.index("find") + 1
     cards = [message for message in world.chat.messages if message.kind == "card_changed"]
@@ -140,15 +110,9 @@ async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_reposting(worl
 
 async def test_nothing_waits_for_a_card_that_cannot_be_posted(world: CoreWorld) -> None:
     """People who have replied are told privately that there is no job, since there is no thread for it."""
-
-    def fault(call: str, thread: Thread | None) -> None:
-        if call == "post_card":
-            raise ChatRejected("thread_not_found")
-
-    world.chat.fault = fault
-    await world.service.start(IN_THREAD)
-    await world.reply("1.1", "shorter", "1.3")
-    await world.pass_time(30)
+    world.chat.fail(post_card=ChatRejected("thread_not_found"))
+    await world.ask(IN_THREAD)
+    await world.reply("1.1", "shorter", "1.3", wait=30)
     assert world.chat.messages == []
     assert world.job_api.created == []
     assert ("UANA", "card_not_posted") in world.chat.private_kinds()
@@ -160,12 +124,10 @@ async def test_the_card_counts_sent_and_waiting_follow_ups(world: CoreWorld) -> 
     """Even if nothing else on it changes."""
     ts = await world.started()
     thread_id = (await world.thread(ts)).id
-    await world.reply(ts, "shorter", "5.1")
-    await world.pass_time(5)
+    await world.reply(ts, "shorter", "5.1", wait=5)
     assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=1)
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(200)]
-    await world.reply(ts, "and longer", "6.1")
-    await world.pass_time(30)
+    await world.reply(ts, "and longer", "6.1", wait=30)
     assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=1, waiting=1)
     world.job_api.faults = []
     await world.pass_time(300)
@@ -174,36 +136,30 @@ async def test_the_card_counts_sent_and_waiting_follow_ups(world: CoreWorld) -> 
 
 async def test_a_job_that_ends_at_once_gets_one_post(world: CoreWorld) -> None:
     """Its start notice was held; the same after a follow-up."""
-    world.hold_back = 5.0
-    world.assemble()
+    world.configure(hold_back=5.0)
     ts = await world.started()
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(10)
+    await world.show("completed", LINK, wait=10)
     assert world.chat.said(ts) == ["job_finished"]
 
 
 async def test_a_start_is_announced_if_no_end_follows_soon(world: CoreWorld) -> None:
     """Once."""
-    world.hold_back = 5.0
-    world.assemble()
+    world.configure(hold_back=5.0)
     ts = await world.started()
     await world.pass_time(4)
     assert world.chat.said(ts) == []
     await world.pass_time(20)
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(30)
+    await world.show("completed", LINK, wait=30)
     assert world.chat.said(ts) == ["job_started", "job_finished"]
 
 
 async def test_in_ends_only_mode_a_long_silence_is_announced(world: CoreWorld) -> None:
     """Its start is not."""
-    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(posts=PostMode.ENDS))
-    world.assemble()
+    world.configure(projects=Projects((Project("docs"),), any_channel=ChannelSettings(posts=PostMode.ENDS)))
     ts = await world.started()
     await world.pass_time(660)
     assert world.chat.said(ts) == ["job_silent"]
-    world.job_api.show("job-1", "completed", LINK)
-    await world.pass_time(60)
+    await world.show("completed", LINK, wait=60)
     assert world.chat.said(ts) == ["job_silent", "job_finished"]
 
 
@@ -211,16 +167,14 @@ async def test_a_job_with_three_follow_ups_gets_eight_posts_and_four_mentions(
     world: CoreWorld,
 ) -> None:
     """A line for each start, without a mention, and one post for each end, if each takes some time."""
-    world.hold_back = 5.0
-    world.assemble()
+    world.configure(hold_back=5.0)
     ts = await world.started()
     for turn in range(4):
         if turn:
             await world.reply(ts, f"and {turn}", f"{turn + 4}.1")
             world.job_api.show("job-1", "active")
         await world.pass_time(60)
-        world.job_api.show("job-1", "completed", f"{LINK}/{turn}")
-        await world.pass_time(60)
+        await world.show("completed", f"{LINK}/{turn}", wait=60)
     thread = await world.thread(ts)
     told = [
         (

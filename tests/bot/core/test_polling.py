@@ -3,18 +3,13 @@
 import asyncio
 import logging
 import random
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from itertools import count, pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from support.fakes.ports import FakeRequesters
-from support.scratch import IN_MEMORY
-from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.core_world import ANA, BEN, CoreWorld, stored
 from support.worlds.finished_jobs import fill_activity
 from support.worlds.store_world import watched
 
@@ -26,7 +21,6 @@ from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import QuestionAsked
 from bot.scheduler.job_poller import MOST_READ, PollMemory
 from bot.scheduler.retention import DAY, RetentionSweeper
-from bot.store.store import open_store
 from bot.store.threads import ClaimedPoll, KnownPoll
 
 LINK = "https://git.example/1"
@@ -36,15 +30,13 @@ LONG = "All of it. " * 500
 async def finished(world: CoreWorld, details: JobDetails) -> str:
     """A job that ended with these details; returns its thread's ts."""
     ts = await world.started()
-    world.job_api.show("job-1", "completed", LINK, details)
-    await world.pass_time(30)
+    await world.show("completed", LINK, details, wait=30)
     return ts
 
 
 async def press(world: CoreWorld, ts: str, answer: str, key: str = "click") -> AnswerRequested:
     thread = await world.thread(ts)
-    await world.press(RequestKind.SHOW_ANSWER, BEN, digest(answer), key=key, thread_id=thread.id)
-    await world.settle()
+    await world.press(RequestKind.SHOW_ANSWER, BEN, digest(answer), key=key, thread_id=thread.id, wait=0)
     return world.chat.private_as(AnswerRequested)[-1]
 
 
@@ -78,14 +70,11 @@ async def test_a_question_mentions_its_author_and_the_next_reply_answers_it(
     world: CoreWorld,
 ) -> None:
     ts = await finished(world, JobDetails(summary="Done."))
-    await world.reply(ts, "shorter", "5.1", BEN)
-    await world.pass_time(5)
-    world.job_api.show("job-1", "active", None, JobDetails(question="Which?"))
-    await world.pass_time(60)
+    await world.reply(ts, "shorter", "5.1", BEN, wait=5)
+    await world.show("active", None, JobDetails(question="Which?"), wait=60)
     assert world.chat.posted_as(QuestionAsked) == [QuestionAsked("Which?", person_id="UBEN")]
     assert (await world.thread(ts)).state.work.question
-    await world.reply(ts, "the first", "6.1", ANA)
-    await world.pass_time(60)
+    await world.reply(ts, "the first", "6.1", ANA, wait=60)
     assert world.job_api.messages["job-1"] == ["shorter", "the first"]
     assert not (await world.thread(ts)).state.work.question
     assert len(world.chat.posted_as(QuestionAsked)) == 1
@@ -98,8 +87,7 @@ async def test_a_fast_changing_plan_edits_the_card_rarely(
     before = world.chat.calls.count("update_card")
     for number in range(30):
         plan = (PlanStep(title=f"Step {number}", status=StepStatus.IN_PROGRESS),)
-        world.job_api.show("job-1", "active", None, JobDetails(plan=plan, activity=f"At {number}"))
-        await world.pass_time(1)
+        await world.show("active", None, JobDetails(plan=plan, activity=f"At {number}"), wait=1)
     edits = world.chat.calls.count("update_card") - before
     assert 2 <= edits <= 30 / 4 + 1
     await world.pass_time(60)
@@ -117,8 +105,7 @@ def with_requesters(world: CoreWorld) -> CoreWorld:
 
 async def test_the_requester_is_sent_with_each_request(with_requesters: CoreWorld) -> None:
     ts = await with_requesters.started()
-    await with_requesters.reply(ts, "shorter", "5.1", BEN)
-    await with_requesters.pass_time(5)
+    await with_requesters.reply(ts, "shorter", "5.1", BEN, wait=5)
     assert [each.id for each in with_requesters.job_api.requesters if each] == ["UANA", "UBEN"]
 
 
@@ -140,15 +127,11 @@ async def test_the_requester_is_sent_only_to_job_apis_that_accept_it(world: Core
 async def test_a_question_of_a_muted_job_is_posted_after_unmute_however_late(world: CoreWorld) -> None:
     """The job has ended and is not polled any more, and the first poll fails."""
     ts = await world.started()
-    thread = await world.thread(ts)
-    await world.press(RequestKind.MUTE, ANA, "", key="mute", thread_id=thread.id)
-    await world.settle()
-    world.job_api.show("job-1", "completed", details=JobDetails(question="Which guide?"))
-    await world.pass_time(9_999)
+    await world.press_card(RequestKind.MUTE, ts, key="mute", wait=0)
+    await world.show("completed", details=JobDetails(question="Which guide?"), wait=9_999)
     assert world.chat.posted_as(QuestionAsked) == []
     world.job_api.faults = [JobApiUnreachable("down")]
-    await world.press(RequestKind.UNMUTE, BEN, "", key="unmute", thread_id=thread.id)
-    await world.pass_time(60)
+    await world.press_card(RequestKind.UNMUTE, ts, BEN, key="unmute", wait=60)
     assert [asked.question for asked in world.chat.posted_as(QuestionAsked)] == ["Which guide?"]
     polls = world.job_api.polls
     await world.pass_time(999)
@@ -203,10 +186,8 @@ async def test_first_polls_are_claimed_a_few_threads_per_transaction(world: Core
 async def test_a_follow_up_invalidates_the_remembered_poll(world: CoreWorld) -> None:
     """After it, the same result means something else."""
     ts = await world.started()
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(10)
-    await world.reply(ts, "Once more", "5.1")
-    await world.pass_time(1)
+    await world.show("failed", wait=10)
+    await world.reply(ts, "Once more", "5.1", wait=1)
     world.clock.advance(3.0)
     assert await kinds(world) == [ClaimedPoll]
 
@@ -222,23 +203,14 @@ async def test_insignificant_fields_that_always_differ_are_not_remembered(world:
     assert seen == [ClaimedPoll, KnownPoll, *[ClaimedPoll] * 4]
 
 
-@asynccontextmanager
-async def another_world(template: Path, memory: PollMemory) -> AsyncIterator[CoreWorld]:
-    with TemporaryDirectory(dir=IN_MEMORY) as directory:
-        path = shutil.copy(template, directory)
-        world = CoreWorld()
-        world.store = await open_store(f"sqlite:///{path}", clock=world.clock)
-        yield world.assemble(memory=memory)
-        await world.store.close()
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))])
 async def test_remembered_polls_do_not_change_behaviour(sqlite_template: Path, seed: int) -> None:
     """For random histories: jobs that change or not, follow-ups, faults of the job API, passing time."""
     played = []
     for memory in (PollMemory(), PollMemory(limit=0)):
-        async with another_world(sqlite_template, memory) as world:
+        async with stored(CoreWorld(), sqlite_template) as world:
+            world.assemble(memory=memory)
             random.seed(seed)  # the random numbers that spread the polls
             played.append(await play(world, random.Random(seed)))  # noqa: S311 - a history, the same twice
     assert played[0] == played[1]
@@ -267,8 +239,7 @@ async def play(world: CoreWorld, chance: random.Random) -> Any:
 
 async def ended(world: CoreWorld) -> str:
     ts = await world.started()
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(400)
+    await world.show("failed", wait=400)
     return ts
 
 
@@ -289,8 +260,7 @@ async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_retried(world
 async def test_a_failure_of_the_reply_alone_is_reported_and_is_no_outage(world: CoreWorld) -> None:
     ts = await ended(world)
     world.job_api.faults = [JobApiNotAllowed("401", status=401)]
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(45)
+    await world.reply(ts, "more", "5.1", wait=45)
     thread = await world.thread(ts)
     assert world.job_api.messages == {}
     assert world.chat.said(ts) == ["job_started", "job_failed", "access_denied"]
@@ -300,8 +270,7 @@ async def test_a_failure_of_the_reply_alone_is_reported_and_is_no_outage(world: 
 async def test_a_follow_up_handed_back_for_its_age_leaves_no_outage_on_the_card(world: CoreWorld) -> None:
     ts = await ended(world)
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(1_000)]
-    await world.reply(ts, "more", "5.1")
-    await world.pass_time(200)
+    await world.reply(ts, "more", "5.1", wait=200)
     world.clock.advance(3 * DAY)
     await world.pass_time(100)
     assert world.chat.said(ts) == ["job_started", "job_failed", "outage_started", "request_rejected"]

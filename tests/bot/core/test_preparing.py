@@ -32,7 +32,7 @@ from bot.domain.requests.request import (
     RequestState,
     WayIn,
 )
-from bot.domain.threads.thread import Thread, ThreadOrigin
+from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import (
     ChatMissingScope,
     ChatRateLimited,
@@ -93,8 +93,7 @@ async def test_a_refused_person_is_told_privately_and_nothing_else_happens(
     world.reading.members |= {"UANA": member} if member else {}
     world.reading.channels |= {"C1": channel} if channel else {}
     world.assemble()
-    await world.start()
-    await world.settle()
+    await world.start(wait=0)
     assert world.chat.messages == []
     assert world.job_api.created == []
     assert world.chat.private == [RequestRefused("UANA", refused, RequestKind.START, "Do it")]
@@ -122,40 +121,23 @@ async def test_an_allowed_person_may_start_a_job(world: CoreWorld, rules: dict[s
 async def test_a_permission_slack_never_confirms_is_refused(world: CoreWorld) -> None:
     """Waiting does not bring a missing scope."""
     world.reading.faults = [ChatMissingScope(("users:read",))]
-    await world.start()
-    await world.settle()
+    await world.start(wait=0)
     assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.PERSON_UNKNOWN]
-
-
-async def test_a_refused_reply_loses_its_mark_and_each_edit_is_refused(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.reading.members["UBEN"] = replace(GUEST, id="UBEN")
-    await world.reply(ts, "more", AT[0], BEN)
-    await world.service.revise(Reply(BEN, "C1", ts, AT[0], "even more", edited_at=AT[1]))
-    await world.pass_time(5)
-    assert world.job_api.messages == {}
-    assert world.chat.reactions == {}
-    assert world.chat.private == [
-        RequestRefused("UBEN", Refusal.GUEST, RequestKind.FOLLOW_UP, text) for text in ("more", "even more")
-    ]
 
 
 async def test_each_person_has_an_hourly_limit(world: CoreWorld) -> None:
     """Stopping and muting do not count, and the next hour starts again."""
-    world.rules = PermissionRules("T1", hourly_limit=2)
-    world.assemble()
+    world.configure(rules=PermissionRules("T1", hourly_limit=2))
     ts = await world.started()
     for number in range(3):
         await world.reply(ts, f"{number}", AT[number])
     await world.reply(ts, "mine", AT[3], BEN)
-    await world.press(RequestKind.SHOW_STATUS, ANA, "", key="s", thread_id=(await world.thread(ts)).id)
-    await world.pass_time(5)
+    await world.press_card(RequestKind.SHOW_STATUS, ts, key="s", wait=5)
     assert world.job_api.messages["job-1"] == ["0", "mine"]
     refused = [(each.person_id, each.refusal, each.limit) for each in world.chat.private_as(RequestRefused)]
     assert refused == [("UANA", Refusal.TOO_MANY, 2)] * 2
     world.clock.advance(3_600)
-    await world.reply(ts, "later", AT[4])
-    await world.pass_time(5)
+    await world.reply(ts, "later", AT[4], wait=5)
     assert world.job_api.messages["job-1"][-1] == "later"
 
 
@@ -174,9 +156,7 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
     for kind in kinds:
         await world.press(kind, EVA, "", key=kind.value, thread_id=thread.id)
     await world.settle()
-    assert {(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)} == {
-        ("UEVA", Refusal.OTHER_ORGANIZATION)
-    }
+    assert set(world.chat.refusals()) == {("UEVA", Refusal.OTHER_ORGANIZATION)}
     assert len(world.chat.private) == len(kinds)
     assert (await world.thread(ts)).state.people.muted_by == ""
 
@@ -184,8 +164,7 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
 async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
     """It is sent once Slack answers."""
     world.reading.faults = [ChatUnreachable("down")] * 4
-    await world.start()
-    await world.settle()
+    await world.start(wait=0)
     assert world.chat.messages == []
     await world.pass_time(30)
     assert world.job_api.created == ["Do it"]
@@ -194,8 +173,7 @@ async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
 
 async def test_preparing_is_given_up_after_some_minutes_with_an_explanation(world: CoreWorld) -> None:
     world.reading.faults = [ChatUnreachable("down")] * 200
-    await world.start()
-    await world.pass_time(60)
+    await world.start(wait=60)
     assert world.request_preparer.status().failing_seconds > 0
     await world.pass_time(1_200)
     assert world.job_api.created == []
@@ -206,8 +184,7 @@ async def test_preparing_is_given_up_after_some_minutes_with_an_explanation(worl
 async def test_waiting_for_slacks_rate_limit_is_not_an_attempt(world: CoreWorld) -> None:
     """Nothing fails and nothing is given up, though there are more attempts than the limit."""
     world.reading.faults = [ChatRateLimited("ratelimited", retry_after=20.0, method="users.info")] * 34
-    await world.start()
-    await world.pass_time(1_200)
+    await world.start(wait=1_200)
     assert world.job_api.created == ["Do it"]
     assert world.chat.private == []
     assert world.request_preparer.status().failing_seconds == 0
@@ -227,7 +204,7 @@ async def test_skipped_lookups_are_not_attempts(world: CoreWorld) -> None:
 @pytest.mark.parametrize("moment", ["reading", "read"])
 async def test_a_crash_while_preparing_loses_nothing(world: CoreWorld, moment: str) -> None:
     """The next process prepares it again; recorded results are not repeated."""
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
+    await world.ask(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     claimed_at = world.clock.monotonic()
     (item,) = await world.request_preparer.claim(10)
     slow = world.request_preparer
@@ -244,8 +221,7 @@ async def test_a_crash_while_preparing_loses_nothing(world: CoreWorld, moment: s
 
 async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorld) -> None:
     projects(world)
-    await world.start("Mend the guide and the manual")
-    await world.pass_time(30)
+    await world.start("Mend the guide and the manual", wait=30)
     assert [message.kind for message in world.chat.messages] == ["card_changed"]
     assert world.job_api.created == []
     (asked,) = world.chat.private_as(ProjectAsked)
@@ -256,17 +232,14 @@ async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorl
     assert world.job_api.projects == ["manual"]
     assert world.chat.answers() == ["project_settled", "project_chosen", "project_chosen"]
     assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
-    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "manual", key="same", thread_id=asked.thread_id)
-    await world.settle()
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "manual", key="same", thread_id=asked.thread_id, wait=0)
     assert world.chat.answers()[-1] == "project_settled"
 
 
 async def test_any_project_can_be_chosen(world: CoreWorld) -> None:
     """As many as the settings allow."""
-    world.projects = Projects(tuple(Project(f"project-{number}") for number in range(MOST_PROJECTS)))
-    world.assemble()
-    await world.start("Mend it")
-    await world.pass_time(5)
+    world.configure(projects=Projects(tuple(Project(f"project-{number}") for number in range(MOST_PROJECTS))))
+    await world.start("Mend it", wait=5)
     (asked,) = world.chat.private_as(ProjectAsked)
     assert asked.projects == world.projects.names
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, asked.projects[-1], key="last", thread_id=asked.thread_id)
@@ -277,16 +250,14 @@ async def test_any_project_can_be_chosen(world: CoreWorld) -> None:
 async def test_the_project_question_can_be_repeated(world: CoreWorld) -> None:
     """Slack may lose an ephemeral message; the card remains."""
     projects(world)
-    await world.start("Mend the guide and the manual")
-    await world.pass_time(5)
+    await world.start("Mend the guide and the manual", wait=5)
     (asked,) = world.chat.private_as(ProjectAsked)
     for person in (BEN, ANA):
         await world.press(RequestKind.CHOOSE_PROJECT, person, "", key=f"again{person.id}", thread_id=asked.thread_id)
     await world.settle()
     assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
     assert [each.person_id for each in world.chat.private_as(ProjectAsked)] == ["UANA", "UANA"]
-    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=asked.thread_id)
-    await world.pass_time(5)
+    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=asked.thread_id, wait=5)
     assert world.chat.answers()[-1] == "stopped_unsent"
     assert world.job_api.created == []
 
@@ -295,15 +266,13 @@ async def test_switching_a_sent_job_starts_a_new_one(world: CoreWorld) -> None:
     """Once, in its thread, with its text; the earlier job is stopped."""
     projects(world)
     ts = await world.started("Mend the manual")
-    first = await world.thread(ts)
     for key in ("p1", "p2"):
-        await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key=key, thread_id=first.id)
+        await world.press_card(RequestKind.CHOOSE_PROJECT, ts, ANA, "guides", key=key)
     await world.pass_time(10)
     assert sorted(world.chat.answers()) == ["project_settled", "project_switched"]
     assert world.job_api.created == ["Mend the manual", "Mend the manual"]
     assert world.job_api.projects == ["manual", "guides"]
-    newest = await world.store.transact(lambda tx: tx.threads.find_newest("C1", ts))
-    assert newest is not None
+    newest = await world.newest(ts)
     assert (newest.number, newest.project, newest.options.way_in) == (1, "guides", WayIn.SWITCH)
     assert newest.options.project_reason is ProjectReason.CHOSEN
     first_after = await world.thread(ts)
@@ -317,8 +286,7 @@ async def test_a_permitted_person_is_offered_the_other_projects(world: CoreWorld
     """With the job's current project, since it does not wait for an answer."""
     projects(world)
     thread = await world.thread(await world.started("Mend the manual"))
-    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "", key="menu", thread_id=thread.id)
-    await world.settle()
+    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "", key="menu", thread_id=thread.id, wait=0)
     (asked,) = world.chat.private_as(ProjectAsked)
     assert (asked.projects, asked.current) == (("guides",), "manual")
 
@@ -326,16 +294,11 @@ async def test_a_permitted_person_is_offered_the_other_projects(world: CoreWorld
 async def test_a_retry_keeps_the_chosen_context(world: CoreWorld) -> None:
     """Even no context, if its person chose that: then the thread is not read."""
     asked = NewJob(ANA, "C1", "Do it", "k1", WayIn.SHORTCUT, thread_ts="3.0", origin=ThreadOrigin.CONVERSATION)
-    await world.service.start(asked)
-    await world.pass_time(5)
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(30)
-    first = await world.store.transact(lambda tx: tx.threads.find_newest("C1", "3.0"))
-    assert first is not None
-    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=first.id)
-    await world.pass_time(5)
-    again = await world.store.transact(lambda tx: tx.threads.find_newest("C1", "3.0"))
-    assert again is not None
+    await world.ask(asked, wait=5)
+    await world.show("failed", wait=30)
+    first = await world.newest("3.0")
+    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=first.id, wait=5)
+    again = await world.newest("3.0")
     assert (again.number, again.options.context_chosen) == (1, True)
     assert "thread 3.0" not in world.reading.asked
 
@@ -343,8 +306,7 @@ async def test_a_retry_keeps_the_chosen_context(world: CoreWorld) -> None:
 async def test_an_unknown_project_is_asked_about_and_a_preferred_one_is_not(world: CoreWorld) -> None:
     projects(world)
     await world.service.save_preference("UANA", Preference(project="guides", quiet=True))
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND, project_said="guidse"))
-    await world.settle()
+    await world.ask(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND, project_said="guidse"), wait=0)
     (asked,) = world.chat.private_as(ProjectAsked)
     assert (asked.said, asked.projects) == ("guidse", ("guides", "manual"))
     ts = await world.started("Do it", key="k2")
@@ -360,8 +322,7 @@ async def test_text_files_are_quoted_and_others_uploaded_where_accepted(world: C
         "F1": FileContent(b"password: hunter2hunter2 and ghp_" + b"a1B2" * 9, "text/markdown"),
         "F2": FileContent(b"\x89PNG\x00", "image/png"),
     }
-    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((TEXT, IMAGE))))
-    await world.pass_time(5)
+    await world.ask(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((TEXT, IMAGE))), wait=5)
     (created,) = world.job_api.created
     assert "ghp_" not in created
     assert list(world.job_api.uploads.values()) == [b"\x89PNG\x00"]
@@ -378,8 +339,7 @@ async def test_quoted_text_has_no_secrets_in_any_encoding(world: CoreWorld, enco
     world.job_api.files_taken = True
     content = f"Größe: 3\nexport TOKEN={GITHUB}\n".encode(encoding)
     world.reading.files = {"F1": FileContent(content, "text/plain")}
-    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((TEXT,))))
-    await world.pass_time(5)
+    await world.ask(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((TEXT,))), wait=5)
     (created,) = world.job_api.created
     assert "Größe: 3\nexport TOKEN=[masked: GitHub token]" in created
     assert world.job_api.uploads == {}
@@ -391,8 +351,7 @@ async def test_an_uploaded_files_name_is_masked(world: CoreWorld) -> None:
     world.job_api.files_taken = True
     world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
     picture = replace(IMAGE, name=f"{GITHUB}.png")
-    await world.service.start(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((picture,))))
-    await world.pass_time(5)
+    await world.ask(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((picture,))), wait=5)
     assert "[masked: GitHub token].png" in world.job_api.created[0]
     (files,) = world.job_api.files.values()
     assert [file.name for file in files] == ["[masked: GitHub token].png"]
@@ -401,11 +360,9 @@ async def test_an_uploaded_files_name_is_masked(world: CoreWorld) -> None:
 
 async def test_configured_secrets_are_masked_in_every_authors_text(world: CoreWorld) -> None:
     """People may send everything else in their own text."""
-    world.masker = SecretMasker(("correct horse battery",))
-    world.assemble()
+    world.configure(masker=SecretMasker(("correct horse battery",)))
     ts = await world.started("Use correct horse battery and ghp_" + "a1B2" * 9)
-    await world.reply(ts, "or correct horse battery", AT[0])
-    await world.pass_time(5)
+    await world.reply(ts, "or correct horse battery", AT[0], wait=5)
     sent = [*world.job_api.created, *world.job_api.messages["job-1"]]
     assert sent == [
         "Use [masked: Pagehand's own credential] and ghp_" + "a1B2" * 9,
@@ -415,13 +372,11 @@ async def test_configured_secrets_are_masked_in_every_authors_text(world: CoreWo
 
 async def test_context_by_others_is_sent_without_secrets_and_pagehands_messages(world: CoreWorld) -> None:
     """Including link previews with titles and addresses; a configured value is found without a name beside it."""
-    world.masker = SecretMasker(("correct horse battery",))
-    world.assemble()
+    world.configure(masker=SecretMasker(("correct horse battery",)))
     preview = LinkPreview(f"Log {GITHUB}", GITHUB, "https://ci.example/log?token=abc123def456ghi789")
     said = ThreadMessage("Cleo", f"see {preview.url}, or correct horse battery", "5.0", previews=(preview,))
     world.reading.threads["5.0"] = [said]
-    await world.service.receive(Reply(ANA, "C1", "5.0", "6.0", "Fix it", mentions_us=True))
-    await world.settle()
+    await world.receive(Reply(ANA, "C1", "5.0", "6.0", "Fix it", mentions_us=True), wait=0)
     (created,) = world.job_api.created
     assert "a1B2" not in created
     assert "abc123" not in created
@@ -433,8 +388,7 @@ async def test_context_by_others_is_sent_without_secrets_and_pagehands_messages(
 async def test_context_chosen_by_the_person_is_sent_unchanged(world: CoreWorld) -> None:
     """A person who uses the message shortcut has seen and edited it."""
     asked = NewJob(ANA, "C1", "Fix it", "k", WayIn.SHORTCUT, thread_ts=AT[0], context=RequestContext("> edited"))
-    await world.service.start(asked)
-    await world.pass_time(5)
+    await world.ask(asked, wait=5)
     assert "> edited" in world.job_api.created[0]
     assert not [call for call in world.reading.asked if call.startswith("thread")]
 
@@ -444,9 +398,8 @@ async def test_a_stop_before_sending_sends_nothing(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiUnreachable("down")]
     ts = await world.started()
     await world.reply(ts, "and this", AT[0], BEN)
-    await world.press(RequestKind.STOP, BEN, "", key="p1", thread_id=(await world.thread(ts)).id)
-    await world.press(RequestKind.STOP, BEN, "", key="p2", thread_id=(await world.thread(ts)).id)
-    await world.pass_time(100)
+    await world.press_card(RequestKind.STOP, ts, BEN, key="p1")
+    await world.press_card(RequestKind.STOP, ts, BEN, key="p2", wait=100)
     assert world.job_api.created == []
     assert world.chat.answers() == ["stopped_unsent", "nothing_to_stop"]
     assert world.chat.said(ts) == ["request_rejected", "request_rejected"]
@@ -456,17 +409,14 @@ async def test_a_stop_before_sending_sends_nothing(world: CoreWorld) -> None:
 
 async def test_a_failed_job_is_retried_once_as_a_new_job(world: CoreWorld) -> None:
     ts = await world.started()
-    thread = await world.thread(ts)
-    await world.press(RequestKind.RETRY, BEN, "", key="p0", thread_id=thread.id)
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(5)
+    await world.press_card(RequestKind.RETRY, ts, BEN, key="p0")
+    await world.show("failed", wait=5)
     for press in ("p1", "p2"):
-        await world.press(RequestKind.RETRY, BEN, "", key=press, thread_id=thread.id)
+        await world.press_card(RequestKind.RETRY, ts, BEN, key=press)
     await world.pass_time(5)
     assert world.job_api.created == ["Do it", "Do it"]
     assert sorted(world.chat.answers()) == ["not_to_be_retried", "not_to_be_retried", "started_again"]
-    newest = await world.store.transact(lambda tx: tx.threads.find_newest("C1", ts))
-    assert newest is not None
+    newest = await world.newest(ts)
     assert (newest.number, newest.requester_id, newest.options.way_in) == (1, "UBEN", WayIn.RETRY)
     assert AuditAction.RETRIED.value in [each[0] for each in await audited(world)]
 
@@ -475,8 +425,7 @@ async def test_a_retry_of_a_request_in_doubt_sends_it_again(world: CoreWorld) ->
     world.job_api.after = [JobApiUncertain("timeout")]
     ts = await world.started()
     assert world.chat.posted_as(RequestUncertain)
-    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=(await world.thread(ts)).id)
-    await world.pass_time(5)
+    await world.press_card(RequestKind.RETRY, ts, key="p1", wait=5)
     assert world.job_api.created == ["Do it", "Do it"]
     assert world.chat.answers() == ["sent_again"]
 
@@ -488,14 +437,8 @@ async def test_home_is_updated_even_if_slack_refuses_the_card(world: CoreWorld) 
     await world.service.open_home("UANA")
     await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
     await world.store.transact(lambda tx: tx.homes.published("UANA", "x"))
-
-    def fault(call: str, _: Thread | None) -> None:
-        if call == "update_card":
-            raise ChatRejected("message_not_found")
-
-    world.chat.fault = fault
-    world.job_api.show("job-1", "completed", "https://git.example/pull/1")
-    await world.pass_time(60)
+    world.chat.fail(update_card=ChatRejected("message_not_found"))
+    await world.show("completed", "https://git.example/pull/1", wait=60)
     claimed = await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
     assert [home.person_id for home in claimed] == ["UANA"]
 
@@ -509,10 +452,9 @@ async def test_the_audit_trail_shows_each_way_in_and_refusal(world: CoreWorld) -
     """A control word is not a command, and a person of another workspace is refused alike by each way in."""
     ts = await world.started()
     await world.reply(ts, "mine", AT[0], EVA)
-    await world.press(RequestKind.MUTE, EVA, "", key="m", thread_id=(await world.thread(ts)).id)
+    await world.press_card(RequestKind.MUTE, ts, EVA, key="m")
     await world.reply(ts, "mine", AT[1])
-    await world.service.receive(Reply(ANA, "C1", ts, AT[2], "", word=ThreadWord.STOP))
-    await world.pass_time(5)
+    await world.receive(Reply(ANA, "C1", ts, AT[2], "", word=ThreadWord.STOP), wait=5)
     entries = await world.store.transact(lambda tx: tx.audit.read(since=0.0, until=1e11, after=0, limit=50))
     assert [(each.entry.action, each.entry.person.id, each.entry.way_in) for each in entries] == [
         ("asked", "UANA", "command"),
@@ -547,8 +489,7 @@ async def follow_up(world: CoreWorld, at: str) -> Request:
 async def test_starts_and_follow_ups_give_the_agent_names(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva", "U2": "Ben Okafor"}
     ts = await world.started(asked("Ask <@U1> and <@U2|ben>, not @U2"))
-    await world.reply(ts, written("<@UBOT> and <@U2>, and <@U1> again"), "1700000002.000100")
-    await world.pass_time(5)
+    await world.reply(ts, written("<@UBOT> and <@U2>, and <@U1> again"), "1700000002.000100", wait=5)
     assert world.job_api.created == ["Ask @Ana Silva and @ben, not @U2"]
     assert world.job_api.messages["job-1"] == ["and @Ben Okafor, and @Ana Silva again"]
     assert world.people.asked == ["U1", "U2", "U1"]
@@ -559,9 +500,7 @@ async def test_the_agent_gets_names_of_channels_and_groups(world: CoreWorld) -> 
     world.people.state = {"C1": "guides", "C2": PRIVATE_CHANNEL, "S1": "writers"}
     shared = ForwardedMessage("Ben", written("as in <#C1>"))
     prompt = asked("As <!subteam^S1> say in <#C1> and <#C2>")
-    await world.service.start(
-        NewJob(ANA, "C1", prompt, "k1", WayIn.MENTION, attachments=Attachments(forwarded=(shared,)))
-    )
+    await world.ask(NewJob(ANA, "C1", prompt, "k1", WayIn.MENTION, attachments=Attachments(forwarded=(shared,))))
     await world.settle()
     (created,) = world.job_api.created
     assert created.startswith("As @writers say in #guides and a private channel\n")
@@ -570,8 +509,7 @@ async def test_the_agent_gets_names_of_channels_and_groups(world: CoreWorld) -> 
 
 async def test_without_a_name_the_id_is_sent_without_delay(world: CoreWorld) -> None:
     ts = await world.started(asked("Ask <@U1>"))
-    await world.reply(ts, written("and &lt;@U2&gt;"), "1700000002.000100")
-    await world.pass_time(5)
+    await world.reply(ts, written("and &lt;@U2&gt;"), "1700000002.000100", wait=5)
     assert world.job_api.created == ["Ask @U1"]
     assert world.job_api.messages["job-1"] == ["and <@U2>"]
     assert world.people.asked == ["U1"]
@@ -586,8 +524,7 @@ async def test_text_recorded_by_an_earlier_version_is_sent_unchanged(world: Core
 
 async def test_a_repeated_request_has_the_same_words(world: CoreWorld) -> None:
     """A server that honours keys rejects it with other names."""
-    world.idempotent = True
-    world.assemble()
+    world.configure(idempotent=True)
     world.people.state = {"U1": "Ana Silva"}
     ts = await world.started("Do it")
     await world.reply(ts, written("Ask <@U1> and <@U2>"), "1700000002.000100")
@@ -610,30 +547,25 @@ async def test_names_are_looked_up_once_during_a_long_outage(world: CoreWorld) -
 
 
 async def test_a_request_taken_over_by_another_process_is_left_unchanged(world: CoreWorld) -> None:
-    ts = await world.started("Do it")
-    at = "1700000002.000100"
+    ts, at = await world.started("Do it"), "1700000002.000100"
     await world.reply(ts, written("Ask <@U1>"), at)
     world.clock.advance(2)
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
+    being_sent = await world.claim(world.request_sender)
     world.clock.advance(31)
-    other = CoreWorld("two")
-    other.store, other.clock, other.job_api, other.chat = world.store, world.clock, world.job_api, world.chat
-    other.assemble()
-    (again,) = await other.request_sender.claim(10)
+    world.restart("two")
+    again = await world.claim(world.request_sender)
     world.people.state = {"U1": "Ana Silva"}
-    await world.request_sender.process(item, claimed_at)
+    await being_sent.process()
     assert (await follow_up(world, at)).text == written("Ask <@U1>")
     assert world.job_api.messages["job-1"] == []
-    await other.request_sender.process(again, world.clock.monotonic())
+    await again.process()
     assert (await follow_up(world, at)).state is RequestState.UNCERTAIN
 
 
 async def revised(world: CoreWorld, ts: str, text: str, at: str, **changes: Any) -> None:
     words = parse_reply(text, bot_user_id="UBOT")
     assert isinstance(words, FollowUp)
-    await world.service.revise(Reply(ANA, "C1", ts, NAMED_AT, words.prompt, edited_at=at, **changes))
-    await world.pass_time(5)
+    await world.revise(Reply(ANA, "C1", ts, NAMED_AT, words.prompt, edited_at=at, **changes), wait=5)
 
 
 def offers(world: CoreWorld) -> list[str]:
@@ -643,8 +575,7 @@ def offers(world: CoreWorld) -> list[str]:
 async def test_naming_people_does_not_make_the_words_new(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva"}
     ts = await world.started("Do it")
-    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT)
-    await world.pass_time(5)
+    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT, wait=5)
     await revised(world, ts, "Ask <@U1> first", "1700000006.000100", attachments=holding("a.png"))
     await revised(world, ts, "Ask her first", "1700000007.000100")
     await revised(world, ts, "Ask <@U1> first", "1700000008.000100")
@@ -655,8 +586,7 @@ async def test_naming_people_does_not_make_the_words_new(world: CoreWorld) -> No
 async def test_mentioning_another_person_makes_the_words_new(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva", "U2": "Ana Silva"}
     ts = await world.started("Do it")
-    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT)
-    await world.pass_time(5)
+    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT, wait=5)
     await revised(world, ts, "Ask <@U2> first", "1700000006.000100")
     assert offers(world) == [written("Ask <@U2> first")]
 

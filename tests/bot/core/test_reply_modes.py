@@ -9,22 +9,17 @@ from bot.domain.commands import ThreadWord
 from bot.domain.delivery import InConversation
 from bot.domain.messages import ThreadMessage
 from bot.domain.permissions import Refusal
-from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.projects import ReplyMode
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.errors import JobApiRejected, JobApiUnreachable
 from bot.notices.answers import HelpRequested
 from bot.notices.notice import Reaction
-from bot.notices.questions import ReplyHeld, RequestRefused, StopAsked
+from bot.notices.questions import ReplyHeld, StopAsked
 
 CLEO = Person("UCLEO", "T1")
 ROOT = "1700000000.000100"
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
-
-
-def in_mode(world: CoreWorld, mode: ReplyMode) -> None:
-    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=mode))
-    world.assemble()
 
 
 def said(person: Person, text: str, at: str, *, thread_ts: str = ROOT, mentions: bool = True) -> Reply:
@@ -34,7 +29,7 @@ def said(person: Person, text: str, at: str, *, thread_ts: str = ROOT, mentions:
 async def conversation(world: CoreWorld) -> str:
     """A job requested by a mention in other people's conversation; returns its id."""
     world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
-    assert await world.service.receive(said(ANA, "Fix it", AT[0]))
+    assert await world.receive(said(ANA, "Fix it", AT[0]))
     await world.settle()
     return "job-1"
 
@@ -43,8 +38,8 @@ async def test_in_an_existing_thread_only_mentions_reach_the_job(world: CoreWorl
     """And the next mention includes the messages since the last one, without those that the agent has."""
     await conversation(world)
     world.reading.threads[ROOT] += [ThreadMessage("Ana", "Fix it", AT[0]), ThreadMessage("Cleo", "Both guides", AT[1])]
-    assert await world.service.receive(said(CLEO, "Both guides", AT[1], mentions=False))
-    assert await world.service.receive(said(BEN, "and do that", AT[2]))
+    assert await world.receive(said(CLEO, "Both guides", AT[1], mentions=False))
+    assert await world.receive(said(BEN, "and do that", AT[2]))
     await world.pass_time(5)
     (sent,) = world.job_api.messages["job-1"]
     assert sent.startswith("and do that\n\n")
@@ -59,11 +54,9 @@ async def test_context_of_a_withdrawn_mention_goes_with_the_next(world: CoreWorl
     job = await conversation(world)
     world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
     world.job_api.faults = [JobApiUnreachable("down")] * 30
-    await world.service.receive(said(ANA, "Oops", AT[3]))
-    await world.pass_time(3)
-    await world.service.receive(said(BEN, "Do as Cleo says", AT[5]))
-    await world.pass_time(3)
-    await world.service.revise(replace(said(ANA, "", AT[3]), edited_at=AT[4], withdrawn=True))
+    await world.receive(said(ANA, "Oops", AT[3]), wait=3)
+    await world.receive(said(BEN, "Do as Cleo says", AT[5]), wait=3)
+    await world.revise(replace(said(ANA, "", AT[3]), edited_at=AT[4], withdrawn=True))
     world.job_api.faults = []
     await world.pass_time(120)
     (sent,) = world.job_api.messages[job]
@@ -71,27 +64,12 @@ async def test_context_of_a_withdrawn_mention_goes_with_the_next(world: CoreWorl
     assert "> Use chapter 7" in sent
 
 
-async def test_two_mentions_in_flight_send_each_message_once(world: CoreWorld) -> None:
-    """Even if they are prepared at the same moment."""
-    job = await conversation(world)
-    world.reading.threads[ROOT] += [ThreadMessage("Cleo", f"Chapter {n}", AT[n]) for n in (1, 3)]
-    await world.service.receive(said(ANA, "First", AT[2]))
-    await world.service.receive(said(BEN, "Second", AT[4]))
-    claimed = list(await world.request_preparer.claim(10))
-    for item in reversed(claimed):
-        await world.request_preparer.process(item, world.clock.monotonic())
-    await world.pass_time(60)
-    first, second = world.job_api.messages[job]
-    assert ("Chapter 1" in first, "Chapter 3" in first) == (True, False)
-    assert ("Chapter 1" in second, "Chapter 3" in second) == (False, True)
-
-
 async def test_a_failed_mention_leaves_its_context_to_the_next(world: CoreWorld) -> None:
     """The job API rejects it while another is being sent."""
     job = await conversation(world)
     world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
-    await world.service.receive(said(ANA, "First", AT[3]))
-    await world.service.receive(said(BEN, "Second", AT[5]))
+    await world.receive(said(ANA, "First", AT[3]))
+    await world.receive(said(BEN, "Second", AT[5]))
     await world.prepare()
     world.job_api.faults = [JobApiRejected("no")]
     await world.pass_time(60)
@@ -100,60 +78,45 @@ async def test_a_failed_mention_leaves_its_context_to_the_next(world: CoreWorld)
     assert "> Use chapter 7" in sent
 
 
-async def test_quick_mentions_of_one_person_include_the_thread_once(world: CoreWorld) -> None:
-    """As one message, with the conversation before each."""
-    world.merge_seconds = 3.0
-    world.assemble()
-    job = await conversation(world)
-    world.reading.threads[ROOT] += [ThreadMessage("Cleo", f"Chapter {n}", AT[n]) for n in (1, 3)]
-    await world.service.receive(said(ANA, "First", AT[2]))
-    await world.service.receive(said(ANA, "Second", AT[4]))
-    await world.pass_time(30)
-    (sent,) = world.job_api.messages[job]
-    assert [sent.count(f"> Chapter {n}") for n in (1, 3)] == [1, 1]
-    (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
-    assert (await world.thread(card.ts)).state.read_until == AT[4]
-
-
 async def test_a_retry_includes_the_same_context(world: CoreWorld) -> None:
     """Later messages are not part of the repeated request."""
     await conversation(world)
     (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
-    world.job_api.show("job-1", "failed")
-    await world.pass_time(5)
+    await world.show("failed", wait=5)
     world.reading.threads[ROOT] += [ThreadMessage("Ana", "Fix it", AT[0]), ThreadMessage("Cleo", "Too bad", AT[1])]
-    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=(await world.thread(card.ts)).id)
-    await world.pass_time(5)
+    await world.press(RequestKind.RETRY, ANA, "", key="p1", thread_id=(await world.thread(card.ts)).id, wait=5)
     first, again = world.job_api.created
     assert again == first
 
 
 async def test_two_concurrent_mentions_become_a_job_and_a_follow_up(world: CoreWorld) -> None:
-    await world.service.receive(said(ANA, "Fix it", AT[0]))
-    await world.service.receive(said(BEN, "and the manual", AT[1]))
-    await world.pass_time(5)
+    await world.receive(said(ANA, "Fix it", AT[0]))
+    await world.receive(said(BEN, "and the manual", AT[1]), wait=5)
     assert [prompt.partition("\n")[0] for prompt in world.job_api.created] == ["Fix it"]
     assert [prompt.partition("\n")[0] for prompt in world.job_api.messages["job-1"]] == ["and the manual"]
 
 
-async def test_a_mention_while_another_card_is_in_flight_is_not_lost(world: CoreWorld) -> None:
+@pytest.mark.parametrize("channel", ["C1", "D1"])
+async def test_a_request_in_a_thread_while_a_card_is_in_flight_is_not_lost(world: CoreWorld, channel: str) -> None:
     """It could be a reply to that card, whose place is still unknown."""
-    await world.start()
-    assert await world.service.receive(said(BEN, "Fix it", AT[0], thread_ts="1700000000.000900"))
+    world.chat.public.add("D1")
+    await world.start(channel=channel)
+    asked = Reply(BEN, channel, "1700000000.000900", AT[0], "Fix it")
+    assert await world.receive(replace(asked, mentions_us=channel == "C1", in_direct_message=channel == "D1"))
     assert world.job_api.created == []
     await world.pass_time(5)
     assert world.job_api.created == ["Do it", "Fix it"]
 
 
 async def test_messages_without_mention_in_other_threads_are_ignored(world: CoreWorld) -> None:
-    assert not await world.service.receive(said(ANA, "Fix it", AT[0], mentions=False))
-    assert not await world.service.receive(replace(said(ANA, "", AT[0]), word=ThreadWord.STATUS))
-    assert not await world.service.revise(replace(said(ANA, "Fix it", AT[0]), edited_at="1700001000.000100"))
+    assert not await world.receive(said(ANA, "Fix it", AT[0], mentions=False))
+    assert not await world.receive(replace(said(ANA, "", AT[0]), word=ThreadWord.STATUS))
+    assert not await world.revise(replace(said(ANA, "Fix it", AT[0]), edited_at="1700001000.000100"))
 
 
 async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> None:
     """Once for each reply; sending one makes nobody a participant, but they are told of the end."""
-    in_mode(world, ReplyMode.PARTICIPANTS)
+    world.count_replies(ReplyMode.PARTICIPANTS)
     ts = await world.started()
     await world.reply(ts, "first", AT[0])
     for _ in range(2):
@@ -165,13 +128,11 @@ async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> 
     await world.press(RequestKind.SEND_HELD, CLEO, held.request_id, key="p1")
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p2")
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p3")
-    await world.reply(ts, "much shorter", AT[2], BEN)
-    await world.pass_time(5)
+    await world.reply(ts, "much shorter", AT[2], BEN, wait=5)
     assert world.job_api.messages["job-1"] == ["first", "shorter"]
     assert world.chat.reactions == {AT[0]: Reaction.ACCEPTED, AT[1]: Reaction.ACCEPTED}
     assert world.chat.answers() == ["held_sent", "nothing_new"]
-    refused = [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)]
-    assert refused == [("UCLEO", Refusal.NOT_THE_WRITER)]
+    assert world.chat.refusals() == [("UCLEO", Refusal.NOT_THE_WRITER)]
     assert len(world.chat.private_as(ReplyHeld)) == 2
     thread = await world.thread(ts)
     assert (thread.state.people.participants, thread.state.people.let_through) == ((), ("UBEN",))
@@ -185,15 +146,14 @@ async def test_a_muted_job_receives_no_replies_and_says_so_for_each(world: CoreW
         await world.reply(ts, "among us", AT[1], BEN)
     await world.settle()
     await word(world, ts, ThreadWord.UNMUTE, AT[2])
-    await world.reply(ts, "for the agent", AT[3], BEN)
-    await world.pass_time(5)
+    await world.reply(ts, "for the agent", AT[3], BEN, wait=5)
     assert world.job_api.messages["job-1"] == ["for the agent"]
     assert world.chat.answers() == ["muted", "reply_not_sent_muted", "unmuted"]
 
 
 async def word(world: CoreWorld, ts: str, said: ThreadWord, at: str, *by: Person, text: str = "") -> None:
     """Writes a control word in a thread."""
-    await world.service.receive(Reply(by[0] if by else ANA, "C1", ts, at, text, word=said))
+    await world.receive(Reply(by[0] if by else ANA, "C1", ts, at, text, word=said))
     await world.prepare()
 
 
@@ -219,21 +179,18 @@ async def test_private_messages_appear_in_a_thread_once_it_has_replies(world: Co
     await world.step(world.outbox)
     await word(world, ts, ThreadWord.STATUS, AT[1], BEN)
     await world.settle()
-    await world.press(RequestKind.SHOW_JOB_ID, BEN, "", key="p2", thread_id=thread.id)
-    await world.settle()
+    await world.press(RequestKind.SHOW_JOB_ID, BEN, "", key="p2", thread_id=thread.id, wait=0)
     assert world.chat.private_places == [*[InConversation()] * 2, *[InConversation(ts)] * 2]
 
 
 async def test_new_starts_another_job_in_the_thread_that_gets_the_replies(world: CoreWorld) -> None:
     """An edit of a reply to the earlier job stays with that job."""
     ts = await world.started()
-    await world.reply(ts, "for the first", AT[0])
-    await world.pass_time(5)
+    await world.reply(ts, "for the first", AT[0], wait=5)
     await word(world, ts, ThreadWord.NEW, AT[1], BEN, text="Another")
     await world.pass_time(5)
     await world.reply(ts, "for the second", AT[2])
-    await world.service.revise(Reply(ANA, "C1", ts, AT[0], "gone", edited_at=AT[3], withdrawn=True))
-    await world.pass_time(5)
+    await world.revise(Reply(ANA, "C1", ts, AT[0], "gone", edited_at=AT[3], withdrawn=True), wait=5)
     assert world.job_api.created == ["Do it", "Another"]
     assert world.job_api.messages == {"job-1": ["for the first"], "job-2": ["for the second"]}
     cards = [posted for posted in world.chat.messages if posted.kind == "card_changed"]
@@ -242,21 +199,18 @@ async def test_new_starts_another_job_in_the_thread_that_gets_the_replies(world:
 
 async def test_after_a_withdrawn_job_a_mention_starts_another(world: CoreWorld) -> None:
     """In the same thread."""
-    await world.service.receive(said(ANA, "Fix it", AT[0]))
-    await world.service.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True))
-    await world.pass_time(5)
-    await world.service.receive(said(BEN, "Fix that", AT[2]))
-    await world.pass_time(5)
+    await world.receive(said(ANA, "Fix it", AT[0]))
+    await world.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True), wait=5)
+    await world.receive(said(BEN, "Fix that", AT[2]), wait=5)
     assert world.job_api.created == ["Fix that"]
 
 
 async def test_mentions_by_people_of_other_workspaces_start_nothing(world: CoreWorld) -> None:
-    await world.service.receive(said(EVA, "Fix it", AT[0]))
-    await world.pass_time(5)
+    await world.receive(said(EVA, "Fix it", AT[0]), wait=5)
     assert world.job_api.created == []
     assert world.chat.messages == []
     assert world.chat.private_kinds() == [("UEVA", "request_refused")]
-    assert await world.service.receive(said(ANA, "Fix it", AT[1]))
+    assert await world.receive(said(ANA, "Fix it", AT[1]))
     await world.pass_time(5)
     assert world.job_api.created == ["Fix it"]
 
@@ -271,8 +225,7 @@ async def test_a_stop_reaction_by_a_non_participant_asks_for_confirmation(world:
     await world.pass_time(5)
     assert world.job_api.cancelled == (["job-1"] if person is ANA else [])
     assert [each.person_id for each in world.chat.private_as(StopAsked)] == ([] if person is ANA else ["UBEN"])
-    await world.press(RequestKind.STOP, person, "", key="meant", thread_id=(await world.thread(ts)).id)
-    await world.pass_time(5)
+    await world.press_card(RequestKind.STOP, ts, person, key="meant", wait=5)
     assert world.job_api.cancelled == ["job-1"]
 
 
@@ -285,23 +238,13 @@ async def test_a_direct_message_reply_in_a_thread_without_a_job_requests_one(wor
     world.reading.threads[ROOT] = [ThreadMessage("Pagehand", "The page on installing changed", ROOT)]
     reply = Reply(ANA, "D1", ROOT, AT[0], "try again please", in_direct_message=True)
     for _ in range(2):
-        assert await world.service.receive(reply)
+        assert await world.receive(reply)
         await world.pass_time(5)
-    await world.service.receive(replace(reply, message_ts=AT[1], text="and the manual"))
-    await world.pass_time(5)
+    await world.receive(replace(reply, message_ts=AT[1], text="and the manual"), wait=5)
     (created,) = world.job_api.created
     assert created.startswith("try again please\n\n")
     assert "> The page on installing changed" in created
     assert world.job_api.messages["job-1"] == ["and the manual"]
-
-
-async def test_a_direct_message_reply_while_a_card_is_in_flight_is_not_lost(world: CoreWorld) -> None:
-    """It could be a reply to that card."""
-    world.chat.public.add("D1")
-    await world.start(channel="D1")
-    assert await world.service.receive(Reply(ANA, "D1", "1700000000.000900", AT[0], "Fix it", in_direct_message=True))
-    await world.pass_time(5)
-    assert world.job_api.created == ["Do it", "Fix it"]
 
 
 async def test_a_modal_follow_up_is_refused_while_the_job_is_muted(world: CoreWorld) -> None:

@@ -33,10 +33,11 @@ async def waiting(world: CoreWorld, *words: str) -> str:
     return ts
 
 
-async def restart(world: CoreWorld) -> None:
+async def restart(world: CoreWorld, *, wait: float | None = None) -> None:
     world.clock.advance(10)
     world.heard_since = world.clock.time
     world.restart("two")
+    await world.wait(wait)
 
 
 def message(number: int) -> str:
@@ -57,37 +58,26 @@ def looked_up(world: CoreWorld) -> list[str]:
     return [each for each in world.reading.asked if each.startswith("versions")]
 
 
-async def test_a_waiting_reply_goes_out_as_it_was_edited_meanwhile(world: CoreWorld) -> None:
+@pytest.mark.parametrize("now", ["first", "second", ""], ids=["unchanged", "edited", "deleted"])
+async def test_a_waiting_reply_goes_out_as_it_is_then(world: CoreWorld, now: str) -> None:
     ts = await waiting(world, "first")
-    says(world, ts, TS, "second")
+    match now:
+        case "second":
+            says(world, ts, TS, now)
+        case "":
+            deletes(world, ts)
     await world.pass_time(30)
-    assert world.job_api.messages["job-1"] == ["second"]
-    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
-    assert len(looked_up(world)) == 1
-
-
-async def test_a_waiting_reply_that_was_deleted_meanwhile_is_withdrawn(world: CoreWorld) -> None:
-    ts = await waiting(world, "first")
-    deletes(world, ts)
-    await world.pass_time(30)
-    assert world.job_api.messages["job-1"] == []
-    assert world.chat.reactions == {}
+    assert world.job_api.messages["job-1"] == ([now] if now else [])
+    assert world.chat.reactions == ({TS: Reaction.ACCEPTED} if now else {})
     assert world.chat.private == []
-
-
-async def test_a_waiting_reply_that_is_as_it_was_goes_out(world: CoreWorld) -> None:
-    await waiting(world, "first")
-    await world.pass_time(30)
-    assert world.job_api.messages["job-1"] == ["first"]
     assert len(looked_up(world)) == 1
 
 
 async def test_a_reply_that_was_only_received_is_read_again_before_it_is_prepared(world: CoreWorld) -> None:
     ts = await world.started()
-    await world.service.receive(Reply(ANA, "C1", ts, TS, "first"))
+    await world.receive(Reply(ANA, "C1", ts, TS, "first"))
     says(world, ts, TS, "second")
-    await restart(world)
-    await world.pass_time(30)
+    await restart(world, wait=30)
     assert world.job_api.messages["job-1"] == ["second"]
     assert len(looked_up(world)) == 1
 
@@ -103,15 +93,13 @@ async def test_nothing_is_read_again_without_a_gap(world: CoreWorld) -> None:
 
 async def test_a_reply_written_after_the_gap_is_not_read_again(world: CoreWorld) -> None:
     ts = await waiting(world)
-    await world.reply(ts, "first", TS)
-    await world.pass_time(3)
+    await world.reply(ts, "first", TS, wait=3)
     assert world.job_api.messages["job-1"] == ["first"]
     assert looked_up(world) == []
 
 
 async def test_each_of_merged_replies_is_as_it_was_edited(world: CoreWorld) -> None:
-    world.merge_seconds = 5.0
-    world.assemble()
+    world.configure(merge_seconds=5.0)
     ts = await waiting(world, "one", "two", "three")
     says(world, ts, message(0), "eins")
     deletes(world, ts, message(1))
@@ -137,8 +125,7 @@ async def test_a_reply_newer_than_the_last_look_up_is_not_taken_for_deleted(worl
     await world.step(world.request_sender)
     world.clock.advance(1)
     says(world, ts, message(1))
-    await world.reply(ts, "second", message(1))
-    await world.pass_time(30)
+    await world.reply(ts, "second", message(1), wait=30)
     assert world.job_api.messages["job-1"] == ["first", "second"]
 
 
@@ -147,7 +134,7 @@ async def test_an_older_reply_that_is_checked_meanwhile_is_not_taken_for_deleted
     ts = await world.started()
     for number, text in enumerate(("first", "second")):
         says(world, ts, message(number))
-        await world.service.receive(Reply(ANA, "C1", ts, message(number), text))
+        await world.receive(Reply(ANA, "C1", ts, message(number), text))
     await restart(world)
     items = await world.request_preparer.claim(10)
     newest_first = sorted(items, key=lambda item: item.request.written_at, reverse=True)
@@ -158,32 +145,27 @@ async def test_an_older_reply_that_is_checked_meanwhile_is_not_taken_for_deleted
 
 
 async def asked(world: CoreWorld, words: str) -> None:
-    job = NewJob(ANA, "C1", words, f"message/C1/{TS}", WayIn.MENTION, thread_ts=TS, message_ts=TS)
-    await world.service.start(job)
+    await world.ask(NewJob(ANA, "C1", words, f"message/C1/{TS}", WayIn.MENTION, thread_ts=TS, message_ts=TS))
     says(world, TS, TS)
     await restart(world)
 
 
-async def test_a_start_goes_out_as_its_message_was_edited_meanwhile(world: CoreWorld) -> None:
+@pytest.mark.parametrize("now", ["second", ""], ids=["edited", "deleted"])
+async def test_a_start_goes_out_as_its_message_is_then(world: CoreWorld, now: str) -> None:
+    """If it is gone, not even a card is posted."""
     await asked(world, "first")
-    edit = Reply(ANA, "C1", "", TS, "second", edited_at=EDITED, mentions_us=True)
-    world.reading.messages["C1", TS][TS] = edit
+    if now:
+        world.reading.messages["C1", TS][TS] = Reply(ANA, "C1", "", TS, now, edited_at=EDITED, mentions_us=True)
+    else:
+        deletes(world, TS)
     await world.pass_time(30)
-    assert world.job_api.created == ["second"]
-
-
-async def test_a_start_whose_message_was_deleted_meanwhile_starts_nothing(world: CoreWorld) -> None:
-    await asked(world, "first")
-    deletes(world, TS)
-    await world.pass_time(30)
-    assert world.job_api.created == []
-    assert world.chat.messages == []  # no card either
+    assert world.job_api.created == ([now] if now else [])
+    assert bool(world.chat.messages) == bool(now)
 
 
 async def test_a_command_was_made_from_no_message(world: CoreWorld) -> None:
-    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
-    await restart(world)
-    await world.pass_time(30)
+    await world.ask(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await restart(world, wait=30)
     assert world.job_api.created == ["Do it"]
     assert looked_up(world) == []
 
@@ -194,8 +176,7 @@ async def test_a_line_of_a_direct_message_is_looked_up_outside_its_threads(world
     await world.reply(ts, "first", TS, channel="D1")
     world.reading.messages["D1", ts] = {}
     world.reading.messages["D1", ""] = {TS: Reply(ANA, "D1", "", TS, "second", edited_at=EDITED)}
-    await restart(world)
-    await world.pass_time(30)
+    await restart(world, wait=30)
     assert world.job_api.messages["job-1"] == ["second"]
 
 
@@ -205,8 +186,7 @@ async def test_what_may_have_been_sent_is_not_read_again(world: CoreWorld) -> No
     world.clock.advance(1.5)
     await world.request_sender.claim(10)  # and dies
     world.reading.messages["C1", ts] = {}
-    await restart(world)
-    await world.pass_time(60)
+    await restart(world, wait=60)
     assert looked_up(world) == []
     assert await state(world) is RequestState.UNCERTAIN
 
@@ -220,7 +200,7 @@ async def state(world: CoreWorld) -> RequestState:
 async def test_what_another_process_was_preparing_when_it_died_is_read_again(world: CoreWorld) -> None:
     """It may have been told of an edit that it did not record."""
     ts = await world.started()
-    await world.service.receive(Reply(ANA, "C1", ts, TS, "first"))
+    await world.receive(Reply(ANA, "C1", ts, TS, "first"))
     await world.request_preparer.claim(10)  # and dies
     says(world, ts, TS, "second")
     world.restart("two")
@@ -244,9 +224,7 @@ async def test_a_reply_waits_while_slack_cannot_be_asked_but_not_for_ever(
     assert len(looked_up(world)) > 5
 
 
-async def test_a_reply_that_slack_does_not_show_goes_out_as_recorded(
-    world: CoreWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_reply_hidden_by_slack_goes_out_as_recorded(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     ts = await waiting(world, "first")
     says(world, ts, TS, "second")
     world.reading.refused["versions"] = ChatNotInChannel("not_in_channel")
@@ -278,8 +256,7 @@ async def test_an_edit_that_arrives_late_as_well_changes_nothing_more(world: Cor
     ts = await waiting(world, "first")
     says(world, ts, TS, "second")
     await world.pass_time(30)
-    await world.service.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED))
-    await world.service.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED.replace("200", "900")))
-    await world.pass_time(30)
+    await world.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED))
+    await world.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED.replace("200", "900")), wait=30)
     assert world.job_api.messages["job-1"] == ["second"]
     assert world.chat.private == []

@@ -4,7 +4,6 @@ from support.worlds.core_world import CoreWorld
 
 from bot.domain.jobs.job import Problem
 from bot.errors import JobApiUnreachable, NoSuchProject
-from bot.jobapi.models import Job
 from bot.runtime.health import ComponentStatus
 
 
@@ -16,8 +15,7 @@ async def test_one_projects_outage_affects_neither_workers_nor_other_projects(wo
     """Its own part of the health reports the outage with the project's name, and its end."""
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("The job API cannot be reached: down.")] * 50
-    await world.reply(ts, "More", "5.0")
-    await world.pass_time(120)
+    await world.reply(ts, "More", "5.0", wait=120)
     assert world.request_sender.status().failing_seconds == world.job_poller.status().failing_seconds == 0
     for status in statuses(world, "docs"):
         assert (status.name, status.reason) == ("job API of docs", "The job API cannot be reached: down.")
@@ -28,30 +26,18 @@ async def test_one_projects_outage_affects_neither_workers_nor_other_projects(wo
     assert [status.failing_seconds for status in statuses(world, "docs")] == [0, 0]
 
 
-class NotInTheSettings:
-    """Jobs whose project is no longer in the settings."""
-
-    def __init__(self, world: CoreWorld) -> None:
-        self.inner, self.asked = world.job_api.get, 0
-        world.job_api.get = self.get  # type: ignore[method-assign]  # the fake's own
-
-    async def get(self, project: str, job_id: str) -> Job:
-        self.asked += 1
-        raise NoSuchProject("Pagehand's settings do not have this project any more.")
-
-
 async def test_a_job_whose_project_left_the_settings_is_reported_and_waits(world: CoreWorld) -> None:
     """Its thread is told the reason once; the health is not affected by an operator's decision."""
     ts = await world.started()
-    gone = NotInTheSettings(world)
+    gone = NoSuchProject("Pagehand's settings do not have this project any more.")
+    world.job_api.faults_of["get"] = [gone] * 1_000
     await world.pass_time(400)
-    assert gone.asked > 3
+    assert world.job_api.polls > 3
     assert (await world.thread(ts)).state.failure.problem is Problem.OUT_OF_REACH
     told = [message for message in world.chat.messages if message.kind == "outage_started"]
     assert len(told) == 1
     assert [status.failing_seconds for status in statuses(world, "docs")] == [0, 0]
-    world.job_api.get = gone.inner  # type: ignore[method-assign]  # as it was
-    world.job_api.show("job-1", "completed")
-    await world.pass_time(120)
+    world.job_api.faults_of.clear()
+    await world.show("completed", wait=120)
     state = (await world.thread(ts)).state
     assert (state.failure.problem, state.job and state.job.status) == (None, "completed")

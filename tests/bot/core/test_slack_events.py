@@ -1,10 +1,11 @@
 """Slack's events, as documented and sent, through real Bolt to the agent and to people."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fakes.ephemeral import unreachable_ephemeral
+from support.fakes.listening_app import OURS, listening_app
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.permissions import Refusal
@@ -15,30 +16,19 @@ from bot.notices.notice import NoticeContent
 from bot.notices.questions import ReplyEdited, RequestRefused
 from bot.slack.receiving.payloads.interactions import ViewPayload, user_of
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.identity import Identity
-from bot.slack.sending.web_api import new_session
 from bot.workspace.wire.rendering import rich_text_of
 
-BOT = "U0BOT"
+BOT = OURS.bot_user_id
 TS = "1700000005.000100"
 CHANGED = [f"170000000{n}.000200" for n in range(6, 10)]
 Json = dict[str, Any]
-GRID = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT", enterprise_id="E1")
+GRID = replace(OURS, enterprise_id="E1")
 
 
 @pytest.fixture
 async def app(world: CoreWorld) -> AsyncIterator[SlackApp]:
-    session = new_session()
-    made = SlackApp(
-        world.service,
-        identity=GRID,
-        message_context=MessageContext(bot_user_id=BOT),
-        ephemeral_sender=unreachable_ephemeral(session),
-    )
-    yield made
-    await made.drain(1)
-    await session.close()
+    async with listening_app(world.service, GRID) as made:
+        yield made
 
 
 def envelope(event: Json, **changes: Any) -> Json:
@@ -231,7 +221,6 @@ async def test_a_colleague_of_the_organization_may_start_and_our_people_steer(wo
         "api_app_id": "A1",
     }
     asked = NewJob(user_of(ViewPayload.read(submission), GRID), "C1", "Do it", "view/T1/V1", WayIn.MODAL)
-    await world.service.start(asked)
-    await world.pass_time(5)
+    await world.ask(asked, wait=5)
     await take(app, world, posted(world.chat.messages[0].ts, "and the manual"))
     assert world.job_api.messages["job-1"] == ["and the manual"]

@@ -11,7 +11,7 @@ from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.messages import SlackFile
 from bot.domain.people import Member
 from bot.domain.permissions import Refusal
-from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.projects import ReplyMode
 from bot.domain.requests.new_jobs import request_id, source_key_of
 from bot.domain.requests.request import (
     Action,
@@ -25,7 +25,6 @@ from bot.domain.requests.request import (
 )
 from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import Job, Requester
-from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
 from bot.notices.notice import Reaction
 from bot.notices.questions import HeldAsked, ReplyHeld, RequestRefused
@@ -47,31 +46,22 @@ async def ts(world: CoreWorld) -> str:
     return await world.started()
 
 
-async def stop(world: CoreWorld, ts: str, *, person: Person = ANA, key: str = "stop", said: str = "") -> None:
+async def stop(
+    world: CoreWorld,
+    ts: str,
+    *,
+    person: Person = ANA,
+    key: str = "stop",
+    said: str = "",
+    wait: float | None = None,
+) -> None:
     """Somebody stops the job: recorded and prepared."""
-    thread = await world.thread(ts)
-    await world.service.act(
-        Action(
-            person,
-            RequestKind.STOP,
-            key,
-            channel_id="C1",
-            thread_id=thread.id,
-            at=said,
-            way_in=WayIn.WORD if said else WayIn.BUTTON,
-        )
-    )
+    thread, way_in = await world.thread(ts), WayIn.WORD if said else WayIn.BUTTON
+    action = Action(person, RequestKind.STOP, key, channel_id="C1", thread_id=thread.id, at=said, way_in=way_in)
+    await world.service.act(action)
     await world.step(world.request_preparer)
     world.clock.advance(1.5)
-
-
-def posts(world: CoreWorld) -> list[str]:
-    """The posts in the thread, without the card."""
-    return [message.kind for message in world.chat.messages if message.kind != "card_changed"]
-
-
-def private_answers(world: CoreWorld) -> list[ActionAnswer]:
-    return [message.answer for message in world.chat.private_as(ActionAnswered)]
+    await world.wait(wait)
 
 
 async def pressed(world: CoreWorld, ts: str, when: str) -> None:
@@ -86,9 +76,10 @@ async def reacted(world: CoreWorld, ts: str, when: str) -> None:
     await world.step(world.request_preparer)
 
 
-async def said(world: CoreWorld, ts: str, when: str) -> None:
-    await world.service.receive(Reply(ANA, "C1", ts, when, "", word=ThreadWord.STOP))
+async def said(world: CoreWorld, ts: str, when: str, *, wait: float | None = None) -> None:
+    await world.receive(Reply(ANA, "C1", ts, when, "", word=ThreadWord.STOP))
     await world.step(world.request_preparer)
+    await world.wait(wait)
 
 
 WAYS = {"a button": pressed, "a reaction": reacted, "a word": said}
@@ -110,11 +101,10 @@ class Slow:
 
 async def test_a_stop_cancels_a_cancellable_job(world: CoreWorld, ts: str) -> None:
     """Its end is posted as that of the stop, and not also as an ordinary one."""
-    await stop(world, ts, person=BEN, said=at(1))
-    await world.pass_time(60)
+    await stop(world, ts, person=BEN, said=at(1), wait=60)
     assert world.job_api.cancelled == [JOB]
-    assert posts(world) == ["job_started", "job_stopped"]
-    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, JobStopped)]
+    assert world.chat.said() == ["job_started", "job_stopped"]
+    (message,) = world.chat.posted_as(JobStopped)
     assert (message.person_id, message.link) == (BEN.id, "")
     assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
 
@@ -122,31 +112,26 @@ async def test_a_stop_cancels_a_cancellable_job(world: CoreWorld, ts: str) -> No
 async def test_a_pull_request_from_before_the_stop_is_reported_with_its_end(world: CoreWorld, ts: str) -> None:
     """One that comes late is posted as usual."""
     world.job_api.show(JOB, "active", LINK)
-    await stop(world, ts)
-    await world.pass_time(60)
-    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, JobStopped)]
+    await stop(world, ts, wait=60)
+    (message,) = world.chat.posted_as(JobStopped)
     assert (message.link, message.new) == (LINK, True)
-    assert posts(world) == ["job_started", "job_stopped"]
+    assert world.chat.said() == ["job_started", "job_stopped"]
 
 
 async def test_what_is_written_during_a_stop_is_sent_after_it(world: CoreWorld, ts: str) -> None:
     """Once the job has ended."""
     slow = Slow(world)
-    await stop(world, ts)
-    await world.settle()
-    await world.reply(ts, "Meanwhile", at(2))
-    await world.pass_time(5)
+    await stop(world, ts, wait=0)
+    await world.reply(ts, "Meanwhile", at(2), wait=5)
     assert len(slow.keys) > 1
     assert len(set(slow.keys)) == len(slow.keys), "the same key would get the same answer"
     assert world.job_api.messages[JOB] == []
-    world.job_api.show(JOB, "completed")
-    await world.pass_time(5)
+    await world.show("completed", wait=5)
     assert world.job_api.messages[JOB] == ["Meanwhile"]
-    assert posts(world)[:2] == ["job_started", "job_stopped"]
-    world.job_api.show(JOB, "completed", LINK)
-    await world.pass_time(60)
-    assert posts(world)[-1] == "job_finished"
-    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, JobFinished)]
+    assert world.chat.said()[:2] == ["job_started", "job_stopped"]
+    await world.show("completed", LINK, wait=60)
+    assert world.chat.said()[-1] == "job_finished"
+    (message,) = world.chat.posted_as(JobFinished)
     assert not message.again, "it was stopped before, and not finished"
 
 
@@ -155,45 +140,36 @@ async def test_a_stop_waits_for_a_request_in_flight(world: CoreWorld, ts: str) -
     await world.reply(ts, "Before", at(1))
     await world.step(world.request_preparer)
     world.clock.advance(1.5)
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
+    being_sent = await world.claim(world.request_sender)
     await stop(world, ts)
     assert await world.request_sender.claim(10) == []
-    await world.request_sender.process(item, claimed_at)
-    await world.pass_time(5)
+    await being_sent.process(wait=5)
     assert (world.job_api.messages[JOB], world.job_api.cancelled) == (["Before"], [JOB])
 
 
 async def test_an_end_polled_first_is_reported_as_stopped(world: CoreWorld, ts: str) -> None:
     """Even before the cancel is answered."""
     await stop(world, ts)
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
+    being_sent = await world.claim(world.request_sender)
     world.job_api.show(JOB, "completed", LINK)
     world.clock.advance(5)
     await world.step(world.job_poller)
-    await world.request_sender.process(item, claimed_at)
-    await world.pass_time(60)
-    assert posts(world) == ["job_started", "job_stopped"]
+    await being_sent.process(wait=60)
+    assert world.chat.said() == ["job_started", "job_stopped"]
 
 
-async def test_a_stop_survives_a_kill(world: CoreWorld, ts: str) -> None:
-    """A cancel is safe to repeat, so nobody is asked."""
+@pytest.mark.parametrize("killed", [True, False], ids=["its process died", "its answer was lost"])
+async def test_a_cancel_in_doubt_is_repeated(world: CoreWorld, ts: str, *, killed: bool) -> None:
+    """However the job API handles repeated keys: a cancel is safe to repeat, so nobody is asked."""
     await stop(world, ts)
-    await world.request_sender.claim(10)
-    world.restart("two")
+    if killed:
+        await world.request_sender.claim(10)
+        world.restart("two")
+    else:
+        world.job_api.after = [JobApiUncertain("timeout")]
     await world.pass_time(60)
     assert world.job_api.cancelled
-    assert posts(world) == ["job_started", "job_stopped"]
-
-
-async def test_a_cancel_in_doubt_is_repeated(world: CoreWorld, ts: str) -> None:
-    """However the job API handles repeated keys."""
-    await stop(world, ts)
-    world.job_api.after = [JobApiUncertain("timeout")]
-    await world.pass_time(60)
-    assert len(world.job_api.cancelled) >= 1
-    assert posts(world) == ["job_started", "job_stopped"]
+    assert world.chat.said() == ["job_started", "job_stopped"]
 
 
 async def test_a_stop_that_did_not_arrive_does_not_claim_the_end(world: CoreWorld, ts: str) -> None:
@@ -205,31 +181,32 @@ async def test_a_stop_that_did_not_arrive_does_not_claim_the_end(world: CoreWorl
     world.clock.advance(4.0)
     await world.step(world.job_poller)
     await world.pass_time(60)
-    assert posts(world) == ["job_started", "job_finished"]
+    assert world.chat.said() == ["job_started", "job_finished"]
     assert world.job_api.cancelled == []
-    assert private_answers(world) == [ActionAnswer.NOTHING_TO_STOP]
+    assert world.chat.answers() == ["nothing_to_stop"]
 
 
 async def test_two_stops_count_as_one(world: CoreWorld, ts: str) -> None:
-    """The second finds the job stopped."""
+    """The second finds the job stopped, even if the first came back and had to be repeated."""
     await stop(world, ts, key="one")
+    world.job_api.faults = [JobApiUnreachable("down")]
+    being_sent = await world.claim(world.request_sender)
     await stop(world, ts, key="two", person=BEN)
-    await world.pass_time(60)
-    assert posts(world) == ["job_started", "job_stopped"]
-    assert private_answers(world) == []
+    await being_sent.process(wait=60)
+    assert asked(world) == []
+    assert world.chat.said() == ["job_started", "job_stopped"]
+    assert world.chat.answers() == []
 
 
 @pytest.mark.full
 async def test_a_stop_without_a_visible_end_blocks_nothing_for_good(world: CoreWorld, ts: str) -> None:
     """It is posted, and so is the end when it comes."""
     slow = Slow(world)
-    await stop(world, ts)
-    await world.pass_time(60)
-    assert posts(world) == ["job_started", "job_still_stopping"]
+    await stop(world, ts, wait=60)
+    assert world.chat.said() == ["job_started", "job_still_stopping"]
     asked = len(slow.keys)
-    world.job_api.show(JOB, "completed")
-    await world.pass_time(60)
-    assert posts(world) == ["job_started", "job_still_stopping", "job_stopped"]
+    await world.show("completed", wait=60)
+    assert world.chat.said() == ["job_started", "job_still_stopping", "job_stopped"]
     assert len(slow.keys) == asked
     assert [type(each.message) for each in world.chat.messages].count(JobStillStopping) == 1
 
@@ -240,9 +217,8 @@ async def test_a_refused_stop_is_reported_and_the_job_continues(world: CoreWorld
     world.job_api.faults = [JobApiRejected("405")]
     await world.step(world.request_sender)
     await world.pass_time(20)
-    world.job_api.show(JOB, "completed", LINK)
-    await world.pass_time(60)
-    assert posts(world) == ["job_started", "request_rejected", "job_finished"]
+    await world.show("completed", LINK, wait=60)
+    assert world.chat.said() == ["job_started", "request_rejected", "job_finished"]
 
 
 async def test_without_cancel_the_agent_is_asked_to_stop(world: CoreWorld, ts: str) -> None:
@@ -254,10 +230,9 @@ async def test_without_cancel_the_agent_is_asked_to_stop(world: CoreWorld, ts: s
     assert world.job_api.messages[JOB] == [STOP_WORDS]
     await world.pass_time(20)
     assert world.job_api.messages[JOB] == [STOP_WORDS, "Waits"]
-    world.job_api.show(JOB, "completed")
-    await world.pass_time(60)
-    assert posts(world) == ["job_started", "agent_asked_to_stop", "job_finished"]
-    (message,) = [each.message for each in world.chat.messages if isinstance(each.message, AgentAskedToStop)]
+    await world.show("completed", wait=60)
+    assert world.chat.said() == ["job_started", "agent_asked_to_stop", "job_finished"]
+    (message,) = world.chat.posted_as(AgentAskedToStop)
     assert message.person_id == BEN.id
 
 
@@ -268,7 +243,7 @@ async def test_an_agent_that_may_have_been_asked_is_not_asked_again(world: CoreW
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.pass_time(60)
     assert world.job_api.messages[JOB] == [STOP_WORDS]
-    assert "request_uncertain" in posts(world)
+    assert "request_uncertain" in world.chat.said()
 
 
 async def test_a_stop_ends_when_no_job_starts(world: CoreWorld) -> None:
@@ -276,14 +251,12 @@ async def test_a_stop_ends_when_no_job_starts(world: CoreWorld) -> None:
     await world.start()
     for worker in (world.request_preparer, world.outbox):
         await world.step(worker)
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
+    being_sent = await world.claim(world.request_sender)
     ts = next(message.ts for message in world.chat.messages)
     await stop(world, ts)
     world.job_api.faults = [JobApiRejected("no")]
-    await world.request_sender.process(item, claimed_at)
-    await world.pass_time(30)
-    assert private_answers(world) == [ActionAnswer.NOTHING_TO_STOP]
+    await being_sent.process(wait=30)
+    assert world.chat.answers() == ["nothing_to_stop"]
     thread = await world.thread(ts)
     (request,) = await world.store.transact(lambda tx: tx.requests.stops(thread.id))
     assert request.state is RequestState.REJECTED
@@ -303,13 +276,12 @@ def request_of(world: CoreWorld, text: str) -> str:
 
 
 async def anyway(world: CoreWorld, text: str, *, person: Person = BEN, key: str = "anyway") -> None:
-    await world.press(RequestKind.SEND_HELD, person, request_of(world, text), key=key)
-    await world.pass_time(20)
+    await world.press(RequestKind.SEND_HELD, person, request_of(world, text), key=key, wait=20)
 
 
 async def not_prepared(world: CoreWorld, ts: str) -> None:
     world.reading.faults = [ChatUnreachable("hiccup")]
-    await world.service.receive(Reply(BEN, "C1", ts, at(1), "Before"))
+    await world.receive(Reply(BEN, "C1", ts, at(1), "Before"))
     await world.step(world.request_preparer)
 
 
@@ -319,24 +291,21 @@ async def prepared(world: CoreWorld, ts: str) -> None:
 
 async def asked_about(world: CoreWorld, ts: str) -> None:
     """Whether it is for the agent."""
-    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
-    world.assemble()
-    await world.reply(ts, "Before", at(1), BEN)
-    await world.settle()
+    world.count_replies(ReplyMode.PARTICIPANTS)
+    await world.reply(ts, "Before", at(1), BEN, wait=0)
 
 
 async def with_a_file(world: CoreWorld, ts: str) -> None:
     """Which is still to be uploaded."""
     world.job_api.files_taken = True
     file = SlackFile("F1", "page.bin", "application/octet-stream", 10)
-    await world.service.receive(Reply(BEN, "C1", ts, at(1), "Before", attachments=Attachments(files=(file,))))
+    await world.receive(Reply(BEN, "C1", ts, at(1), "Before", attachments=Attachments(files=(file,))))
     await world.prepare()
 
 
 async def merged(world: CoreWorld, ts: str) -> None:
     """With another one, in a call that did not arrive."""
-    world.merge_seconds = 3.0
-    world.assemble()
+    world.configure(merge_seconds=3.0)
     await world.reply(ts, "Before", at(1), BEN)
     await world.reply(ts, "as well", at(2), BEN)
     world.clock.advance(5)
@@ -349,9 +318,7 @@ Written = Callable[[CoreWorld, str], Awaitable[None]]
 
 @pytest.mark.parametrize("written", [not_prepared, prepared, asked_about, with_a_file, merged])
 @pytest.mark.parametrize("way", list(WAYS))
-async def test_a_stop_withdraws_what_was_written_before_it(
-    world: CoreWorld, ts: str, written: Written, way: str
-) -> None:
+async def test_a_stop_withdraws_what_was_written_before(world: CoreWorld, ts: str, written: Written, way: str) -> None:
     """Its writer is asked whether to send it anyway, and it is sent only then."""
     await written(world, ts)
     await WAYS[way](world, ts, at(50))
@@ -366,14 +333,12 @@ async def test_a_stop_withdraws_what_was_written_before_it(
 
 
 @pytest.mark.parametrize("delivered", ["before the stop is checked", "after it"])
-async def test_a_reply_that_slack_delivers_late_is_withdrawn_by_a_stop(
-    world: CoreWorld, ts: str, delivered: str
-) -> None:
+async def test_a_reply_slack_delivers_late_is_withdrawn_by_a_stop(world: CoreWorld, ts: str, delivered: str) -> None:
     """What counts is when it was written; a reply that was written after the stop is sent."""
     world.reading.faults = [ChatUnreachable("hiccup")] * (delivered == "before the stop is checked")
     await said(world, ts, at(50))
     for text, written in (("Before", at(1)), ("After", at(51))):
-        await world.service.receive(Reply(BEN, "C1", ts, written, text))
+        await world.receive(Reply(BEN, "C1", ts, written, text))
     await world.pass_time(60)
     assert (world.job_api.messages[JOB], asked(world)) == (["After"], [("UBEN", "Before")])
 
@@ -382,10 +347,10 @@ async def test_a_reply_that_slack_delivers_late_is_withdrawn_by_a_stop(
 async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWorld, ts: str, written: str) -> None:
     reply = Reply(EVA, "C1", ts, at(1), "Before")
     if written == "before the stop is recorded":
-        await world.service.receive(reply)
+        await world.receive(reply)
     await said(world, ts, at(50))
     if written == "after it":
-        await world.service.receive(reply)
+        await world.receive(reply)
     await world.pass_time(60)
     assert (world.job_api.messages[JOB], asked(world)) == ([], [])
     refused = await world.store.transact(lambda tx: tx.requests.get(request_id(source_key_of(reply))))
@@ -397,59 +362,39 @@ async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: Core
     """It was on its way when the job was stopped, and did not arrive. What was sent anyway is not withdrawn again."""
     await world.reply(ts, "Before", at(1), BEN)
     world.clock.advance(1.5)
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_sender.claim(10)
+    being_sent = await world.claim(world.request_sender)
     await said(world, ts, at(50))
     world.job_api.faults = [JobApiUnreachable("down")]
-    await world.request_sender.process(item, claimed_at)
-    await world.pass_time(60)
+    await being_sent.process(wait=60)
     assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before")])
-    send = world.job_api.send_message
-
-    async def lost(*_: object, **__: object) -> Job:
-        world.job_api.send_message = send  # type: ignore[method-assign]
-        raise JobApiUnreachable("down")
-
-    world.job_api.send_message = lost  # type: ignore[method-assign]
+    world.job_api.faults_of["send_message"] = [JobApiUnreachable("down")]
     await anyway(world, "Before")
     assert (world.job_api.messages[JOB], len(asked(world))) == (["Before"], 1)
 
 
 async def test_what_is_uncertain_stays_as_it_is(world: CoreWorld, ts: str) -> None:
-    send = world.job_api.send_message
-
-    async def in_doubt(*_: object, **__: object) -> Job:
-        world.job_api.send_message = send  # type: ignore[method-assign]
-        raise JobApiUncertain("no answer")
-
-    world.job_api.send_message = in_doubt  # type: ignore[method-assign]
-    await world.reply(ts, "Before", at(1), BEN)
-    await world.pass_time(5)
-    await said(world, ts, at(50))
-    await world.pass_time(30)
+    world.job_api.faults_of["send_message"] = [JobApiUncertain("no answer")]
+    await world.reply(ts, "Before", at(1), BEN, wait=5)
+    await said(world, ts, at(50), wait=30)
     assert (len(world.chat.posted_as(RequestUncertain)), asked(world)) == (1, [])
 
 
 async def test_a_refused_stop_withdraws_nothing(world: CoreWorld, ts: str) -> None:
     world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
-    await world.service.receive(Reply(BEN, "C1", ts, at(1), "Before"))
-    await said(world, ts, at(50))
-    await world.pass_time(30)
+    await world.receive(Reply(BEN, "C1", ts, at(1), "Before"))
+    await said(world, ts, at(50), wait=30)
     assert (world.job_api.messages[JOB], asked(world)) == (["Before"], [])
 
 
 @pytest.mark.full
 async def test_a_stop_of_a_job_that_does_nothing_says_what_it_did(world: CoreWorld, ts: str) -> None:
     """Only if something was waiting; there is no call to the job API."""
-    world.job_api.show(JOB, "completed")
-    await world.pass_time(120)
+    await world.show("completed", wait=120)
     await world.reply(ts, "Before", at(1), BEN)
-    await said(world, ts, at(50))
-    await world.pass_time(30)
+    await said(world, ts, at(50), wait=30)
     assert (world.job_api.messages[JOB], world.job_api.cancelled) == ([], [])
     assert (world.chat.answers(), asked(world)) == (["waiting_stopped"], [("UBEN", "Before")])
-    await said(world, ts, at(60))
-    await world.pass_time(30)
+    await said(world, ts, at(60), wait=30)
     assert world.chat.answers() == ["waiting_stopped", "nothing_to_stop"]
 
 
@@ -460,8 +405,7 @@ async def test_a_press_before_a_stop_sends_nothing_after_it(world: CoreWorld, ts
     world.reading.faults = [ChatUnreachable("hiccup")]
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p1")
     world.clock.advance(0.1)
-    await said(world, ts, at(50))
-    await world.pass_time(60)
+    await said(world, ts, at(50), wait=60)
     assert (world.job_api.messages[JOB], world.chat.answers()) == ([], ["stopped_since"])
     await anyway(world, "Before")
     assert world.job_api.messages[JOB] == ["Before"]
@@ -472,14 +416,11 @@ async def test_send_anyway_goes_to_the_job_that_is_alive(world: CoreWorld, ts: s
     """Once, and only by its writer; discarded or deleted, it is not sent."""
     for number, text in enumerate(["Send me", "Discard me", "Delete me"]):
         await world.reply(ts, text, at(number), BEN)
-    await said(world, ts, at(50))
-    await world.pass_time(30)
-    await world.service.revise(Reply(BEN, "C1", ts, at(2), "", edited_at=at(90), withdrawn=True))
+    await said(world, ts, at(50), wait=30)
+    await world.revise(Reply(BEN, "C1", ts, at(2), "", edited_at=at(90), withdrawn=True))
     await world.press(RequestKind.DISCARD_HELD, BEN, request_of(world, "Discard me"), key="d1")
-    world.job_api.show(JOB, "failed")
-    await world.pass_time(60)
-    await world.press(RequestKind.RETRY, ANA, "", key="r1", thread_id=(await world.thread(ts)).id)
-    await world.pass_time(30)
+    await world.show("failed", wait=60)
+    await world.press_card(RequestKind.RETRY, ts, key="r1", wait=30)
     for number, person in enumerate((ANA, BEN, BEN)):
         await anyway(world, "Send me", person=person, key=f"s{number}")
     for text in ("Discard me", "Delete me"):
@@ -492,10 +433,8 @@ async def test_send_anyway_goes_to_the_job_that_is_alive(world: CoreWorld, ts: s
 async def test_an_edit_of_a_withdrawn_reply_is_asked_about(world: CoreWorld, ts: str) -> None:
     """And sent as edited."""
     await world.reply(ts, "Before", at(1), BEN)
-    await said(world, ts, at(50))
-    await world.pass_time(30)
-    await world.service.revise(Reply(BEN, "C1", ts, at(1), "Before, mended", edited_at=at(60)))
-    await world.pass_time(30)
+    await said(world, ts, at(50), wait=30)
+    await world.revise(Reply(BEN, "C1", ts, at(1), "Before, mended", edited_at=at(60)), wait=30)
     assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before"), ("UBEN", "Before, mended")])
     await anyway(world, "Before")
     assert world.job_api.messages[JOB] == ["Before, mended"]
@@ -509,7 +448,6 @@ async def test_a_job_stopped_before_it_was_sent_keeps_its_replies_for_a_retry(wo
     world.job_api.faults.clear()
     await world.pass_time(30)
     assert (world.job_api.created, asked(world)) == ([], [("UBEN", "Before")])
-    await world.press(RequestKind.RETRY, ANA, "", key="r1", thread_id=(await world.thread(ts)).id)
-    await world.pass_time(30)
+    await world.press_card(RequestKind.RETRY, ts, key="r1", wait=30)
     await anyway(world, "Before")
     assert world.job_api.messages[JOB] == ["Before"]

@@ -70,8 +70,7 @@ ARCHIVED_WAYS = {
 async def test_a_follow_up_to_an_archived_job_says_that_it_is_archived(
     world: CoreWorld, answer: JobApiError | None, *, restarted: bool
 ) -> None:
-    world.job_api = Archiving(answer)
-    world.assemble()
+    world.configure(job_api=Archiving(answer))
     ts = await world.started()
     await world.reply(ts, "Shorter, please", "5.1")
     world.clock.advance(1.2)
@@ -142,8 +141,7 @@ async def test_a_refusal_says_whose_move_it_is(world: CoreWorld, status: int, to
     assert ">by &lt;law&gt;" in said
     assert world.job_api.created == [] or world.job_api.messages["job-1"] == []
     (rejected,) = world.chat.posted_as(RequestRejected)
-    await world.press_send_again(ANA, rejected.request.request_id, key="click/1")
-    await world.pass_time(30)
+    await world.press_send_again(ANA, rejected.request.request_id, key="click/1", wait=30)
     assert world.chat.answers() == ["sent_again" if status == 402 else "already_accepted"]
     sent = [*world.job_api.created, *world.job_api.messages.get("job-1", [])]
     assert sent == ["Do it", "More"][: (status == 402) + (kind is RequestKind.FOLLOW_UP)]
@@ -162,8 +160,7 @@ async def test_a_failing_server_is_not_called_silent(world: CoreWorld) -> None:
 
 async def test_an_error_called_success_is_asked_about_in_its_words(world: CoreWorld) -> None:
     """It is not repeated, even if the server runs a repeated key once."""
-    world.idempotent = True
-    world.assemble()
+    world.configure(idempotent=True)
     world.job_api.faults = [JobApiUnreadable("no id", words="out of credit")]
     ts = await world.started()
     await world.pass_time(100)
@@ -237,25 +234,16 @@ async def test_a_busy_service_is_not_called_out_of_quota(world: CoreWorld) -> No
 async def test_a_press_delivered_twice_has_one_answer_and_one_effect(world: CoreWorld) -> None:
     world.job_api.after = [JobApiUncertain("timeout"), JobApiUncertain("timeout")]
     ts = await world.started()
+    await world.pass_time(60)
+    assert world.job_api.created == ["Do it"], "nobody has pressed yet"
     request = world.chat.posted_as(RequestUncertain)[-1].request.request_id
     await world.press_send_again(ANA, request, key="click/1")
-    await world.press_send_again(ANA, request, key="click/1")
-    await world.pass_time(5)
+    await world.press_send_again(ANA, request, key="click/1", wait=5)
     assert world.chat.said(ts) == ["request_uncertain", "request_uncertain"]
-    await world.press_send_again(ANA, request, key="click/1")
-    await world.pass_time(5)
+    await world.press_send_again(ANA, request, key="click/1", wait=5)
     assert world.job_api.created == ["Do it", "Do it"]
     assert world.chat.answers() == ["sent_again"]
     await world.press_send_again(BEN, request, key="click/2")
-    await world.press_send_again(ANA, request, key="click/3")
-    await world.pass_time(5)
+    await world.press_send_again(ANA, request, key="click/3", wait=5)
     assert world.chat.said(ts) == ["request_uncertain", "request_uncertain", "job_started"]
     assert world.chat.answers() == ["sent_again", "sent_again", "already_accepted"]
-
-
-async def test_a_press_delivered_twice_shows_the_whole_request_once(world: CoreWorld) -> None:
-    thread = await world.thread(await world.started())
-    for _ in range(2):
-        await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="click/1", thread_id=thread.id)
-        await world.settle()
-    assert [message.kind for message in world.chat.private] == ["prompt_requested"]

@@ -1,17 +1,20 @@
 """Fakes at the ports: they keep the ports' promises and record their calls."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import repeat
 from typing import TypeVar
 
 from bot.domain.delivery import AddReaction, PrivatePlace, ReactionCall, private_place
+from bot.domain.permissions import Refusal
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
 from bot.jobapi.models import Job, JobDetails, PromptCall, PromptFile, Requester, SeenJob
 from bot.notices.answers import ActionAnswered, Introduction
 from bot.notices.notice import CardChanged, Notice, NoticeContent, Reaction
+from bot.notices.questions import RequestRefused
 
 M = TypeVar("M")
 
@@ -40,6 +43,7 @@ class FakeClock:
 
 class FakeJobApi:
     """A job API in memory. `faults` are raised first, in order; those in `after` once the call was carried out.
+    `faults_of` are those of one operation alone.
 
     `requesters` came with the calls, `files` with each prompt. `outdated_answers` are returned for the next messages
     instead of the current job. `cancels` and `files_taken` are what this job API can do beyond its specification;
@@ -52,6 +56,7 @@ class FakeJobApi:
         self.messages: dict[str, list[str]] = defaultdict(list)
         self.faults: list[JobApiError] = []
         self.after: list[JobApiError] = []
+        self.faults_of: dict[str, list[JobApiError]] = defaultdict(list)
         self.outdated_answers: list[Job] = []
         self.polls = 0
         self.requesters: list[Requester | None] = []
@@ -62,10 +67,11 @@ class FakeJobApi:
         self.discarded: list[str] = []
         self.files_taken = False
         self.uploads: dict[str, bytes] = {}
+        self.uploaded_to: list[str] = []
 
     async def create(self, project: str, call: PromptCall) -> Job:
         self.requesters.append(call.requester)
-        self._fail(self.faults)
+        self._fail(self.faults_of["create"] or self.faults)
         self.files[call.prompt] = tuple(call.files)
         self.projects.append(project)
         job = Job(f"job-{len(self.jobs) + 1}", "active", repository="acme/docs", ref="main", model="m1")
@@ -76,7 +82,7 @@ class FakeJobApi:
 
     async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
         self.requesters.append(call.requester)
-        self._fail(self.faults)
+        self._fail(self.faults_of["send_message"] or self.faults)
         self.files[call.prompt] = tuple(call.files)
         if job_id not in self.jobs:
             raise JobGone("no such job")
@@ -87,7 +93,7 @@ class FakeJobApi:
 
     async def get(self, project: str, job_id: str) -> Job:
         self.polls += 1
-        self._fail(self.faults)
+        self._fail(self.faults_of["get"] or self.faults)
         if job_id not in self.jobs:
             raise JobGone("no such job")
         return self.jobs[job_id]
@@ -128,6 +134,7 @@ class FakeJobApi:
         self._fail(self.faults)
         file = PromptFile(sha256(content).hexdigest(), name, mimetype)
         self.uploads[file.id] = content
+        self.uploaded_to.append(project)
         return file
 
     def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
@@ -179,8 +186,27 @@ class Posted:
         return self.message.kind
 
 
+def _works(call: str, thread: Thread | None) -> None:
+    """Raises nothing."""
+
+
+class _Failing:
+    """Raises errors by the kind of the call: the next ones in order, or one each time."""
+
+    def __init__(self, every: Exception | None, calls: Mapping[str, Exception | Iterable[Exception]]) -> None:
+        self._every = every
+        self._calls = {
+            call: repeat(errors) if isinstance(errors, Exception) else iter(errors) for call, errors in calls.items()
+        }
+
+    def __call__(self, call: str, thread: Thread | None) -> None:
+        error = next(self._calls.get(call, iter(())), self._every)
+        if error is not None:
+            raise error
+
+
 class FakeChat:
-    """Slack in memory. `fault` may raise before a call takes effect, `after` once it has."""
+    """Slack in memory. `fault` may raise before a call takes effect, `after` once it has: see `fail` and `lose`."""
 
     def __init__(self) -> None:
         self.messages: list[Posted] = []
@@ -195,8 +221,20 @@ class FakeChat:
         self.joined = {"C1"}
         self.public = {"C1", "C2"}
         self.calls: list[str] = []
-        self.fault: Callable[[str, Thread | None], None] = lambda call, thread: None
-        self.after: Callable[[str, Thread | None], None] = lambda call, thread: None
+        self.fault: Callable[[str, Thread | None], None] = _works
+        self.after: Callable[[str, Thread | None], None] = _works
+
+    def fail(self, every: Exception | None = None, /, **calls: Exception | Iterable[Exception]) -> None:
+        """From now on every call fails, or those of these kinds do: always, or the next ones."""
+        self.fault = _Failing(every, calls)
+
+    def lose(self, every: Exception | None = None, /, **calls: Exception | Iterable[Exception]) -> None:
+        """Likewise, once the call has taken effect."""
+        self.after = _Failing(every, calls)
+
+    def recover(self) -> None:
+        """From now on all calls work."""
+        self.fault = self.after = _works
 
     async def post_card(
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
@@ -253,6 +291,10 @@ class FakeChat:
     def private_as(self, kind: type[M]) -> list[M]:
         """Returns the private messages of this kind, in order."""
         return [message for message in self.private if isinstance(message, kind)]
+
+    def refusals(self) -> list[tuple[str, Refusal]]:
+        """Returns who was refused something, and why, in order."""
+        return [(message.person_id, message.refusal) for message in self.private_as(RequestRefused)]
 
     def answers(self) -> list[str]:
         """Returns the answers to clicks and to replies that are not sent, in order."""

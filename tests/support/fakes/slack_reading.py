@@ -13,7 +13,7 @@ from bot.ports.slack import SlackReading
 @dataclass
 class FakeSlackReading:
     """Slack for reading. Everybody is a member of T1 and every channel is internal, except for what `members` and
-    `channels` say; `faults` are raised first, in order, and those in `refused` always, by the kind of look-up.
+    `channels` say; `faults` are raised first, in order, and those in `refused` always, by the look-up or its kind.
     `asked` records the look-ups, `accounts` whose they found. `messages` are those of people, by channel and thread
     ("": outside threads) and by `ts`: as edited, None as written.
     """
@@ -94,7 +94,7 @@ class FakeSlackReading:
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
-        if (refused := self.refused.get(what.partition(" ")[0])) is not None:
+        if (refused := self.refused.get(what, self.refused.get(what.partition(" ")[0]))) is not None:
             raise refused
         if self.faults:
             raise self.faults.pop(0)

@@ -1,20 +1,27 @@
 """The core in one process, driven step by step: due work is done until none is due."""
 
 import math
-from dataclasses import replace
-from typing import Any
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, FakeRequesters
 from support.fakes.slack_limits import ANY_NUMBER
 from support.fakes.slack_reading import FakeSlackReading
+from support.scratch import IN_MEMORY
 
 from bot.domain.delivery import MAX_ATTEMPTS
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.permissions import PermissionRules
-from bot.domain.projects import JobApiAbilities, PostMode, Project, Projects, ReplyMode
+from bot.domain.projects import ChannelSettings, JobApiAbilities, PostMode, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
+from bot.jobapi.models import JobDetails
 from bot.runtime.logging import log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
@@ -27,7 +34,7 @@ from bot.scheduler.rereading import Rereader
 from bot.scheduler.settings import SchedulerVariables
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.service import Service
-from bot.store.store import Store
+from bot.store.store import Store, open_store
 
 ANA = Person("UANA", "T1")
 BEN = Person("UBEN", "T1")
@@ -35,8 +42,26 @@ EVA = Person("UEVA", "T2")
 """From another workspace."""
 
 
+@dataclass
+class Claim:
+    """Work that a worker has claimed, and not carried out yet."""
+
+    world: "CoreWorld"
+    worker: Worker[Any]
+    item: Any
+    at: float
+
+    async def process(self, *, wait: float | None = None) -> None:
+        """Carries it out, however late that is."""
+        await self.worker.process(self.item, self.at)
+        await self.world.wait(wait)
+
+
 class CoreWorld:
-    """The service and the workers, wired as in the application."""
+    """The service and the workers, wired as in the application.
+
+    Where something is done, `wait` is how many seconds pass afterwards; 0 means until nothing is due.
+    """
 
     store: Store
 
@@ -116,6 +141,17 @@ class CoreWorld:
             self.job_api, self.chat, self.reading = beside.job_api, beside.chat, beside.reading
         return self.assemble()
 
+    def configure(self, **settings: object) -> None:
+        """Restarts with other values of these attributes."""
+        for name, value in settings.items():
+            assert hasattr(self, name), name
+            setattr(self, name, value)
+        self.assemble()
+
+    def count_replies(self, mode: ReplyMode) -> None:
+        """Sets whose replies count in all channels."""
+        self.configure(projects=Projects(self.projects.all, any_channel=ChannelSettings(replies=mode)))
+
     def reply_mode(self, channel_id: str) -> ReplyMode:
         """Sets whose replies count in a channel."""
         return self.projects.channel(channel_id).replies
@@ -152,15 +188,42 @@ class CoreWorld:
         """Returns the workers in the order of a round."""
         return (self.request_preparer, self.outbox, self.file_uploader, self.request_sender, self.job_poller)
 
-    async def start(self, prompt: str = "Do it", *, person: Person = ANA, channel: str = "C1", key: str = "k1") -> None:
+    async def claim(self, worker: Worker[Any]) -> Claim:
+        """Has a worker claim the one thing that is due."""
+        at = self.clock.monotonic()
+        (item,) = await worker.claim(10)
+        return Claim(self, worker, item, at)
+
+    async def start(
+        self,
+        prompt: str = "Do it",
+        *,
+        person: Person = ANA,
+        channel: str = "C1",
+        key: str = "k1",
+        wait: float | None = None,
+    ) -> None:
         """Runs the slash command; recorded and prepared."""
-        await self.service.start(NewJob(person, channel, prompt, key, WayIn.COMMAND))
+        await self.ask(NewJob(person, channel, prompt, key, WayIn.COMMAND))
         await self.prepare()
+        await self.wait(wait)
+
+    async def ask(self, job: NewJob, *, wait: float | None = None) -> None:
+        """Asks for a job; recorded."""
+        await self.service.start(job)
+        await self.wait(wait)
 
     async def prepare(self) -> None:
         """Prepares what was received."""
         while await self.step(self.request_preparer):
             pass
+
+    async def wait(self, seconds: float | None) -> None:
+        """Lets this much time pass, or works until nothing is due now (0)."""
+        if seconds:
+            await self.pass_time(seconds)
+        elif seconds is not None:
+            await self.settle()
 
     async def pass_time(self, seconds: float) -> None:
         """Advances the time, working whenever something falls due."""
@@ -171,30 +234,103 @@ class CoreWorld:
 
     async def started(self, prompt: str = "Do it", *, channel: str = "C1", key: str = "k1") -> str:
         """Starts a job whose card is posted and whose id is known; returns the thread's ts."""
-        await self.start(prompt, channel=channel, key=key)
-        await self.settle()
+        await self.start(prompt, channel=channel, key=key, wait=0)
         return next(message.ts for message in reversed(self.chat.messages) if message.kind == "card_changed")
 
-    async def reply(self, thread_ts: str, text: str, at: str, person: Person = ANA, channel: str = "C1") -> None:
-        """Replies; recorded and prepared."""
-        await self.service.receive(Reply(person, channel, thread_ts, at, text))
-        await self.prepare()
+    async def show(
+        self, status: str, link: str | None = None, details: JobDetails | None = None, *, wait: float | None = None
+    ) -> None:
+        """The first job has this status, link and details from now on."""
+        self.job_api.show("job-1", status, link, details)
+        await self.wait(wait)
 
-    async def press(self, kind: RequestKind, person: Person, argument: str, *, key: str, thread_id: str = "") -> None:
+    async def reply(
+        self,
+        thread_ts: str,
+        text: str,
+        at: str,
+        person: Person = ANA,
+        channel: str = "C1",
+        *,
+        wait: float | None = None,
+    ) -> None:
+        """Replies; recorded and prepared."""
+        await self.receive(Reply(person, channel, thread_ts, at, text))
+        await self.prepare()
+        await self.wait(wait)
+
+    async def receive(self, message: Reply, *, wait: float | None = None) -> bool:
+        """Has a message recorded; returns whether it is one for Pagehand."""
+        is_ours = await self.service.receive(message)
+        await self.wait(wait)
+        return is_ours
+
+    async def revise(self, edit: Reply, *, wait: float | None = None) -> bool:
+        """Has an edit or a deletion recorded; returns whether it is of a message for Pagehand."""
+        is_ours = await self.service.revise(edit)
+        await self.wait(wait)
+        return is_ours
+
+    async def press(
+        self,
+        kind: RequestKind,
+        person: Person,
+        argument: str,
+        *,
+        key: str,
+        thread_id: str = "",
+        wait: float | None = None,
+    ) -> None:
         """Presses a button about a request, or about the job of a thread; recorded and prepared."""
         await self.service.act(Action(person, kind, key, argument=argument, thread_id=thread_id))
         await self.prepare()
+        await self.wait(wait)
 
-    async def press_send_again(self, person: Person, request_id: str, *, key: str) -> None:
+    async def press_card(
+        self,
+        kind: RequestKind,
+        thread_ts: str,
+        person: Person = ANA,
+        argument: str = "",
+        *,
+        key: str,
+        wait: float | None = None,
+    ) -> None:
+        """Presses a button of the card of a job."""
+        thread = await self.thread(thread_ts)
+        await self.press(kind, person, argument, key=key, thread_id=thread.id, wait=wait)
+
+    async def press_send_again(self, person: Person, request_id: str, *, key: str, wait: float | None = None) -> None:
         """Has a request in doubt sent again."""
-        await self.press(RequestKind.SEND_AGAIN, person, request_id, key=key)
+        await self.press(RequestKind.SEND_AGAIN, person, request_id, key=key, wait=wait)
 
-    async def press_send_new_words(self, person: Person, request_id: str, *, key: str) -> None:
+    async def press_send_new_words(
+        self, person: Person, request_id: str, *, key: str, wait: float | None = None
+    ) -> None:
         """Has the edited words of a reply sent."""
-        await self.press(RequestKind.SEND_NEW_WORDS, person, request_id, key=key)
+        await self.press(RequestKind.SEND_NEW_WORDS, person, request_id, key=key, wait=wait)
 
     async def thread(self, ts: str, channel: str = "C1") -> Thread:
         """Returns the thread as stored."""
         thread = await self.store.transact(lambda tx: tx.threads.find_by_card(channel, ts))
         assert thread is not None
         return thread
+
+    async def newest(self, ts: str, channel: str = "C1") -> Thread:
+        """Returns the newest thread of a job in a Slack thread."""
+        thread = await self.store.transact(lambda tx: tx.threads.find_newest(channel, ts))
+        assert thread is not None
+        return thread
+
+
+AnyWorld = TypeVar("AnyWorld", bound=CoreWorld)
+
+
+@asynccontextmanager
+async def stored(world: AnyWorld, template: Path) -> AsyncIterator[AnyWorld]:
+    """Gives a world its own copy of a SQLite database, and assembles it."""
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        world.store = await open_store(f"sqlite:///{shutil.copy(template, directory)}", clock=world.clock)
+        world.assemble()
+        yield world
+        await world.store.close()

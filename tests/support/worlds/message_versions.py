@@ -5,17 +5,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from support.fakes.ephemeral import unreachable_ephemeral
+from support.fakes.listening_app import OURS, listening_app
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.requests.request import MessageVersion
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.identity import Identity
-from bot.slack.sending.web_api import new_session
 from bot.workspace.wire.rendering import rich_text_of
 
-BOT = "U0BOT"
+BOT = OURS.bot_user_id
 ROOT = "1700000000.000100"
 TS = "1700000005.000100"
 SOON = ("1700000016.000100", "1700000017.000100", "1700000018.000100")
@@ -92,12 +89,5 @@ def _envelope(event: Json) -> Json:
 @asynccontextmanager
 async def message_versions(world: CoreWorld) -> AsyncIterator[MessageVersions]:
     """A root message in a channel, without a Slack for immediate private answers."""
-    async with new_session() as session:
-        app = SlackApp(
-            world.service,
-            identity=Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT"),
-            message_context=MessageContext(bot_user_id=BOT),
-            ephemeral_sender=unreachable_ephemeral(session),
-        )
+    async with listening_app(world.service) as app:
         yield MessageVersions(world, app)
-        await app.drain(1)

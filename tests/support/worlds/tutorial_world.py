@@ -4,11 +4,14 @@ The core is the real one, over a real database, behind the real listeners; the t
 Only Slack itself, the job API and the clock are fakes.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.ports import FakeChat
-from support.worlds.core_world import CoreWorld
+from support.worlds.core_world import CoreWorld, stored
 
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import Notice
@@ -141,3 +144,11 @@ class TutorialWorld(CoreWorld):
 def _buttons(message: ChatMessage) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [dict(block) for block in message.blocks]
     return [dict(element) for block in blocks if block["type"] == "actions" for element in block["elements"]]
+
+
+@asynccontextmanager
+async def tutorial_world(template: Path) -> AsyncIterator[TutorialWorld]:
+    """Pagehand in one channel with Ana, over its own database."""
+    async with stored(TutorialWorld(), template) as world:
+        yield world.open()
+        await world.close()
