@@ -19,12 +19,14 @@ from pathlib import Path
 import aiohttp
 import pytest
 import pytest_asyncio
+from support.oracles.leaks import leaks
 from support.programs import Program, Programs
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import JobServerWorld, make_bare, running, until
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
+from support.worlds.ways_in_world import SeenInSlack
 
 from bot import __version__
 from bot.cli.demo_services import manifest
@@ -70,7 +72,7 @@ class Shell:
     async def close(self) -> None:
         await self._programs.kill()
         printed = "\n".join(program.output for program in self._programs.started)
-        assert not [secret for secret in (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, JOB_KEY) if secret in printed]
+        assert leaks((BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, JOB_KEY), {"the output": printed.encode()}) == []
         assert "Traceback" not in printed, printed
         assert "Unclosed" not in printed, printed
 
@@ -166,9 +168,7 @@ WITHOUT_FCNTL = "import sys; sys.modules['fcntl'] = None; from bot.cli.main impo
         (("run", "--help"), 0, "Usage:"),
     ],
 )
-async def test_a_missing_unix_module_is_explained(
-    shell: Shell, arguments: tuple[str, ...], code: int, words: str
-) -> None:
+async def test_a_missing_module_is_explained(shell: Shell, arguments: tuple[str, ...], code: int, words: str) -> None:
     """As on Windows."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", WITHOUT_FCNTL, *arguments),
@@ -328,15 +328,15 @@ with open("log.md", "a") as page:
 
 
 @dataclass
-class Town:
+class Town(SeenInSlack):
     """A workspace and a job server for a bot in its own process."""
 
-    shell: Shell
     workspace: FaultyWorkspace
+    shell: Shell
     jobs: JobServerWorld
     gate: Path
 
-    async def bot(self, **settings: str) -> Program:
+    async def start_bot(self, **settings: str) -> Program:
         """Starts the bot over Socket Mode, and waits until it is at work."""
         run = await self.shell.start("run", **(self.settings() | {"SLACK_APP_TOKEN": APP_TOKEN} | settings))
         await run.prints("Pagehand is at work")
@@ -358,25 +358,16 @@ class Town:
 
     async def ask(self, prompt: str) -> str:
         """Asks for it as Ana; returns the card's `ts`."""
-        answer = await self.workspace.people["ana"].command("docs", "/docs", prompt)
-        assert answer.ok
-        return await self.workspace.changes.wait_for(
-            lambda: next((m.ts for m in self.workspace.channels.messages("docs")), ""), PATIENCE
-        )
+        assert (await self.ana.command("docs", "/docs", prompt)).ok
+        return (await self.card()).ts
 
-    async def until_said(self, ts: str, words: str) -> None:
-        await self.workspace.changes.wait_for(lambda: words in self.said(ts), PATIENCE)
-
-    async def at_work(self, ts: str) -> None:
+    async def at_work(self) -> None:
         """Waits until the card says so; the line about it comes only five seconds later."""
-        card = self.workspace.channels.thread("docs", ts)[0]
-        await self.workspace.changes.wait_for(lambda: "Active: the agent is at work" in card.text, PATIENCE)
+        await self.card("Active: the agent is at work")
 
-    async def marked(self, reply: Message) -> None:
-        await self.workspace.changes.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
-
-    def said(self, ts: str) -> str:
-        return "\n".join(message.text for message in self.workspace.channels.thread("docs", ts))
+    def times(self, ts: str, words: str) -> int:
+        """Returns in how many messages of a thread these words are."""
+        return sum(words in message.text for message in self.messages(thread_ts=ts))
 
     def pages(self) -> str:
         """Returns what the editor has recorded on the one branch that it has made."""
@@ -397,37 +388,37 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
         )
         stack.push_async_callback(workspace.stop)
         await workspace.start()
-        yield Town(shell, workspace, jobs, gate)
+        yield Town(workspace, shell, jobs, gate)
 
 
 @pytest.mark.full
 async def test_a_job_continues_across_restarts(shell: Shell) -> None:
     async with town(shell) as here:
-        ana, bot = here.workspace.people["ana"], await here.bot()
+        ana, bot = here.ana, await here.start_bot()
         ts = await here.ask("First.")
-        await here.until_said(ts, "Started.")
+        await here.said("Started.", thread_ts=ts)
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
         assert "stopped" in bot.output
 
         here.gate.touch()
         await here.jobs.ended(_job_id(here))
-        bot = await here.bot()
-        await here.until_said(ts, "Done. Here's the pull request:")
+        bot = await here.start_bot()
+        await here.said("Done. Here's the pull request:", thread_ts=ts)
         here.gate.unlink()
-        await here.marked(await ana.say("docs", "Second.", thread_ts=ts))
-        await here.at_work(ts)
+        await here.marked(await ana.say("docs", "Second.", thread_ts=ts), "white_check_mark")
+        await here.at_work()
         assert await bot.end(signal.SIGINT, within=STOP_WITHIN) == 0
 
         missed = await ana.say("docs", "Third.", thread_ts=ts)
-        await here.bot()
-        await here.marked(missed)
+        await here.start_bot()
+        await here.marked(missed, "white_check_mark")
         here.gate.touch()
-        await here.until_said(ts, "Done. The pull request was updated")
+        await here.said("Done. The pull request was updated", thread_ts=ts)
         await here.jobs.ended(_job_id(here))
         assert here.pages().split() == ["First.", "Second.", "Third."]
-        assert here.said(ts).count("Done. Here's the pull request:") == 1
-        assert here.said(ts).count("Started.") == 1
-        assert _each_once(here.workspace.channels.thread("docs", ts))
+        assert here.times(ts, "Done. Here's the pull request:") == 1
+        assert here.times(ts, "Started.") == 1
+        assert _each_once(here.messages(thread_ts=ts))
 
 
 @pytest.mark.full
@@ -440,16 +431,16 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         await bot.prints("Pagehand is at work")
         assert await here.workspace.signed_http.verify_request_url()
         ts = await here.ask("First. " + "And so on, for quite a while. " * 30)
-        await here.until_said(ts, "Done. Here's the pull request:")
-        await here.marked(await here.workspace.people["ben"].say("docs", "Second.", thread_ts=ts))
-        await here.until_said(ts, "Done. The pull request was updated")
-        choice = menu_choice(here.workspace.channels.thread("docs", ts)[0], "Show the whole request")
-        assert (await here.workspace.people["ben"].press("docs", ts, **choice)).ok
+        await here.said("Done. Here's the pull request:", thread_ts=ts)
+        await here.marked(await here.ben.say("docs", "Second.", thread_ts=ts), "white_check_mark")
+        await here.said("Done. The pull request was updated", thread_ts=ts)
+        choice = menu_choice(here.messages(thread_ts=ts)[0], "Show the whole request")
+        assert (await here.ben.press("docs", ts, **choice)).ok
         async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
             assert answer.status == 401
         here.gate.unlink()
-        await here.workspace.people["ben"].say("docs", "Third.", thread_ts=ts)
-        await here.at_work(ts)
+        await here.ben.say("docs", "Third.", thread_ts=ts)
+        await here.at_work()
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
@@ -461,8 +452,8 @@ async def test_start_up_failures_are_explained(shell: Shell) -> None:
             given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
             http = here.settings() | {"SLACK_SIGNING_SECRET": SIGNING_SECRET}
             tried = (
-                (given | {"SLACK_BOT_TOKEN": "xoxb-of-another"}, "Slack does not accept SLACK_BOT_TOKEN"),
-                (given | {"SLACK_APP_TOKEN": "xapp-of-another"}, "Slack does not accept SLACK_APP_TOKEN"),
+                (given | {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, "Slack does not accept SLACK_BOT_TOKEN"),
+                (given | {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}, "Slack does not accept SLACK_APP_TOKEN"),
                 (http | {"PORT": port}, f"port {port}: Address already in use"),
                 (http | {"PAGEHAND_HOST": "1:2:3"}, "cannot listen on 1:2:3, port 3000: "),
             )
@@ -649,7 +640,7 @@ def _job_id(here: Town) -> str:
     return log.stem
 
 
-def _each_once(messages: list[Message]) -> bool:
+def _each_once(messages: Sequence[Message]) -> bool:
     keys = [message.metadata["event_payload"]["key"] for message in messages if message.metadata]
     return len(keys) == len(set(keys)) > 0
 

@@ -121,9 +121,7 @@ def test_bot_is_not_installed_on_the_platform(checkout: Checkout) -> None:
 
 @pytest.mark.full
 @pytest.mark.postgres
-async def test_every_procfile_line_works_and_a_killed_worker_is_replaced(
-    checkout: Checkout, postgres: PostgresServer
-) -> None:
+async def test_every_line_works_and_a_killed_worker_is_replaced(checkout: Checkout, postgres: PostgresServer) -> None:
     assert set(LINES) == {"release", "web", "worker"}
     web_port, worker_port = free_port(), free_port()
     async with postgres.empty_database() as database_url, a_world(checkout, database_url, web_port) as world:

@@ -223,15 +223,6 @@ async def test_an_unusable_database_is_named_without_its_password(scene: Scene, 
 
 
 @pytest.mark.full
-async def test_wrong_tokens_are_named_without_their_values(scene: Scene, start: Start) -> None:
-    wrong = {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}
-    for changes in wrong:
-        run = await start("run", **(scene.environment | changes))
-        await run.prints("Slack does not accept")
-        assert leaks(PLANTED, {"the output": await all_that_is_printed(run)}) == []
-
-
-@pytest.mark.full
 async def test_a_job_server_hides_its_key_even_from_its_editor(start: Start, tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "r.git", {"docs/a.md": "colour"})
     run = await start(

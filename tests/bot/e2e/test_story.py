@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, Request, expect
-from support.oracles.notice_keys import key_of
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
 from support.worlds.jobserver_world import git
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
+from support.worlds.ways_in_world import SeenInSlack
 
 from bot.cli.demo import TOUR, guide
 from bot.cli.demo_services import Demo, running_demo
@@ -193,7 +193,7 @@ async def _open_pull_request(page: Page, context: BrowserContext) -> Page:
 @pytest.mark.browser
 async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, context: BrowserContext) -> None:
     typed = "Tell <!channel> & <!here> that this & <b>that</b> stay as they are, &lt; too"
-    card = await _asked(shared, "docs", typed)
+    card = await _done_without_a_change(SeenInSlack(shared.workspace), "docs", typed)
     page = await context.new_page()
     await page.goto(f"{shared.workspace.origin}/#as={ANA}&channel={DOCS}")
     shown = messages(page).and_(page.locator(f'[data-ts="{card.ts}"]')).locator("blockquote")
@@ -201,89 +201,52 @@ async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, cont
     await expect(shown.locator(".mention, strong, em, b, s, code")).to_have_count(0)
     everything = [message.text + str(message.blocks) for message in shared.workspace.channels.messages("docs")]
     assert not [text for text in everything if "<!" in text.replace("<!date^", "")]
-    await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
 @pytest.mark.full
 async def test_a_private_channel_must_invite_the_bot(shared: Demo) -> None:
-    ana, jobs = shared.workspace.people["ana"], _jobs(shared)
-    await ana.command("leads", "/docs", "Quiet words in private")
-    told = await _told_alone(shared, "leads", "`/invite`")
+    seen, jobs = SeenInSlack(shared.workspace), _jobs(shared)
+    await seen.ana.command("leads", "/docs", "Quiet words in private")
+    told = await seen.private_message(seen.ana, "`/invite`")
     assert shared.workspace.app.bot_user_id in told.text
     assert "Quiet words in private" in told.text
-    assert shared.workspace.channels.messages("leads") == []
+    assert seen.messages("leads") == []
     assert _jobs(shared) == jobs
 
-    await ana.invite("leads", "pagehand")
-    card = await _asked(shared, "leads", "Quiet words in private")
-    await _told(shared, "leads", card.ts, "Done, without a pull request")
+    await seen.ana.invite("leads", "pagehand")
+    await _done_without_a_change(seen, "leads", "Quiet words in private")
     assert _jobs(shared) == jobs + 1
 
 
 async def test_the_bot_joins_a_public_channel_automatically(shared: Demo) -> None:
     assert shared.workspace.app.bot_user_id not in shared.workspace.channels["general"].members
-    card = await _asked(shared, "general", "Hello from everywhere")
-    await _told(shared, "general", card.ts, "Done, without a pull request")
+    await _done_without_a_change(SeenInSlack(shared.workspace), "general", "Hello from everywhere")
     assert shared.workspace.app.bot_user_id in shared.workspace.channels["general"].members
+
+
+async def _done_without_a_change(seen: SeenInSlack, channel: str, prompt: str) -> Message:
+    """Asks for something that changes nothing, and waits for its end; returns the card."""
+    assert (await seen.ana.command(channel, "/docs", prompt)).ok
+    card = await seen.card(f"asked: {prompt.partition(' ')[0]}", channel=channel)
+    await seen.said("Done, without a pull request", channel=channel, thread_ts=card.ts)
+    return card
 
 
 async def test_every_way_in_works_by_default(shared: Demo) -> None:
     """The demo's app has the scopes, events and shortcuts for all of them."""
-    ana = shared.workspace.people["ana"]
-    mention = await ana.say("docs", "@pagehand Add a page called Mentions with the text: One.")
-    await _told(shared, "docs", mention.ts, "Done. Here's the pull request:")
-    direct = await ana.say("pagehand", "Add a page called Directly with the text: One.")
-    await _told(shared, "ana", direct.ts, "Done. Here's the pull request:")
-    await ana.shortcut("docs", mention.ts, "hand_to_pagehand")
-    await _modal(shared, "Hand to Pagehand")
-    await ana.global_shortcut("new_task")
-    await _modal(shared, "New job")
-    await ana.views.open_home()
-    await shared.workspace.changes.wait_for(lambda: "called Directly" in str(ana.views.home()), PATIENCE)
-
-
-async def _modal(shown: Demo, title: str) -> None:
-    """Waits for a modal of Ana's, and closes it."""
-    views = shown.workspace.people["ana"].views
-    await shown.workspace.changes.wait_for(lambda: views.top is not None and views.top.title == title, PATIENCE)
-    await views.close(clear=True)
-
-
-async def _asked(shown: Demo, channel: str, words: str, prompt: str = "") -> Message:
-    """Asks for it as Ana; returns the card."""
-    state = {message.ts for message in shown.workspace.channels.messages(channel)}
-
-    def card() -> Message | None:
-        fresh = (message for message in shown.workspace.channels.messages(channel) if message.ts not in state)
-        return next((message for message in fresh if key_of(message).endswith("/card")), None)
-
-    answer = await shown.workspace.people["ana"].command(channel, "/docs", prompt or words)
-    assert answer.ok
-    found = await shown.workspace.changes.wait_for(card, PATIENCE)
-    assert found is not None
-    return found
-
-
-async def _told(shown: Demo, channel: str, ts: str, words: str, *, nth: int = 0) -> Message:
-    def reply() -> Message | None:
-        said = [message for message in shown.workspace.channels.thread(channel, ts)[1:] if words in message.text]
-        return said[nth] if len(said) > nth else None
-
-    found = await shown.workspace.changes.wait_for(reply, PATIENCE)
-    assert found is not None
-    return found
-
-
-async def _told_alone(shown: Demo, channel: str, words: str, person: str = "ana") -> Message:
-    """Returns what only this person sees."""
-
-    def ephemeral() -> Message | None:
-        seen = shown.workspace.people[person].ephemerals(channel)
-        return next((message for message in seen if words in message.text + str(message.blocks)), None)
-
-    found = await shown.workspace.changes.wait_for(ephemeral, PATIENCE)
-    assert found is not None
-    return found
+    seen = SeenInSlack(shared.workspace)
+    mention = await seen.ana.say("docs", "@pagehand Add a page called Mentions with the text: One.")
+    await seen.said("Done. Here's the pull request:", thread_ts=mention.ts)
+    direct = await seen.ana.say("pagehand", "Add a page called Directly with the text: One.")
+    await seen.said("Done. Here's the pull request:", channel="ana", thread_ts=direct.ts)
+    await seen.ana.shortcut("docs", mention.ts, "hand_to_pagehand")
+    await seen.modal(seen.ana, "Hand to Pagehand")
+    await seen.ana.views.close(clear=True)
+    await seen.ana.global_shortcut("new_task")
+    await seen.modal(seen.ana, "New job")
+    await seen.ana.views.close(clear=True)
+    await seen.ana.views.open_home()
+    await seen.home(seen.ana, "called Directly")
 
 
 def _jobs(shown: Demo) -> int:

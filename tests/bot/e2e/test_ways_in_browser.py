@@ -79,9 +79,7 @@ async def open_thread(page: Page, ts: str) -> None:
 
 
 @pytest.mark.full
-async def test_error_draft_stop_and_retry_in_the_browser(
-    world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
-) -> None:
+async def test_error_draft_stop_and_retry_in_a_browser(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
     """The modal keeps typed text; the card's buttons work."""
     page = await tabs.open(ANA, DOCS)
     await write(page, "/docs")
@@ -129,23 +127,3 @@ async def test_a_message_is_handed_over_with_its_secret_masked(
     prompt = (await world.job("Put the right port into the guide")).prompt
     assert "\n\nIt is 8443.\n\n" in prompt
     assert "My key" not in prompt
-
-
-@pytest.mark.full
-async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
-    """The thread is included; words edited after sending are offered as a follow-up."""
-    question = await world.ben.say("docs", "Where is the glossary?")
-    await world.ben.say("docs", "It is gone", thread_ts=question.ts)
-    page = await tabs.open(ANA, DOCS)
-    await open_thread(page, question.ts)
-    await write(page, "@pagehand bring it back", "thread-composer")
-    created = await world.job("bring it back")
-    assert created.prompt.index("> Where is the glossary?") < created.prompt.index("> It is gone")
-    await expect(replies(page).last).to_contain_text("Started.")
-    mine = replies(page).filter(has_text="bring it back").first
-    await mine.hover()
-    await mine.get_by_role("button", name="Edit message").click()
-    await page.get_by_label("Edit message").fill("@pagehand bring it back, with examples")
-    await page.keyboard.press("Enter")
-    await page.get_by_role("button", name="Send the new version").click()
-    await world.steered(created.job_id, "bring it back, with examples")

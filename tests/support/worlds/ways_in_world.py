@@ -14,6 +14,7 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.app_world import AppWorld, a_world
 
 from bot.slack.rendering.blocks import Block
+from bot.workspace import WorkspaceServer
 from bot.workspace.model.entities import Message
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
@@ -45,18 +46,10 @@ class Job:
 
 
 @dataclass
-class WaysInWorld:
-    """People act through `ana` and the others; this is what they and the job API see."""
+class SeenInSlack:
+    """People act through `ana` and the others; this is what they see."""
 
-    app: AppWorld
-
-    @property
-    def workspace(self) -> FaultyWorkspace:
-        return self.app.workspace
-
-    @property
-    def job_api(self) -> FakeJobApiServer:
-        return self.app.fake_job_api
+    workspace: WorkspaceServer
 
     @property
     def ana(self) -> Actor:
@@ -94,7 +87,7 @@ class WaysInWorld:
         return found
 
     def all_seen(self) -> str:
-        """Returns everything in Slack, and everything the job API took."""
+        """Returns everything in Slack."""
         state, lines = self.workspace.state, []
         for channel in state.channels.values():
             for message in state.conversation(channel):
@@ -103,8 +96,6 @@ class WaysInWorld:
             for name in (*PEOPLE, "emil"):
                 person = self.workspace.people[name].id
                 lines += [f"{channel.name}, to {name} alone: {m.text}" for m in state.ephemerals(channel, person)]
-        lines += [f"created: {created}" for created in self.job_api.created]
-        lines += [f"follow-up: {message}" for message in self.job_api.messages]
         return "\n".join(lines)
 
     async def said(self, words: str, *, channel: str = "docs", thread_ts: str = "", after: str = "") -> Message:
@@ -178,7 +169,23 @@ class WaysInWorld:
 
         return await self.until(found, f"{words!r} on the Home of {person.user.name}")
 
-    # -- the job API ----------------------------------------------------------------------------------------------
+
+@dataclass
+class WaysInWorld(SeenInSlack):
+    """What people see, and the job API."""
+
+    workspace: FaultyWorkspace
+    app: AppWorld
+
+    @property
+    def job_api(self) -> FakeJobApiServer:
+        return self.app.fake_job_api
+
+    def all_seen(self) -> str:
+        """Returns everything in Slack, and everything the job API took."""
+        lines = [f"created: {created}" for created in self.job_api.created]
+        lines += [f"follow-up: {message}" for message in self.job_api.messages]
+        return "\n".join([super().all_seen(), *lines])
 
     async def job(self, prompt: str) -> Created:
         """Waits for the job with exactly this prompt, or with it and another paragraph."""
@@ -251,4 +258,4 @@ async def ways_in_world(directory: Path, *, without: Sequence[str] = (), **setti
     async with slack as app:
         app.settings |= {"PAGEHAND_MERGE_SECONDS": "0", **settings}
         await app.start()
-        yield WaysInWorld(app)
+        yield WaysInWorld(app.workspace, app)

@@ -3,7 +3,6 @@
 import pytest
 from support.worlds.ways_in_world import LINK, Job, OpenWorld, WaysInWorld, labels, text_of
 
-from bot.domain.commands import ThreadWord
 from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import HAND_OVER
 from bot.slack.rendering.home import (
@@ -20,19 +19,6 @@ from bot.workspace.model.entities import Message, Upload, User
 from bot.workspace.model.sample_data import HOME
 
 
-@pytest.mark.full
-async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> None:
-    """The card is below the requesting message; replies there need no mention."""
-    asked = await world.ana.say("docs", f"{world.bot} quiet Fix the guides")
-    created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
-    assert (created.prompt, card.thread_ts) == ("Fix the guides", asked.ts)
-    await world.said("Started.", thread_ts=asked.ts)
-    await world.ben.say("docs", "And the manual", thread_ts=asked.ts)
-    await world.steered(created.job_id, "And the manual")
-    world.job_api.show(created.job_id, "completed", LINK)
-    await world.said("Done.", thread_ts=asked.ts)
-
-
 async def test_a_message_delivered_as_two_events_starts_one_job(world: WaysInWorld) -> None:
     """Its channel and ts identify it, in any order; the same for a follow-up."""
     world.workspace.faults.reorder_envelope("events_api")
@@ -43,7 +29,8 @@ async def test_a_message_delivered_as_two_events_starts_one_job(world: WaysInWor
     await world.steered(created.job_id, "And the manual,")
     await world.workspace.deliveries.settled()
     assert sorted(_events_of(world, asked)) == ["app_mention", "message"]
-    assert len(world.cards()) == len(world.job_api.created) == 1
+    (card,) = world.cards()
+    assert (card.thread_ts, len(world.job_api.created)) == (asked.ts, 1)
 
 
 def _events_of(world: WaysInWorld, message: Message) -> list[str]:
@@ -71,37 +58,6 @@ async def test_a_mention_in_a_thread_includes_the_thread(world: WaysInWorld) -> 
     assert "<@U" not in prompt
     assert prompt.count("fix that") == 1
     assert (await world.card()).thread_ts == root.ts
-
-
-@pytest.mark.full
-async def test_in_an_existing_thread_only_mentions_are_follow_ups(world: WaysInWorld) -> None:
-    """There is one job, whoever mentions it."""
-    root = await _conversation(world)
-    await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
-    created = await world.job("fix that")
-    await world.said("Started.", thread_ts=root.ts)
-    await world.ben.say("docs", "I would have done it", thread_ts=root.ts)
-    await world.ben.say("docs", f"{world.bot} in the manual, too", thread_ts=root.ts)
-    await world.steered(created.job_id, "in the manual, too")
-    assert len(world.job_api.created) == 1
-
-
-@pytest.mark.full
-async def test_new_in_a_jobs_thread_starts_another(world: WaysInWorld) -> None:
-    """Later replies go to the newest."""
-    job = await world.begun()
-    await world.ana.say("docs", f"{world.bot} {ThreadWord.NEW} Translate the guides", thread_ts=job.ts)
-    second = await world.job("Translate the guides")
-    card = await world.card("asked: Translate the guides\n")
-    assert (card.thread_ts, len(world.cards())) == (job.ts, 2)
-    await world.until(lambda: _started(world, job.ts) == 2, "the start of the second")
-    await world.ben.say("docs", "into French", thread_ts=job.ts)
-    await world.steered(second.job_id, "into French")
-    assert world.job_api.follow_ups(job.id) == []
-
-
-def _started(world: WaysInWorld, ts: str) -> int:
-    return sum("Started." in message.text for message in world.messages(thread_ts=ts))
 
 
 async def test_forwarded_messages_and_link_previews_are_included_as_text(world: WaysInWorld) -> None:

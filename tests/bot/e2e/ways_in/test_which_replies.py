@@ -34,18 +34,10 @@ async def test_a_reply_to_another_person_is_not_sent(world: WaysInWorld) -> None
 
 
 @pytest.mark.full
-async def test_thanks_after_the_end_get_a_heart(world: WaysInWorld) -> None:
-    """The agent gets nothing; a message that asks for more goes to it."""
-    job = await world.finished()
-    thanks = await world.ben.say("docs", "Great, thanks! :tada:", thread_ts=job.ts)
-    await world.marked(thanks, "heart")
-    await world.ben.say("docs", "Thanks, and now the manual", thread_ts=job.ts)
-    await world.steered(job.id, "Thanks, and now the manual")
-
-
-@pytest.mark.full
 async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWorld) -> None:
-    """`Send` sends this one; the next one is asked about again."""
+    """`Send` sends this one, and the next one is asked about again; the second button sends all, in written order, and
+    later ones without a question.
+    """
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
     held = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
@@ -53,27 +45,21 @@ async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWo
     assert labels(asked) == ["Send", "Send all I write here", "Don't send"]
     assert ASKED_FIRST not in "".join(message.text for message in world.private(world.ana))
     await world.ana.say("docs", "Mine needs no question", thread_ts=job.ts)
-    await world.steered(job.id, "Mine needs no question")
+    sent = ["Mine needs no question"]
+    await world.steered(job.id, *sent)
     assert (await world.ben.press("docs", asked.ts, ButtonId.SEND_HELD)).ok
-    await world.steered(job.id, "Mine needs no question", "And the manual")
+    sent += ["And the manual"]
+    await world.steered(job.id, *sent)
     await world.marked(held, "white_check_mark")
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
     await world.private_message(world.ben, "And the index")
-
-
-@pytest.mark.full
-async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_world: OpenWorld) -> None:
-    """Waiting ones are sent in written order, and later ones without a question."""
-    world = await open_world(PAGEHAND_REPLIES="participants")
-    job = await world.begun()
-    await world.ben.say("docs", "And the manual", thread_ts=job.ts)
-    await world.private_message(world.ben, "And the manual")
-    await world.ben.say("docs", "And the index", thread_ts=job.ts)
-    asked = await world.private_message(world.ben, "And the index")
+    await world.ben.say("docs", "And the preface", thread_ts=job.ts)
+    asked = await world.private_message(world.ben, "And the preface")
     assert (await world.ben.press("docs", asked.ts, ButtonId.SEND_ALL_HELD)).ok
-    await world.steered(job.id, "And the manual", "And the index")
+    sent += ["And the index", "And the preface"]
+    await world.steered(job.id, *sent)
     await world.ben.say("docs", "And the glossary", thread_ts=job.ts)
-    await world.steered(job.id, "And the manual", "And the index", "And the glossary")
+    await world.steered(job.id, *sent, "And the glossary")
 
 
 async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorld) -> None:
@@ -87,23 +73,6 @@ async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorl
     await world.ana.say("docs", "Go on", thread_ts=job.ts)
     await world.steered(job.id, "Go on")
     assert not held.reactions
-
-
-@pytest.mark.full
-async def test_in_mentions_mode_the_next_mention_includes_messages_since(open_world: OpenWorld) -> None:
-    """They are separated as context, each message once."""
-    world = await open_world(PAGEHAND_REPLIES="mentions")
-    job = await world.begun()
-    await world.ben.say("docs", "The port is 8443", thread_ts=job.ts)
-    await world.ana.say("docs", f"{world.bot} use that port", thread_ts=job.ts)
-    await world.steered(job.id, "use that port")
-    await world.ben.say("docs", "And the host is example.org", thread_ts=job.ts)
-    await world.ana.say("docs", f"{world.bot} use that host", thread_ts=job.ts)
-    await world.steered(job.id, "use that port", "use that host")
-    first, second = world.job_api.follow_ups(job.id)
-    assert "> The port is 8443" in first
-    assert "> And the host is" in second
-    assert "8443" not in second
 
 
 @pytest.mark.full
