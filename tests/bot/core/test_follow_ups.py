@@ -152,6 +152,15 @@ async def test_an_answer_with_the_jobs_previous_state_is_not_an_end(world: CoreW
     assert job.pr_link == OTHER
 
 
+async def test_an_end_with_another_result_is_posted_at_once(world: CoreWorld) -> None:
+    """Nobody saw the work: without its result, the end would be held back for a while."""
+    world.configure(job_api=AtOnce("completed", JobDetails(summary="Shorter.", revision="a2")), hold_back=60.0)
+    ts = await world.started()
+    await world.show("completed", LINK, JobDetails(summary="Done.", revision="a1"), wait=100)
+    await world.reply(ts, "more", "5.1", wait=20)
+    assert world.chat.said(ts) == ["job_finished", "job_finished"]
+
+
 @pytest.mark.parametrize("status", ["completed", "failed"])
 async def test_an_end_that_the_answer_to_the_message_tells_is_posted(world: CoreWorld, status: str) -> None:
     world.configure(job_api=AtOnce(status))

@@ -8,7 +8,7 @@ from support.worlds.core_world import ANA, EVA, CoreWorld
 from bot.domain.delivery import MAX_FAULTS, MOST_IN_DOUBT, person_mentioned
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import WayIn
+from bot.domain.requests.request import RequestKind, WayIn
 from bot.domain.threads.thread import FollowUpCounts, ThreadOrigin
 from bot.errors import ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
 from bot.notices.answers import PostNotDelivered
@@ -151,6 +151,13 @@ async def test_a_start_is_announced_if_no_end_follows_soon(world: CoreWorld) -> 
     await world.pass_time(20)
     await world.show("completed", LINK, wait=30)
     assert world.chat.said(ts) == ["job_started", "job_finished"]
+
+
+async def test_muting_drops_the_start_that_is_held(world: CoreWorld) -> None:
+    world.configure(hold_back=5.0)
+    ts = await world.started()
+    await world.press_card(RequestKind.MUTE, ts, key="m1", wait=30)
+    assert world.chat.said(ts) == []
 
 
 async def test_in_ends_only_mode_a_long_silence_is_announced(world: CoreWorld) -> None:
