@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.any_json import any_json
 from support.fakes.slack_payloads import command, edit, event
 from support.worlds.listening_world import listening
 
+from bot.domain.commands import NO_OPTIONS, split_options
 from bot.domain.messages import (
+    BLANKS,
     PRIVATE_CHANNEL,
     FileContent,
     ForwardedMessage,
@@ -490,7 +492,7 @@ SENT_AND_TOLD = [
     ("&amp;lt;", "&lt;"),
     ("&lt;@U012AB3CD&gt; &lt;http://x.test|x.test&gt;", "<@U012AB3CD> <http://x.test|x.test>"),
     ("a\x00b\x1bc\nd\te", "abc\nd\te"),
-    (" two  blanks ", "two  blanks"),
+    (" two  blanks ", "two  blanks"),  # the last one: it cannot be joined to others
 ]
 UNCHANGED = [
     "README.md",
@@ -507,6 +509,42 @@ UNCHANGED = [
 def test_slacks_markup_becomes_readable_text(sent: str, told: str) -> None:
     """Text that only resembles it is unchanged."""
     assert unescape(sent) == told
+
+
+HELP = {"", "help", "?", "-h", "--help", "status", "list", "cancel", "stop"}
+PRINTABLE = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=30)
+SEGMENTS = st.sampled_from(SENT_AND_TOLD[:-1]) | PRINTABLE.map(lambda text: (escaped(text), text))
+
+
+def escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def is_a_prompt(read: str) -> bool:
+    """Whether a command with this text, without options, starts a job."""
+    return read.lower() not in HELP and split_options(read) == (NO_OPTIONS, read)
+
+
+def is_aside(sent: str, read: str) -> bool:
+    """Whether a reply is between people: it begins with `//` or a mention. Emoji alone can be an answer."""
+    mentions = ("<@", "<!subteam", "<!here", "<!channel", "<!every")
+    return not read or read.startswith("//") or without_misleading(sent).lstrip(BLANKS + "\x07").startswith(mentions)
+
+
+@pytest.mark.full
+@pytest.mark.promise("any payload")
+@given(st.lists(SEGMENTS, min_size=1, max_size=12))
+@example([(escaped("a<&>" * 10_000), "a<&>" * 10_000)])
+@example([("x", "x"), ("<@U1>" * 8_000, "@U1" * 8_000)])
+@example([("\x07<@U1>", "@U1"), ("for you", "for you")])
+async def test_messages_are_recorded_as_people_read_them(parts: list[tuple[str, str]]) -> None:
+    sent = " ".join(part[0] for part in parts)
+    read = without_misleading(" ".join(part[1] for part in parts)).strip(BLANKS)
+    async with listening() as world:
+        for payload in (command(text=sent), event(text=sent)):
+            assert (await world.take(payload)).status == 200
+        expected = [read] if is_a_prompt(read) else []
+        assert world.service.words == [*expected, *([] if is_aside(sent, read) else [read])]
 
 
 def test_an_unnamed_person_can_be_named_later() -> None:
