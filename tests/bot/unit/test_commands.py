@@ -616,18 +616,6 @@ BLOG = Project("blog", id="prj_blog")
 THREE = Projects((GUIDES, API, BLOG), {"CAPI": ChannelSettings(ReplyMode.MENTIONS, broadcast=True)})
 
 
-def test_a_single_project_needs_no_question() -> None:
-    """No rule is consulted."""
-    assert route(Projects((BLOG,)), prompt="Fix it") == Routed("blog", ProjectReason.ONLY_ONE)
-    assert route(Projects((BLOG,)), said="Blog", prompt="Fix it") == Routed("blog", ProjectReason.SAID)
-
-
-def test_an_unknown_project_is_answered_with_the_known_ones() -> None:
-    """A given name is never guessed at."""
-    assert route(THREE, said="gudies", prompt="Fix it") == UnknownProject("gudies", ("guides", "api", "blog"))
-    assert route(Projects((BLOG,)), said="gudies", prompt="Fix it") == UnknownProject("gudies", ("blog",))
-
-
 def test_each_rule_yields_to_the_previous_one() -> None:
     """The named project, the thread's, the channel's, the keyword's, the person's own: in this order."""
     everything = {
@@ -650,40 +638,35 @@ def test_each_rule_yields_to_the_previous_one() -> None:
     assert route(THREE, **everything) == Ambiguous(("guides", "api", "blog"))
 
 
-def test_a_remembered_project_that_is_gone_is_ignored() -> None:
-    """A thread's or a person's project may have left the settings."""
-    assert route(THREE, of_thread="old", of_person="old", prompt="Fix it") == Ambiguous(("guides", "api", "blog"))
-
-
-def test_a_job_from_a_single_project_time_keeps_its_project() -> None:
-    """Then a project's name was its id."""
-    assert route(THREE, of_thread="prj_blog", prompt="Fix it") == Routed("blog", ProjectReason.THREAD)
+ONE, ANY = Projects((BLOG,)), Ambiguous(("guides", "api", "blog"))
+GUIDES_BY_WORDS, TWO_OF_THEM = Routed("guides", ProjectReason.WORDS), Ambiguous(("guides", "api"))
 
 
 @pytest.mark.parametrize(
-    ("prompt", "expected"),
+    ("known", "told", "expected"),
     [
-        ("Shorten the TUTORIAL.", Routed("guides", ProjectReason.WORDS)),
-        ("the install\n guide's first page", Routed("guides", ProjectReason.WORDS)),
-        ("Two tutorials", Ambiguous(("guides", "api", "blog"))),
-        ("Guide me to install it", Ambiguous(("guides", "api", "blog"))),
-        ("The tutorial on the endpoint", Ambiguous(("guides", "api"))),
-        ("", Ambiguous(("guides", "api", "blog"))),
+        # a single one needs no question, but a given name is never guessed at
+        (ONE, {"prompt": "Fix it"}, Routed("blog", ProjectReason.ONLY_ONE)),
+        (ONE, {"prompt": "Fix it", "said": "Blog"}, Routed("blog", ProjectReason.SAID)),
+        (ONE, {"prompt": "Fix it", "said": "gudies"}, UnknownProject("gudies", ("blog",))),
+        (THREE, {"prompt": "Fix it", "said": "gudies"}, UnknownProject("gudies", ("guides", "api", "blog"))),
+        # a thread's or a person's may have left the settings, or be from when a single project's name was its id
+        (THREE, {"prompt": "Fix it", "of_thread": "old", "of_person": "old"}, ANY),
+        (THREE, {"prompt": "Fix it", "of_thread": "prj_blog"}, Routed("blog", ProjectReason.THREAD)),
+        # whole words, in any case and over line breaks, within bounded time
+        (THREE, {"prompt": "Shorten the TUTORIAL."}, GUIDES_BY_WORDS),
+        (THREE, {"prompt": "the install\n guide's first page"}, GUIDES_BY_WORDS),
+        (THREE, {"prompt": "Two tutorials"}, ANY),
+        (THREE, {"prompt": "Guide me to install it"}, ANY),
+        (THREE, {"prompt": ""}, ANY),
+        (THREE, {"prompt": "a " * 20_000 + "tutorial"}, ANY),
+        # two matches are asked about, whatever the person's default
+        (THREE, {"prompt": "The tutorial on the endpoint"}, TWO_OF_THEM),
+        (THREE, {"prompt": "tutorial, endpoint", "of_person": "blog"}, TWO_OF_THEM),
     ],
 )
-def test_keywords_match_whole_words_and_two_matches_are_asked_about(prompt: str, expected: Route) -> None:
-    """Case, line breaks and punctuation do not matter; parts of words do not match."""
-    assert route(THREE, prompt=prompt) == expected
-
-
-def test_two_matches_are_asked_about_despite_a_personal_default() -> None:
-    """The words are more specific than the default, but ambiguous."""
-    assert route(THREE, prompt="tutorial, endpoint", of_person="blog") == Ambiguous(("guides", "api"))
-
-
-def test_keywords_beyond_the_limit_are_not_searched_for() -> None:
-    """Any prompt is searched in bounded time."""
-    assert route(THREE, prompt="a " * 20_000 + "tutorial") == Ambiguous(("guides", "api", "blog"))
+def test_a_project_is_decided_or_asked_about(known: Projects, told: dict[str, str], expected: Route) -> None:
+    assert route(known, **told) == expected
 
 
 @pytest.mark.timeout(10)
