@@ -40,7 +40,6 @@ from bot.notices.answers import (
     CardNotPosted,
     JobIdRequested,
     PostNotDelivered,
-    PromptRequested,
 )
 from bot.notices.job import (
     JobActiveAgain,
@@ -71,17 +70,10 @@ from bot.notices.notice import (
     within_thread,
 )
 from bot.notices.questions import (
-    EditWithoutEffect,
-    HeldAsked,
-    JobOrReplyAsked,
-    ProjectAsked,
     ReplyEdited,
-    ReplyHeld,
-    RequestRefused,
 )
 from bot.notices.requests import (
     AccessDenied,
-    ContextCut,
     OutageEnded,
     OutageStarted,
     ReplyNotFullySent,
@@ -91,22 +83,17 @@ from bot.notices.requests import (
 )
 from bot.store.schema.rows import FAMILIES
 
-WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
-    RequestRejected: {"request.text"},
-    RequestUncertain: {"request.text"},
-    OutageStarted: {"waiting.text"},
-    AccessDenied: {"waiting.text"},
-    ReplyNotFullySent: {"file_names"},
-    ContextCut: {"link_only", "cut_files", "name_only"},
-    RequestRefused: {"text"},
-    ReplyHeld: {"text"},
-    JobOrReplyAsked: {"text"},
-    HeldAsked: {"text"},
-    ProjectAsked: {"text"},
-    ReplyEdited: {"text"},
-    EditWithoutEffect: {"text"},
-    ActionAnswered: {"text"},
-    PromptRequested: {"prompt"},
+TEXT = {"text"}
+WRITTEN: dict[str, set[str]] = {
+    "request_rejected": {"request.text"},
+    "request_uncertain": {"request.text"},
+    "outage_started": {"waiting.text"},
+    "access_denied": {"waiting.text"},
+    "reply_not_fully_sent": {"file_names"},
+    "context_cut": {"link_only", "cut_files", "name_only"},
+    "prompt_requested": {"prompt"},
+    **dict.fromkeys(("request_refused", "reply_held", "reply_edited", "held_asked", "job_or_reply_asked"), TEXT),
+    **dict.fromkeys(("project_asked", "edit_without_effect", "action_answered"), TEXT),
 }
 """The fields with texts by people; all others are ours, or a machine's."""
 BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
@@ -128,12 +115,12 @@ def texts_in(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 @settings(max_examples=examples(20))
 @given(data=st.data())
 def test_names_are_inserted_only_into_texts_by_people(kind: type[Any], data: st.DataObject) -> None:
-    message = data.draw(messages_of(kind, st.just("words")))
+    message, written = data.draw(messages_of(kind, st.just("words"))), WRITTEN.get(kind.kind, set())
     before, after = list(texts_in(message)), list(texts_in(message.with_texts(lambda text: f"{text}, named")))
     assert [path for path, _ in before] == [path for path, _ in after]
     changed = {path for (path, text), (_, now) in zip(before, after, strict=True) if text != now}
-    assert changed == {path for path, _ in before if path in WRITTEN[kind]}
-    assert message.texts == [text for path, text in before if path in WRITTEN[kind]]
+    assert changed == {path for path, _ in before if path in written}
+    assert message.texts == [text for path, text in before if path in written]
 
 
 def test_names_are_inserted_into_an_undeliverable_posts_texts() -> None:
