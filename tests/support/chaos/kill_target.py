@@ -1,8 +1,7 @@
 """The real application in a process that kills or pauses itself at a named point, to test the consequences.
 
-`python tests/support/chaos/kill_target.py` runs it once, with the settings of its environment. With `--fork-server` it
-imports everything once and then forks a process for each line on its standard input, since an import costs over a
-second of CPU and a run of hundreds of kills has as many starts. It reports what happens to them on its standard output.
+`python tests/support/chaos/kill_target.py` runs it with the settings of its environment. It reports on its standard
+output, a JSON object a line, that it began, passed its first point, and ends or goes on there.
 
 A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
 outbox, home_publisher, history_reader, and listener for anything that Slack triggers. The calls are
@@ -12,10 +11,8 @@ committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
-import gc
 import json
 import os
-import select
 import signal
 import sys
 import time
@@ -102,7 +99,7 @@ class Points:
 
 
 def tell(**facts: Any) -> None:
-    """Writes one line at once: the pipe is shared with other processes."""
+    """Writes one line at once."""
     line = {"pid": os.getpid(), "at": time.monotonic(), **facts}
     os.write(_report_to, json.dumps(line).encode() + b"\n")
 
@@ -208,78 +205,14 @@ def run(environment: Mapping[str, str]) -> None:
     asyncio.run(application.run(config, decorate=decorate))
 
 
-# -- the fork server --------------------------------------------------------------------------------------------------
-
-
-def serve_forks() -> None:
-    """Forks a process for each line (environment and log file as JSON) until the input ends; then
-    kills the remaining ones.
-    """
-    alive: set[int] = set()
-    children, waker = os.pipe()
-    os.set_blocking(waker, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(waker)
-    gc.freeze()
-    begun = b""
-    while True:
-        ready, _, _ = select.select([0, children], [], [])
-        if children in ready:
-            os.read(children, 4_096)
-            _reap(alive)
-        if 0 in ready:
-            read = os.read(0, 65_536)
-            if not read:
-                break
-            *lines, begun = (begun + read).split(b"\n")
-            alive.update(_fork(json.loads(line)) for line in lines)
-    for pid in alive:
-        os.kill(pid, signal.SIGKILL)
-
-
-def _fork(wanted: dict[str, Any]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        _become_target(wanted["environment"], wanted["log"])
-    _report({"pid": pid, "at": time.monotonic(), "name": wanted["name"]})
-    return pid
-
-
-def _reap(alive: set[int]) -> None:
-    while alive:
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if pid == 0:
-            return
-        alive.discard(pid)
-        _report({"pid": pid, "at": time.monotonic(), "ended": os.waitstatus_to_exitcode(status)})
-
-
-def _report(line: dict[str, Any]) -> None:
-    os.write(1, json.dumps(line).encode() + b"\n")
-
-
-def _become_target(environment: dict[str, str], log_file: str) -> None:
-    """Turns the forked process into what a fresh one would be, runs it, and never returns."""
+def main() -> None:
+    """Runs it once. Its standard output is for the reports, so whatever else is printed goes to its log."""
     global _report_to  # noqa: PLW0603 - the process's own
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _report_to = os.dup(1)
-    written = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(written, 1)
-    os.dup2(written, 2)
-    status = 1
-    try:
-        run(environment)
-        status = 0
-    except Exception as error:  # noqa: BLE001 - whatever it was, it belongs in the log, and the parent's code is not run on
-        os.write(2, f"ended by {error!r}\n".encode())
-    finally:
-        os._exit(status)
+    os.dup2(2, 1)
+    tell(began=True)
+    run(os.environ)
 
 
 if __name__ == "__main__":
-    if "--fork-server" in sys.argv[1:]:
-        serve_forks()
-    else:
-        run(os.environ)
+    main()

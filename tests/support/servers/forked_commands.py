@@ -1,4 +1,4 @@
-"""Runs `pagehand` in processes forked from one that has imported everything.
+"""Runs `pagehand`, or a program of the tests around it, in processes forked from one that has imported everything.
 
 Importing what a command needs takes over a second of CPU. `forked_commands` starts a process that does it once, and
 yields a replacement for `python -m bot`: a small program that hands over its arguments, environment, directory and
@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,22 +32,24 @@ order = {"arguments": sys.argv[2:], "environment": dict(os.environ), "directory"
 socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
 code = int(server.recv(16))
 if code < 0:
-    signal.signal(-code, signal.SIG_DFL)
+    if code != -signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
 sys.exit(code)
 """
 
 
 @contextmanager
-def forked_commands() -> Iterator[tuple[str, ...]]:
-    """Yields the start of a command line; processes run with `-W error`."""
+def forked_commands(module: str = "bot.cli.main") -> Iterator[tuple[str, ...]]:
+    """Yields the start of a command line that calls the module's `main`; processes run with `-W error`."""
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/socket"
         server = subprocess.Popen(
-            (sys.executable, "-u", "-W", "error", __file__, path),
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)},
+            (sys.executable, "-u", "-W", "error", __file__, path, module),
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCES}:{SOURCES / 'tests'}"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         assert server.stdin is not None
         assert server.stdout is not None
@@ -57,12 +59,13 @@ def forked_commands() -> Iterator[tuple[str, ...]]:
             server.stdin.close()
 
 
-def serve(path: str) -> None:
-    """Forks for each connection until standard input ends."""
+def serve(path: str, program: str) -> None:
+    """Forks for each connection until standard input ends; then ends with all that were forked."""
     import bot.cli  # noqa: PLC0415 - the pytest process, which imports this module, has no need of it
 
     for module in pkgutil.iter_modules(bot.cli.__path__, "bot.cli."):
         importlib.import_module(module.name)
+    main: Callable[[], None] = importlib.import_module(program).main
     gc.freeze()
     signal.signal(signal.SIGCHLD, reap)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -73,9 +76,10 @@ def serve(path: str) -> None:
             connection, _ = listening.accept()
             if not os.fork():
                 listening.close()
-                keep(connection)
+                keep(connection, main)
                 return
             connection.close()
+    os.killpg(0, signal.SIGKILL)
 
 
 def reap(*_: object) -> None:
@@ -84,7 +88,7 @@ def reap(*_: object) -> None:
             pass
 
 
-def keep(connection: socket.socket) -> None:
+def keep(connection: socket.socket, main: Callable[[], None]) -> None:
     """Starts one command, forwards signals to it, and reports how it exits. Returns only in the command's process."""
     order, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     ended, wakes = os.pipe()
@@ -93,21 +97,26 @@ def keep(connection: socket.socket) -> None:
     if not child:
         connection.close()
         become(json.loads(order), descriptors, (ended, wakes))
+        main()
         return
     for descriptor in (0, 1, 2, *descriptors):
         os.close(descriptor)
     while True:
         readable, _, _ = select.select([connection.fileno(), ended], [], [])
-        if ended in readable:
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if ended in readable and os.read(ended, 1):
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if not pid:
+                continue  # it was stopped, or goes on
+            code = os.waitstatus_to_exitcode(status)
             with contextlib.suppress(OSError):  # it was killed
                 connection.send(str(code).encode())
             os._exit(0)
-        os.kill(child, (connection.recv(1) or bytes([signal.SIGKILL]))[0])
+        if connection.fileno() in readable:
+            os.kill(child, (connection.recv(1) or bytes([signal.SIGKILL]))[0])
 
 
 def become(order: dict[str, object], descriptors: list[int], pipe: tuple[int, int]) -> None:
-    """Turns this process into `python -m bot`, and runs the command."""
+    """Turns this process into one that was started by itself."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
@@ -117,8 +126,7 @@ def become(order: dict[str, object], descriptors: list[int], pipe: tuple[int, in
     os.environ.clear()
     os.environ.update(order["environment"])  # type: ignore[call-overload] # it went through JSON
     sys.argv = ["pagehand", *order["arguments"]]  # type: ignore[misc] # the same
-    importlib.import_module("bot.cli.main").main()
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(*sys.argv[1:])
