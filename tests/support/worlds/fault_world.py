@@ -16,7 +16,7 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.delivery import AddReaction, ReactionCall
+from bot.domain.delivery import AddReaction
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.people import Member
 from bot.domain.permissions import PermissionRules
@@ -115,9 +115,7 @@ class JobApiOutside(FakeJobApi):
         assert self.bodies.setdefault(key, body) == body, f"{key} comes with another body than the one that arrived"
 
     async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
-        self._same_project(project, job_id)
-        if job_id in self.hidden:
-            raise JobGone("404")
+        self._find(project, job_id)
         same = self.words.get(call.idempotency_key) in {None, call.prompt}
         assert same, f"{call.idempotency_key} comes with other words than those that arrived"
         if self.honours_keys and call.idempotency_key in self._answers:
@@ -134,24 +132,18 @@ class JobApiOutside(FakeJobApi):
         return self._took(job, Call("message", project, job_id, call.prompt, call.idempotency_key, self._step()))
 
     async def get(self, project: str, job_id: str) -> Job:
-        self._same_project(project, job_id)
-        if job_id in self.hidden:
-            raise JobGone("404")
+        self._find(project, job_id)
         return await super().get(project, job_id)
 
     async def cancel(
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
-        self._same_project(project, job_id)
-        if job_id in self.hidden:
-            raise JobGone("404")
+        self._find(project, job_id)
         job = await super().cancel(project, job_id, idempotency_key=idempotency_key, requester=requester)
         return self._took(job, Call("cancel", project, job_id, "", idempotency_key, self._step()))
 
     async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
-        self._same_project(project, job_id)
-        if job_id in self.hidden:
-            raise JobGone("404")
+        self._find(project, job_id)
         job = await super().discard(project, job_id, idempotency_key=idempotency_key)
         return self._took(job, Call("discard", project, job_id, "", idempotency_key, self._step()))
 
@@ -159,9 +151,11 @@ class JobApiOutside(FakeJobApi):
         super().show(job_id, status, link, details)
         self.at_work[job_id].append((self._step(), not self.jobs[job_id].ended))
 
-    def _same_project(self, project: str, job_id: str) -> None:
+    def _find(self, project: str, job_id: str) -> None:
         """A job is known by its id only within its project."""
         assert self.project_of.get(job_id, project) == project, f"{job_id} was looked for in {project}"
+        if job_id in self.hidden:
+            raise JobGone("404")
 
     def _took(self, job: Job, call: Call) -> Job:
         self.calls.append(call)
@@ -404,123 +398,87 @@ class _StoreReach:
 
 
 class _Reach:
-    edge = ""
-    limit = 0.0
+    """A process's way to an edge, whose calls spring the traps that are laid for them."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, edge: str, limit: float, too_late: type[Exception]) -> None:
         self._process = process
-
-    def too_late(self) -> Exception:
-        raise NotImplementedError
+        self._edge = edge
+        self._limit = limit
+        self._too_late = too_late
 
     async def _call(self, operation: str, effect: Callable[[], Awaitable[T]]) -> T:
         """Makes a call within its limit; one that hung before it took effect is cut off, as a real one would be."""
         clock = self._process.clock
-        end = clock.monotonic() + self.limit
-        await self._process.spring(self.edge, operation, "before")
-        if clock.monotonic() >= end:
-            raise self.too_late()
+        end = clock.monotonic() + self._limit
+        await self._process.spring(self._edge, operation, "before")
+        self._check_time(end)
         answer = await effect()
-        await self._process.spring(self.edge, operation, "after")
-        if clock.monotonic() >= end:
-            raise self.too_late()
+        await self._process.spring(self._edge, operation, "after")
+        self._check_time(end)
         return answer
+
+    def _check_time(self, end: float) -> None:
+        if self._process.clock.monotonic() >= end:
+            raise self._too_late("timeout")
+
+
+_OPERATIONS = {"create": "create", "send_message": "message", "cancel": "cancel", "discard": "discard"}
 
 
 class _JobApiReach(_Reach):
-    edge, limit = "job", JOB_LIMIT
+    def __init__(self, process: Process) -> None:
+        super().__init__(process, "job", JOB_LIMIT, JobApiUncertain)
 
-    def too_late(self) -> Exception:
-        return JobApiUncertain("timeout")
-
-    async def create(self, project: str, call: PromptCall) -> Job:
-        api = self._process.outside.job_api
-        return await self._ask("create", call.idempotency_key, lambda: api.create(project, call))
-
-    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
-        api = self._process.outside.job_api
-        return await self._ask("message", call.idempotency_key, lambda: api.send_message(project, job_id, call))
-
-    async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
-        api, key = self._process.outside.job_api, idempotency_key
-        # Each try has its own key, which begins with the request's id.
-        request = key.rpartition(".")[0]
-        return await self._ask("cancel", request, lambda: api.cancel(project, job_id, idempotency_key=key, **extras))
-
-    async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
-        api, key = self._process.outside.job_api, idempotency_key
-        request = key.rpartition(".")[0]
-        return await self._ask("discard", request, lambda: api.discard(project, job_id, idempotency_key=key))
-
-    def can_cancel(self, project: str) -> bool:
-        return self._process.outside.job_api.can_cancel(project)
-
-    def takes_files(self, project: str) -> bool:
-        return self._process.outside.job_api.takes_files(project)
-
-    async def _ask(self, operation: str, request: str, effect: Callable[[], Awaitable[Job]]) -> Job:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         outside = self._process.outside
+        method: Callable[..., Any] = getattr(outside.job_api, name)
+        if name not in _OPERATIONS:
+            return method
 
-        async def noted() -> Job:
-            job = await effect()
-            outside.sent.setdefault(request, outside.claimed[request])
-            return job
+        async def ask(*arguments: Any, **options: Any) -> Job:
+            # Each try of a cancel has its own key, which begins with the request's id.
+            key = options.get("idempotency_key")
+            request = key.rpartition(".")[0] if key else arguments[-1].idempotency_key
 
-        try:
-            return await self._call(operation, noted)
-        except JobApiUncertain:
-            outside.in_doubt.add(request)
-            raise
+            async def noted() -> Job:
+                job: Job = await method(*arguments, **options)
+                outside.sent.setdefault(request, outside.claimed[request])
+                return job
+
+            try:
+                return await self._call(_OPERATIONS[name], noted)
+            except JobApiUncertain:
+                outside.in_doubt.add(request)
+                raise
+
+        return ask
 
     async def get(self, project: str, job_id: str) -> Job:
         outside = self._process.outside
         now = outside.clock.time
-        before, poll = outside.polls.get(job_id), Poll(job_id, now, now + self.limit)
+        before, poll = outside.polls.get(job_id), Poll(job_id, now, now + JOB_LIMIT)
         check(polled_twice([*([before] if before else []), poll]))
         outside.polls[job_id] = poll
         try:
             return await self._call("get", lambda: outside.job_api.get(project, job_id))
         finally:
-            poll.ended = min(outside.clock.time, now + self.limit)
+            poll.ended = min(outside.clock.time, now + JOB_LIMIT)
 
     async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         return seen_unless(await self.get(project, job_id), unless)
 
 
 class _ChatReach(_Reach):
-    edge, limit = "chat", CHAT_LIMIT
+    def __init__(self, process: Process) -> None:
+        super().__init__(process, "chat", CHAT_LIMIT, ChatUncertain)
 
-    def too_late(self) -> Exception:
-        return ChatUncertain("timeout")
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Awaitable[Any]] = getattr(self._process.outside.chat, name)
 
-    @property
-    def _chat(self) -> SlackOutside:
-        return self._process.outside.chat
+        async def call(*arguments: Any, **options: Any) -> Any:
+            operation = name
+            if name == "react":
+                operation = "mark" if isinstance(arguments[-1], AddReaction) else "unmark"
+            return await self._call(operation, lambda: method(*arguments, **options))
 
-    async def post_card(
-        self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
-    ) -> str:
-        options: Any = {"follow_ups": follow_ups, "without_blocks": without_blocks}
-        return await self._call("post_card", lambda: self._chat.post_card(thread, key, **options))
-
-    async def update_card(
-        self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
-    ) -> None:
-        options: Any = {"follow_ups": follow_ups, "without_blocks": without_blocks}
-        await self._call("update_card", lambda: self._chat.update_card(thread, **options))
-
-    async def post(self, thread: Thread, notice: Notice) -> str:
-        return await self._call("post", lambda: self._chat.post(thread, notice))
-
-    async def find(self, thread: Thread, key: str) -> str | None:
-        return await self._call("find", lambda: self._chat.find(thread, key))
-
-    async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
-        name = "mark" if isinstance(call, AddReaction) else "unmark"
-        await self._call(name, lambda: self._chat.react(thread, message_ts, call))
-
-    async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
-        await self._call("tell", lambda: self._chat.tell(thread, notice, follow_ups=follow_ups))
-
-    async def join(self, channel_id: str) -> None:
-        await self._call("join", lambda: self._chat.join(channel_id))
+        return call
