@@ -4,7 +4,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from support.chaos.asides import STOP_SAID, press_words
 from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of, reactions_to
 from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
@@ -34,6 +33,8 @@ EDITED, DELETED = 0.12, 0.08
 """How often a reply is edited or deleted at once."""
 OF_HELD = (ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_ALL_HELD, ButtonId.DISCARD_HELD)
 """The answers of the person who is asked."""
+_STOPS = ("!stop", "!stop now", "! cancel", "!stopp")
+"""All of these are understood."""
 _SWITCH = "Switch project…"
 _OPEN = "SELECT id FROM requests WHERE thread_id = '{}' AND kind IN ({}) AND due_at IS NOT NULL"
 
@@ -71,7 +72,7 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
     """Answers the question about a held reply once it is there. It may be late, for example if the process that
     recorded the reply was paused.
     """
-    asked = scenario.other if reply.held and not reply.is_answer else scenario.person
+    asked = scenario.other if reply.held else scenario.person
     question = _question(scenario, asked, ButtonId.SEND_HELD, reply.request_id)
     if question is not None and question.ts not in reply.answered:
         reply.answered.add(question.ts)
@@ -102,8 +103,13 @@ async def press_example(scenario: "UserScenario") -> Reply | None:
     found = [message for message in scenario.thread() if f"/{example}" in str(message.blocks)]
     if not (found and scenario.answers) or scenario.rng.random() > EXAMPLES:
         return None
-    scenario.where = "presses an example"
-    return await press_words(scenario, found[-1].ts, SEND_EXAMPLES[0], example)
+    scenario.where, ts, action_id = "presses an example", found[-1].ts, SEND_EXAMPLES[0]
+    for _ in range(scenario.rng.choice((1, 2))):
+        while not (await scenario.person.press(scenario.channel, ts, action_id)).ok:
+            await scenario.dither(0.5)
+    team, place = scenario.world.workspace.state.team.id, scenario.world.workspace.channels[scenario.channel]
+    key = f"said/{team}/{place.id}/{ts}/{action_id}/{scenario.person.id}"
+    return Reply(example, ts, request_id(key), (), pressed=True)
 
 
 def _example(scenario: "UserScenario") -> str:
@@ -253,7 +259,7 @@ async def _stop(scenario: "UserScenario") -> bool:
     for reply in scenario.replies[before:]:
         reply.stopped = True
     if scenario.stopped_by_reaction or scenario.rng.random() > BY_REACTION:
-        await _by_button_or_word(scenario, RequestKind.STOP, ButtonId.STOP_JOB, scenario.rng.choice(STOP_SAID))
+        await _by_button_or_word(scenario, RequestKind.STOP, ButtonId.STOP_JOB, scenario.rng.choice(_STOPS))
     else:
         await _stop_by_reaction(scenario)
     scenario.where = "waits for what it wrote before a stop"

@@ -35,8 +35,8 @@ class Ask:
 
 @dataclass
 class Reply:
-    """A reply in the thread; `request_id` is Pagehand's id of it. `held`: its person is asked first (the requester, if
-    it `is_answer`, otherwise another person). `stopped`: a stop followed, and its person is asked if that withdrew it.
+    """A reply in the thread; `request_id` is Pagehand's id of it. `held`: another person wrote it, who is asked first.
+    `stopped`: a stop followed, and its person is asked if that withdrew it.
     They `answered` these questions, with no if `discarded`. `edited` is its current text if that differs; `deleted`
     means that it is gone. `gone_at` is when Pagehand certainly acknowledged that it is gone, or not to be sent after a
     stop, in seconds of the loop. `pressed`: it is the text of a button, which was acknowledged, and not a message.
@@ -47,7 +47,6 @@ class Reply:
     request_id: str
     deliveries: Sequence[DeliveryRecord]
     held: bool = False
-    is_answer: bool = False
     stopped: bool = False
     answered: set[str] = field(default_factory=set)
     discarded: bool = False
@@ -116,13 +115,6 @@ def reactions_to(world: ProcessWorld, ts: str) -> list[DeliveryRecord]:
     """Returns what Slack delivers about reactions to a message."""
     events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
     return [record for record, event in events if event.get("item", {}).get("ts") == ts]
-
-
-def joins_of(world: ProcessWorld, channel: str) -> list[DeliveryRecord]:
-    """Returns what Slack delivers about people who joined a channel."""
-    wanted = ("member_joined_channel", world.workspace.channels[channel].id)
-    events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
-    return [record for record, event in events if (event.get("type"), event.get("channel")) == wanted]
 
 
 def acked(deliveries: Sequence[DeliveryRecord]) -> bool | None:

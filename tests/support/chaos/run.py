@@ -9,7 +9,7 @@ from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
 from support.chaos.direct_scenario import DirectScenario, lines_broken
 from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
-from support.chaos.resume import Claims, Resume, doings, resumed
+from support.chaos.resume import Claims, doings, taken_over
 from support.chaos.signing_secrets import replace_signing_secrets, wrongly_refused
 from support.chaos.user_scenario import UserScenario
 from support.chaos.verdict import Verdict, judge
@@ -32,7 +32,8 @@ class RoundResult:
     world: ProcessWorld
     scenarios: list[UserScenario]
     verdict: Verdict
-    resume: Resume
+    taken_over: list[float]
+    """Seconds until each item of a killed process was taken over."""
     quiet_after: float
     """Seconds from the last kill until no work was left."""
 
@@ -65,7 +66,7 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     verdict.broken += wrongly_refused(world)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)  # or its connection outlives the world
-    return RoundResult(world, scenarios, verdict, resumed(world, claims), asyncio.get_running_loop().time() - began)
+    return RoundResult(world, scenarios, verdict, taken_over(world, claims), asyncio.get_running_loop().time() - began)
 
 
 async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: list[asyncio.Task[None]]) -> Verdict:

@@ -8,7 +8,6 @@ from itertools import pairwise
 from math import inf
 
 from support.chaos.actions_verdict import actions_broken
-from support.chaos.asides_verdict import asides_broken, wrong_announcements
 from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
 from support.chaos.process_world import ENDS_ALONE, REQUEST_LEASE, ProcessWorld
@@ -94,8 +93,7 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
     verdict.broken += await actions_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
-            verdict.broken += [*_told(scenario), *wrong_announcements(scenario)]
-        verdict.broken += asides_broken(world, scenario)
+            verdict.broken += _told(scenario)
         verdict.broken += [*_without_its_files(world, scenario), *_against_the_rules(world, scenario, records)]
     verdict.double_sends += _sent_twice(world)
     return verdict
