@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from support.worlds.app_world import AppWorld, a_world
+from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.cli.backup import mark_in_doubt
 from bot.notices.notice import Reaction
@@ -49,7 +49,7 @@ async def until_read(world: AppWorld) -> None:
     async def is_read() -> bool:
         return (await world.sql("SELECT count(*) FROM gaps")) == [(0,)]
 
-    await world.until_true(is_read)
+    await until(is_read)
 
 
 async def test_replies_are_sent_in_order(world: AppWorld) -> None:
@@ -61,7 +61,6 @@ async def test_replies_are_sent_in_order(world: AppWorld) -> None:
         await world.workspace.people["ana"].say("docs", "// between us", thread_ts=world.card_ts(PROMPT))
     await world.until_steered(job, "first", "second", "third")
     await until_read(world)
-    await world.settled()
     await world.check()
 
 
@@ -75,7 +74,6 @@ async def test_what_was_heard_before_is_not_sent_again(world: AppWorld) -> None:
         await world.reply(PROMPT, "missed")
     await world.until_steered(job, "heard", "missed")
     await until_read(world)
-    await world.settled()
     await world.check()
 
 

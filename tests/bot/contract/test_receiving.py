@@ -187,8 +187,8 @@ async def test_the_two_events_of_a_mention_start_one_job(world: SlackWorld, conn
 
 async def test_duplicated_and_reordered_envelopes_are_harmless(world: SlackWorld, connected: SocketReceiver) -> None:
     ana, ts = world.workspace.people["ana"], await world.post()
-    world.workspace.faults.duplicate_envelope(count=3)
-    world.workspace.faults.reorder_envelope("events_api", count=2)
+    world.workspace.faults.envelope("duplicate", count=3)
+    world.workspace.faults.envelope("reorder", "events_api", count=2)
     await ana.command("docs", "/docs", "fix the guides")
     said = [(await ana.say("docs", f"reply {n}", thread_ts=ts)).ts for n in range(4)]
     await world.workspace.deliveries.settled()

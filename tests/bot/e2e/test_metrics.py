@@ -9,7 +9,7 @@ import pytest
 from support.oracles.promtool import faults_of
 from support.servers.fake_job_api import Operation, refusing
 from support.servers.free_ports import free_port
-from support.worlds.app_world import AppWorld, a_world
+from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.app.application import Role
 
@@ -101,4 +101,4 @@ async def test_a_replaced_connection_is_counted(world: AppWorld) -> None:
     async def reconnected() -> bool:
         return values((await answer(port))[1])["pagehand_socket_reconnects_total"] > 0
 
-    await world.until_true(reconnected)
+    await until(reconnected)

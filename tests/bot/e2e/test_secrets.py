@@ -16,7 +16,7 @@ import asyncpg
 import pytest
 from support.oracles.leaks import leaks
 from support.programs import Program, running_programs
-from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, Operation, cut, garbage, refusing
+from support.servers.fake_job_api import GARBAGE, KEY, PROJECT, FakeJobApiServer, Operation, cut, refusing
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.jobserver_world import git, make_bare
@@ -139,7 +139,7 @@ async def problem(scene: Scene) -> None:
     workspace, fake_job_api = scene.workspace, scene.fake_job_api
     ana = workspace.people["ana"]
     await scene.until(lambda: workspace.connected)
-    of_polls = (refusing(500, KEY), garbage(), cut(applied=False), refusing(403, KEY))
+    of_polls = (refusing(500, KEY), GARBAGE, cut(applied=False), refusing(403, KEY))
     for fault in of_polls:
         fake_job_api.fail(fault, Operation.GET)
     await ana.command("docs", "/docs", "Fix the start page")

@@ -15,7 +15,7 @@ from support.libfaketime import LIBFAKETIME
 from support.oracles.leaks import faults_in_logs
 from support.servers.fake_job_api import KEY, Operation, refusing, slow
 from support.servers.postgres import PostgresServer
-from support.worlds.app_world import AppWorld, a_world
+from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.slack.rendering.ephemeral_texts import RECORDED
 from bot.store.schema.migration import migrate
@@ -91,7 +91,6 @@ async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set
     world.complete(job)
     await world.until_said("Before", *FINISHED, seconds=SOON)
     await whole_story(world, "After")
-    await world.settled()
     await world.check()
 
 
@@ -109,7 +108,7 @@ async def test_the_machines_clock_is_set_while_the_bot_is_down(
     await world.ask("Card waits", channel="partners")
     await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.CREATE, "Waits") == 1)
     await world.workspace.changes.wait_for(lambda: waiting.hits)
-    await world.until_true(lambda: two_wait(world))
+    await until(lambda: two_wait(world))
     await world.stop()
     # It was down for a while.
     await world.sql("UPDATE notices SET due_at = due_at - :seconds WHERE due_at IS NOT NULL", seconds=PUT_OFF + 5)
@@ -122,7 +121,6 @@ async def test_the_machines_clock_is_set_while_the_bot_is_down(
         await world.until_said("Waits", "started", seconds=SOON)
     await whole_story(world, "After")
     await world.hurry()
-    await world.settled()
     await world.check()
 
 
@@ -141,7 +139,6 @@ async def test_a_processs_clock_is_set_while_it_runs(world: AppWorld, scratch: P
             await world.until_said(f"Before {name}", *FINISHED, seconds=SOON)
             await whole_story(world, name)
     await world.start()
-    await world.settled()
     await world.check()
 
 
@@ -211,7 +208,6 @@ async def test_the_databases_clock_is_set(postgres: PostgresServer) -> None:
             world.complete(job)
             await world.until_said("Between", *FINISHED, seconds=SOON)
             await whole_story(world, "Back")
-            await world.settled()
             await world.check()
             await world.stop()
 
@@ -238,7 +234,6 @@ async def test_two_instances_with_different_clocks(postgres_url: str, scratch: P
         for prompt in prompts:
             await world.reply(prompt, f"More of {prompt}")
         await world.until_ended(*prompts)
-        await world.settled()
         await world.check()
     written = time.mktime(time.strptime(clock.with_suffix(".log").read_text()[:19], "%Y-%m-%d %H:%M:%S"))
     assert written > began + AHEAD - 1.0
@@ -253,4 +248,4 @@ async def pollers_seen(world: AppWorld, wanted: set[int]) -> None:
         seen.update(int(owner.split("-")[-2]) for (owner,) in owners)
         return wanted <= seen
 
-    await world.until_true(all_seen, SOON)
+    await until(all_seen, SOON)

@@ -12,7 +12,6 @@ from pathlib import Path
 import aiohttp
 import pytest
 from support.disks import a_disk, fill
-from support.servers.fake_job_api import KEY, PROJECT
 from support.servers.free_ports import free_port
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.worlds.app_world import AppWorld, a_world, until
@@ -105,7 +104,6 @@ async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
         await world.until_said("Running", *FINISHED)
         await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == ["Meanwhile"])
         await done_or_explained(world, "Asked meanwhile", answer)
-        await world.settled()
         await world.check()
 
 
@@ -138,27 +136,25 @@ async def test_connections_to_postgresql_are_cut_repeatedly(postgres: PostgresSe
         for prompt in prompts:
             await world.workspace.people["ana"].say("docs", "!mute", thread_ts=world.card_ts(prompt))
             await postgres.run(cut.format(name))
-        await world.until_true(lambda: _noted(world, {"asked": 6, "steered": 6, "muted": 6}))
-        await world.settled()
+        await until(lambda: _noted(world, {"asked": 6, "steered": 6, "muted": 6}))
         await world.check()
 
 
 @pytest.mark.full
-async def test_a_damaged_row_affects_one_job(database_url: str) -> None:
+async def test_a_damaged_row_affects_one_job(world: AppWorld) -> None:
     """It is reported in its thread, and to everyone who replies there; the others continue."""
-    async with a_world(database_url) as world:
-        await world.start()
-        damaged, spared = await world.begin("Damaged", "Spared")
-        # With a new revision, since a poll that remembers the thread might otherwise never read it, or overwrite it.
-        await world.sql("UPDATE threads SET state = '{', revision = revision + 1 WHERE prompt = 'Damaged'")
-        await world.until_said("Damaged", "started", "damaged")
-        await world.reply("Damaged", "Go on")
-        await world.workspace.changes.wait_for(lambda: "a usable record" in world.private_text("ana"))
-        world.complete(damaged, spared)
-        await world.until_said("Spared", *FINISHED)
-        assert world.fake_job_api.follow_ups(damaged) == []
-        assert world.said("Damaged") == ["started", "damaged"]
-        await world.stop()
+    await world.start()
+    damaged, spared = await world.begin("Damaged", "Spared")
+    # With a new revision, since a poll that remembers the thread might otherwise never read it, or overwrite it.
+    await world.sql("UPDATE threads SET state = '{', revision = revision + 1 WHERE prompt = 'Damaged'")
+    await world.until_said("Damaged", "started", "damaged")
+    await world.reply("Damaged", "Go on")
+    await world.workspace.changes.wait_for(lambda: "a usable record" in world.private_text("ana"))
+    world.complete(damaged, spared)
+    await world.until_said("Spared", *FINISHED)
+    assert world.fake_job_api.follow_ups(damaged) == []
+    assert world.said("Damaged") == ["started", "damaged"]
+    await world.stop()
 
 
 @pytest.mark.full
@@ -203,7 +199,6 @@ async def test_sqlite_is_locked_by_another_process(scratch: Path, seconds: float
         await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == ["Meanwhile"])
         await done_or_explained(world, "At the beginning", first)
         await done_or_explained(world, "A little later", second)
-        await world.settled()
         await world.check()
 
 
@@ -257,7 +252,6 @@ async def test_the_disk_fills_up_and_recovers(small_disk: Path) -> None:
         filler.unlink()
         await world.until_said("Running", *FINISHED)
         await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == [words])
-        await world.settled()
         await world.check()
 
 
@@ -321,17 +315,7 @@ async def shows_a_full_disk(world: AppWorld, filler: Path) -> None:
 
 def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
     """Runs `pagehand run`, as its operator sees it."""
-    config = world.config()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "SLACK_BOT_TOKEN": config.slack_bot_token.newest,
-        "SLACK_APP_TOKEN": world.workspace.credentials.app_token,
-        "SLACK_API_URL": world.workspace.api_url,
-        "JOB_API_URL": world.fake_job_api.url,
-        "JOB_API_KEY": KEY,
-        "JOB_API_PROJECT": PROJECT,
-        "DATABASE_URL": world.database_url,
-    }
+    environment = world.environment(PATH=os.environ["PATH"])
     command = [sys.executable, "-m", "bot", "run"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 

@@ -11,7 +11,7 @@ import pytest
 from support.servers.fake_job_api import refusing
 from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
-from support.worlds.app_world import AppWorld, a_world
+from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.app.application import App, HealthTimings, Role
 from bot.app.checks.watch import WatchTimings
@@ -37,17 +37,17 @@ async def test_an_outage_shows_in_health_and_log_from_first_failure_to_recovery(
         assert await _ask(session) == (200, True, _all_well())
 
         world.fake_job_api.fail(refusing(503), times=None)
-        await world.until_true(lambda: _is(session, 503))
+        await until(lambda: _is(session, 503))
         status, ok, parts = await _ask(session)
         assert (status, ok) == (503, False)
         assert parts["job API of docs"].startswith("has not worked for ")
         assert parts["job API of docs"].endswith(" s: The job API failed (503).")
         assert {**parts, "job API of docs": "works"} == _all_well()
-        await world.until_true(lambda: _logged(caplog, "ERROR", "job API of docs has not worked for"))
+        await until(lambda: _logged(caplog, "ERROR", "job API of docs has not worked for"))
 
         world.fake_job_api.heal()
         await world.hurry()
-        await world.until_true(lambda: _is(session, 200))
+        await until(lambda: _is(session, 200))
         assert await _ask(session) == (200, True, _all_well())
     world.complete(job)
     await world.hurry()
@@ -55,7 +55,6 @@ async def test_an_outage_shows_in_health_and_log_from_first_failure_to_recovery(
     assert [record.levelname for record in _of_health(caplog)] == ["ERROR"]
     began = "job API of docs: not working, will keep trying: The job API failed (503)."
     assert [record.getMessage() for record in caplog.records if "will keep trying" in record.getMessage()] == [began]
-    await world.settled()
     await world.check()
 
 
@@ -93,10 +92,10 @@ async def test_a_crashed_task_shows_in_the_health_until_it_has_run_for_a_while(
             async def shown() -> str:
                 return str((await _ask(session))[2].get("RetentionSweeper task", ""))
 
-            await world.until_true(lambda: _shows(shown, "it ended unexpectedly (KeyError)"))
+            await until(lambda: _shows(shown, "it ended unexpectedly (KeyError)"))
             assert (await _ask(session))[:2] == (200, True), "for the moment it harms nobody"
             store.tripping = False
-            await world.until_true(lambda: _shows(shown, ""))
+            await until(lambda: _shows(shown, ""))
     finally:
         await app.stop()
     assert caplog.text.count("RetentionSweeper ended unexpectedly; it is restarted") == 1
@@ -139,13 +138,13 @@ async def test_a_set_up_broken_later_shows_in_the_health_until_it_is_fixed(world
     port, often = free_port(), WatchTimings(first=0.05, slack=0.05, retry=0.05)
     await world.start(timings=HealthTimings(watch=often), PAGEHAND_HEALTH_PORT=str(port))
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
-        await world.until_true(lambda: _is(session, 200))
+        await until(lambda: _is(session, 200))
         world.workspace.credentials.revoke()
-        await world.until_true(lambda: _is(session, 503))
+        await until(lambda: _is(session, 503))
         _, _, parts = await _ask(session)
         assert "Slack does not accept SLACK_BOT_TOKEN (token_revoked): it was revoked." in parts["set-up"]
         world.workspace.credentials.restore()
-        await world.until_true(lambda: _is(session, 200))
+        await until(lambda: _is(session, 200))
 
 
 async def test_the_time_of_the_last_slack_event_is_saved_with_the_next_write(world: AppWorld) -> None:
@@ -158,7 +157,7 @@ async def test_the_time_of_the_last_slack_event_is_saved_with_the_next_write(wor
         last = (await database_condition(world.database_url)).last
         return {LastTime.COMMAND, LastTime.EVENT} <= set(last)
 
-    await world.until_true(noted)
+    await until(noted)
     await world.check()
 
 
@@ -185,5 +184,4 @@ async def test_over_socket_mode_workers_receive_and_web_serves_the_health(
         await world.reply("Do it", "And this")
         await world.until_steered(job, "And this")
         world.complete(job)
-        await world.settled()
         await world.check()

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import (
+    GARBAGE,
+    GIANT,
     MISSING,
     PROJECT,
+    TRUNCATED,
     Fault,
     Operation,
     answering,
     cut,
-    garbage,
-    giant,
     refusing,
     slow,
-    truncated,
     web_page,
 )
-from support.worlds.app_world import AppWorld, a_world
+from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.app.edges import EdgeTimings
 from bot.notices.notice import Reaction
@@ -57,10 +57,10 @@ UNKNOWN = {
     "time-out": slow(15.0),
     "cut before": cut(applied=False),
     "cut after": cut(applied=True),
-    "truncated": truncated(),
-    "giant": giant(),
+    "truncated": TRUNCATED,
+    "giant": GIANT,
     "page": web_page(),
-    "garbage": garbage(),
+    "garbage": GARBAGE,
     "empty": Fault(applied=True, body=b""),
     "no id": answering(id=MISSING),
 }
@@ -90,26 +90,25 @@ async def world(database_url: str) -> AsyncIterator[AppWorld]:
 
 
 @pytest.mark.full
-async def test_requests_that_did_not_arrive_are_retried_automatically(database_url: str) -> None:
-    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
-        await world.start()
-        for name, fault in NOT_ARRIVED.items():
-            world.fake_job_api.fail(fault, Operation.CREATE, prompt=name)
-            world.fake_job_api.fail(fault, Operation.MESSAGE, prompt=f"More of {name}")
-        async with world.hurrying():
-            jobs = await world.begin(*NOT_ARRIVED)
-            replies = [await world.reply(name, f"More of {name}") for name in NOT_ARRIVED]
-            for job, name in zip(jobs, NOT_ARRIVED, strict=True):
-                await world.until_steered(job, f"More of {name}")
-        for name in NOT_ARRIVED:
-            assert world.fake_job_api.tried(Operation.CREATE, name) == 2
-            assert world.fake_job_api.tried(Operation.MESSAGE, f"More of {name}") == 2
-        world.complete(*jobs)
-        for name in NOT_ARRIVED:
-            await world.until_said(name, "started", "completed")
-        await world.settled()
-        assert [world.reactions(reply) for reply in replies] == [[Reaction.ACCEPTED.value]] * len(replies)
-        await world.check()
+async def test_requests_that_did_not_arrive_are_retried_automatically(world: AppWorld) -> None:
+    await world.start()
+    for name, fault in NOT_ARRIVED.items():
+        world.fake_job_api.fail(fault, Operation.CREATE, prompt=name)
+        world.fake_job_api.fail(fault, Operation.MESSAGE, prompt=f"More of {name}")
+    async with world.hurrying():
+        jobs = await world.begin(*NOT_ARRIVED)
+        replies = [await world.reply(name, f"More of {name}") for name in NOT_ARRIVED]
+        for job, name in zip(jobs, NOT_ARRIVED, strict=True):
+            await world.until_steered(job, f"More of {name}")
+    for name in NOT_ARRIVED:
+        assert world.fake_job_api.tried(Operation.CREATE, name) == 2
+        assert world.fake_job_api.tried(Operation.MESSAGE, f"More of {name}") == 2
+    world.complete(*jobs)
+    for name in NOT_ARRIVED:
+        await world.until_said(name, "started", "completed")
+    await world.settled()
+    assert [world.reactions(reply) for reply in replies] == [[Reaction.ACCEPTED.value]] * len(replies)
+    await world.check()
 
 
 @pytest.mark.full
@@ -137,35 +136,32 @@ async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -
     await world.until_said("402", "refused/1", "started")
     world.complete(world.fake_job_api.job_of("402"))
     await world.until_said("402", "refused/1", *FINISHED)
-    await world.settled()
     await world.check()
 
 
 @pytest.mark.full
-async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
+async def test_requests_in_doubt_are_asked_about(world: AppWorld) -> None:
     """They are neither repeated nor forgotten: the thread has a button that sends the request once more."""
-    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
-        await world.start()
-        for name, fault in UNKNOWN.items():
-            world.fake_job_api.fail(fault, Operation.CREATE, prompt=name)
-            world.fake_job_api.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
-        (spared,) = await world.begin("Spared")
-        for name in UNKNOWN:
-            await world.ask(name)
-            await world.reply("Spared", f"More: {name}")
-        for name in UNKNOWN:
-            await world.until_said(name, "unsure/1")
-            assert world.fake_job_api.tried(Operation.CREATE, name) == 1
-        await world.settled()
-        assert world.said("Spared")[1:] == ["unsure/1"] * len(UNKNOWN)
-        assert {world.fake_job_api.tried(Operation.MESSAGE, f"More: {name}") for name in UNKNOWN} == {1}
-        await world.press("500", ButtonId.SEND_AGAIN, key="/unsure/")
-        await world.until_said("500", "unsure/1", "started")
-        world.complete(spared, world.fake_job_api.job_of("500"))
-        await world.until_said("500", "unsure/1", *FINISHED)
-        await world.workspace.changes.wait_for(lambda: "completed" in world.said("Spared"))
-        await world.settled()
-        await world.check()
+    await world.start()
+    for name, fault in UNKNOWN.items():
+        world.fake_job_api.fail(fault, Operation.CREATE, prompt=name)
+        world.fake_job_api.fail(fault, Operation.MESSAGE, prompt=f"More: {name}")
+    (spared,) = await world.begin("Spared")
+    for name in UNKNOWN:
+        await world.ask(name)
+        await world.reply("Spared", f"More: {name}")
+    for name in UNKNOWN:
+        await world.until_said(name, "unsure/1")
+        assert world.fake_job_api.tried(Operation.CREATE, name) == 1
+    await world.settled()
+    assert world.said("Spared")[1:] == ["unsure/1"] * len(UNKNOWN)
+    assert {world.fake_job_api.tried(Operation.MESSAGE, f"More: {name}") for name in UNKNOWN} == {1}
+    await world.press("500", ButtonId.SEND_AGAIN, key="/unsure/")
+    await world.until_said("500", "unsure/1", "started")
+    world.complete(spared, world.fake_job_api.job_of("500"))
+    await world.until_said("500", "unsure/1", *FINISHED)
+    await world.workspace.changes.wait_for(lambda: "completed" in world.said("Spared"))
+    await world.check()
 
 
 @pytest.mark.full
@@ -193,53 +189,48 @@ async def test_with_idempotency_keys_everything_is_retried_and_done_once(world: 
     world.complete(*jobs)
     for name in UNKNOWN:
         await world.until_said(name, "started", "completed")
-    await world.settled()
     await world.check()
 
 
 @pytest.mark.full
-async def test_failing_polls_are_silent_and_continue(database_url: str) -> None:
+async def test_failing_polls_are_silent_and_continue(world: AppWorld) -> None:
     """Every fault, for one job's polls each, while another job continues at full speed."""
     faults = NOT_ARRIVED | REJECTED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
     del faults["403 page"]  # which is told at once, like any 403 to a poll
-    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
-        await world.start()
-        jobs = await world.begin(*faults)
-        (spared,) = await world.begin("Spared")
-        for job, fault in zip(jobs, faults.values(), strict=True):
-            world.fake_job_api.fail(fault, Operation.GET, job_id=job, times=2)
-        world.complete(*jobs)
-        await world.fake_job_api.until(lambda: world.fake_job_api.polls_of(spared) > 0)
-        world.complete(spared)
-        await world.until_said("Spared", *FINISHED, seconds=15)
-        for name in faults:
-            await world.until_said(name, *FINISHED)
-        await world.settled()
-        await world.check()
+    await world.start()
+    jobs = await world.begin(*faults)
+    (spared,) = await world.begin("Spared")
+    for job, fault in zip(jobs, faults.values(), strict=True):
+        world.fake_job_api.fail(fault, Operation.GET, job_id=job, times=2)
+    world.complete(*jobs)
+    await world.fake_job_api.until(lambda: world.fake_job_api.polls_of(spared) > 0)
+    world.complete(spared)
+    await world.until_said("Spared", *FINISHED, seconds=15)
+    for name in faults:
+        await world.until_said(name, *FINISHED)
+    await world.check()
 
 
-async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
-    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
-        await world.start()
-        (job,) = await world.begin("Running")
-        await world.fake_job_api.stop()
-        await world.reply("Running", "Meanwhile")
-        await world.ask("Asked meanwhile")
-        await world.card("Asked meanwhile")
+async def test_the_job_api_is_away_and_comes_back(world: AppWorld) -> None:
+    await world.start()
+    (job,) = await world.begin("Running")
+    await world.fake_job_api.stop()
+    await world.reply("Running", "Meanwhile")
+    await world.ask("Asked meanwhile")
+    await world.card("Asked meanwhile")
 
-        async def both_tried() -> bool:
-            rows = await world.sql("SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0")
-            return bool(rows[0][0] == 2)
+    async def both_tried() -> bool:
+        rows = await world.sql("SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0")
+        return bool(rows[0][0] == 2)
 
-        await world.until_true(both_tried)
-        await world.fake_job_api.start()
-        await world.hurry()
-        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job) == ["Meanwhile"])
-        await world.until_said("Asked meanwhile", "started")
-        world.complete(job)
-        await world.until_said("Running", "started", "completed")
-        await world.settled()
-        await world.check()
+    await until(both_tried)
+    await world.fake_job_api.start()
+    await world.hurry()
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job) == ["Meanwhile"])
+    await world.until_said("Asked meanwhile", "started")
+    world.complete(job)
+    await world.until_said("Running", "started", "completed")
+    await world.check()
 
 
 @pytest.mark.full
@@ -297,30 +288,28 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
 
 
 @pytest.mark.full
-async def test_a_missing_job_is_gone_after_a_while_and_may_come_back(database_url: str) -> None:
+async def test_a_missing_job_is_gone_after_a_while_and_may_come_back(world: AppWorld) -> None:
     """A follow-up waits until it is clear whether the job is gone; a later one shows that it is there again."""
-    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
-        await world.start(PAGEHAND_POLL_FASTEST="1")
-        lost, spared = await world.begin("Lost", "Spared")
-        world.fake_job_api.fail(NO_JOB, job_id=lost, times=None)
-        reply = await world.reply("Lost", "More")
-        await world.until_marked(reply, Reaction.PROBLEM)
-        await world.workspace.changes.wait_for(lambda: "no longer has this job" in world.thread("Lost")[0].text)
-        told = world.thread("Lost")[-1].text
-        assert "wasn't sent: the agent no longer has this job. Start a new one with `/docs`." in told
-        assert world.fake_job_api.tried(Operation.MESSAGE, "More") > 1
-        assert "Active" not in world.thread("Lost")[0].text
-        await world.reply("Spared", "More, please")
-        await world.until_steered(spared, "More, please")
-        world.fake_job_api.heal()
-        await world.reply("Lost", "And more")
-        await world.until_steered(lost, "And more")
-        await world.workspace.changes.wait_for(lambda: "has this job again" in world.thread("Lost")[-1].text)
-        world.complete(lost, spared)
-        await world.until_said("Spared", *FINISHED)
-        await world.workspace.changes.wait_for(lambda: world.said("Lost")[-1] == "completed")
-        await world.settled()
-        await world.check()
+    await world.start(PAGEHAND_POLL_FASTEST="1")
+    lost, spared = await world.begin("Lost", "Spared")
+    world.fake_job_api.fail(NO_JOB, job_id=lost, times=None)
+    reply = await world.reply("Lost", "More")
+    await world.until_marked(reply, Reaction.PROBLEM)
+    await world.workspace.changes.wait_for(lambda: "no longer has this job" in world.thread("Lost")[0].text)
+    told = world.thread("Lost")[-1].text
+    assert "wasn't sent: the agent no longer has this job. Start a new one with `/docs`." in told
+    assert world.fake_job_api.tried(Operation.MESSAGE, "More") > 1
+    assert "Active" not in world.thread("Lost")[0].text
+    await world.reply("Spared", "More, please")
+    await world.until_steered(spared, "More, please")
+    world.fake_job_api.heal()
+    await world.reply("Lost", "And more")
+    await world.until_steered(lost, "And more")
+    await world.workspace.changes.wait_for(lambda: "has this job again" in world.thread("Lost")[-1].text)
+    world.complete(lost, spared)
+    await world.until_said("Spared", *FINISHED)
+    await world.workspace.changes.wait_for(lambda: world.said("Lost")[-1] == "completed")
+    await world.check()
 
 
 @pytest.mark.full
@@ -345,5 +334,4 @@ async def test_a_429_of_a_poll_holds_back_only_polls_of_its_project(world: AppWo
     assert meanwhile[other] > 0
     assert meanwhile[slowed] == 0
     assert meanwhile[too] <= 1, "only a poll that was in flight may arrive"
-    await world.settled()
     await world.check()

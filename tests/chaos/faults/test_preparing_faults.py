@@ -4,7 +4,7 @@ import pytest
 from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import Operation, cut, refusing
 from support.servers.slack_faults import CallFault
-from support.worlds.app_world import AppWorld
+from support.worlds.app_world import AppWorld, until
 
 from bot.app.edges import EdgeTimings
 from bot.notices.said import ButtonId
@@ -61,11 +61,10 @@ async def test_the_job_api_is_away_while_a_job_is_stopped(world: AppWorld) -> No
         await world.hurry()
         return bool(world.fake_job_api.cancelled)
 
-    await world.until_true(stopped)
+    await until(stopped)
     await world.until_said("Fix the guides", "started", "stopped")
     assert world.fake_job_api.jobs[job]["status"] == "completed"
     assert (await world.sql("SELECT count(*) FROM audit WHERE action = 'stopped'"))[0][0] == 1
-    await world.settled()
     await world.check()
 
 
@@ -84,4 +83,4 @@ async def _until_prepared(world: AppWorld) -> None:
         recorded = (await world.sql("SELECT count(*) FROM requests"))[0][0]
         return bool(recorded) and not (await world.sql(open_ones))[0][0]
 
-    await world.until_true(prepared)
+    await until(prepared)

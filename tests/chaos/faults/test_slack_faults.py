@@ -9,7 +9,7 @@ import pytest
 from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import Operation
 from support.servers.slack_faults import CallFault, DisconnectReason
-from support.worlds.app_world import PATIENCE, AppWorld, a_world
+from support.worlds.app_world import PATIENCE, AppWorld
 
 from bot.app.edges import EdgeTimings
 from bot.notices.notice import Reaction
@@ -38,11 +38,10 @@ async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> 
     periods = 1 + int((clock() - begun) / retry_after)
     assert max(refused.values()) <= 2 * periods, "a call was repeated before its time: only calls in flight may arrive"
     assert len(world.workspace.web_api.calls) > calls_before
-    world.workspace.faults.remove(limit)
+    world.workspace.faults.clear()
     await world.until_said("Here", *FINISHED)
     await world.until_said("Here too", *FINISHED)
     world.complete(other)
-    await world.settled()
     await world.check()
 
 
@@ -60,29 +59,27 @@ def lost_answers(world: AppWorld, method: str, seconds: float = 5.0) -> list[Cal
 
 
 @pytest.mark.full
-async def test_each_message_is_posted_once_though_its_answer_was_lost(database_url: str) -> None:
+async def test_each_message_is_posted_once_though_its_answer_was_lost(world: AppWorld) -> None:
     prompts = [f"Task {number}" for number in range(6)]
-    async with a_world(
-        database_url, edge_timings=EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
-    ) as world:
-        await world.start()
-        faults = lost_answers(world, "chat.postMessage")
+    world.edge_timings = EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
+    await world.start()
+    faults = lost_answers(world, "chat.postMessage")
+    for prompt in prompts:
+        await world.ask(prompt)
+    async with world.hurrying():
         for prompt in prompts:
-            await world.ask(prompt)
-        async with world.hurrying():
-            for prompt in prompts:
-                await world.card(prompt)
-            await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == len(prompts))
-            for prompt in prompts:
-                await world.until_said(prompt, "started")
-        faults += lost_answers(world, "chat.postMessage") + lost_answers(world, "chat.update")
-        world.complete(*(world.fake_job_api.job_of(prompt) for prompt in prompts))
-        async with world.hurrying():
-            for prompt in prompts:
-                await world.until_said(prompt, *FINISHED)
-            await world.settled()
-        assert [fault.hits for fault in faults] == [1] * len(faults)
-        await world.check()
+            await world.card(prompt)
+        await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == len(prompts))
+        for prompt in prompts:
+            await world.until_said(prompt, "started")
+    faults += lost_answers(world, "chat.postMessage") + lost_answers(world, "chat.update")
+    world.complete(*(world.fake_job_api.job_of(prompt) for prompt in prompts))
+    async with world.hurrying():
+        for prompt in prompts:
+            await world.until_said(prompt, *FINISHED)
+        await world.settled()
+    assert [fault.hits for fault in faults] == [1] * len(faults)
+    await world.check()
 
 
 @pytest.mark.full
@@ -118,7 +115,6 @@ async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
         await still_hears()
     world.workspace.socket_mode.abort_connections()
     await still_hears()
-    await world.settled()
     await world.check()
 
 
@@ -132,7 +128,6 @@ async def test_silent_connections_are_replaced(world: AppWorld) -> None:
     reply = await world.reply("First", "Meanwhile")
     await world.until_steered(job, "Meanwhile")
     await world.until_marked(reply, Reaction.ACCEPTED)
-    await world.settled()
     await world.check()
 
 
@@ -140,16 +135,16 @@ async def test_silent_connections_are_replaced(world: AppWorld) -> None:
 async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world: AppWorld) -> None:
     await world.start()
     faults, jobs = world.workspace.faults, []
-    switches = [faults.duplicate_envelope("slash_commands"), faults.drop_ack("slash_commands")]
+    switches = [faults.envelope("duplicate", "slash_commands"), faults.envelope("drop_ack", "slash_commands")]
     jobs += await world.begin("Doubled")
     await world.ask("Its ack is lost")
     world.asked.append("Its ack is lost")  # Slack shows its sender a failure, but it was recorded, and is done
     await world.until_said("Its ack is lost", "started")
-    switches += [faults.reorder_envelope("events_api"), faults.duplicate_envelope("events_api", 2)]
+    switches += [faults.envelope("reorder", "events_api"), faults.envelope("duplicate", "events_api", 2)]
     await world.reply("Doubled", "First")
     await world.reply("Doubled", "Second")
     await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(jobs[0]) == ["First", "Second"])
-    switches += [faults.drop_ack("events_api", 2), faults.lose_envelope("events_api")]
+    switches += [faults.envelope("drop_ack", "events_api", 2), faults.envelope("lose", "events_api")]
     await world.reply("Doubled", f"@{world.workspace.app.name} Third")
     world.replied[-1] = "Third"
     await world.reply("Doubled", "Fourth")
@@ -201,30 +196,27 @@ async def test_a_closed_channel_affects_only_itself(world: AppWorld) -> None:
     world.workspace.channels.unarchive("partners")
     await world.reply("Archived", "Go on", channel="partners")
     await world.until_said("Archived", "started", "active", channel="partners")
-    await world.settled()
     await world.check()
 
 
-async def test_slack_is_away_and_comes_back(database_url: str) -> None:
-    async with a_world(database_url) as world:
-        await world.start()
-        jobs = await world.begin("First", "Second", "Third")
-        await world.workspace.begin_outage()
-        world.complete(jobs[0])
-        world.fake_job_api.show(jobs[1], "failed")
-        polls = len(world.fake_job_api.polls)
-        await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) >= polls + 3)
-        world.fake_job_api.show(jobs[2], "archived")
-        await world.workspace.people["ana"].say("docs", "still here", thread_ts=world.card_ts("First"))
-        world.replied.append("still here")
-        await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) >= polls + 4)
-        await world.workspace.end_outage()
-        await world.hurry()
-        await world.until_said("Second", "started", "failed")
-        await world.until_said("Third", "started", "archived")
-        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(jobs[0]) == ["still here"])
-        await world.until_said("First", *FINISHED, "active")
-        await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
-        await world.begin("Afterwards")
-        await world.settled()
-        await world.check()
+async def test_slack_is_away_and_comes_back(world: AppWorld) -> None:
+    await world.start()
+    jobs = await world.begin("First", "Second", "Third")
+    await world.workspace.begin_outage()
+    world.complete(jobs[0])
+    world.fake_job_api.show(jobs[1], "failed")
+    polls = len(world.fake_job_api.polls)
+    await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) >= polls + 3)
+    world.fake_job_api.show(jobs[2], "archived")
+    await world.workspace.people["ana"].say("docs", "still here", thread_ts=world.card_ts("First"))
+    world.replied.append("still here")
+    await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) >= polls + 4)
+    await world.workspace.end_outage()
+    await world.hurry()
+    await world.until_said("Second", "started", "failed")
+    await world.until_said("Third", "started", "archived")
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(jobs[0]) == ["still here"])
+    await world.until_said("First", *FINISHED, "active")
+    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 2)
+    await world.begin("Afterwards")
+    await world.check()

@@ -10,7 +10,7 @@ from support.chaos.process_group import ProcessGroup
 from support.chaos.process_world import LEASE, ProcessWorld, world
 from support.chaos.run import Disruption, RoundResult, play
 from support.oracles.leaks import faults_in_logs
-from support.servers.fake_job_api import KEY, Operation, cut, refusing, truncated
+from support.servers.fake_job_api import KEY, TRUNCATED, Operation, cut, refusing
 
 from bot.store.schema.migration import migrate
 
@@ -86,14 +86,14 @@ async def _faults(world: ProcessWorld, over: asyncio.Event) -> None:
         lambda: slack.drop(applied=True, method="chat.postMessage"),
         lambda: slack.drop(applied=True, method="chat.update"),
         lambda: slack.server_error(applied=True, method="reactions.add"),
-        lambda: slack.duplicate_envelope("events_api"),
-        lambda: slack.drop_ack("events_api"),
+        lambda: slack.envelope("duplicate", "events_api"),
+        lambda: slack.envelope("drop_ack", "events_api"),
         world.workspace.socket_mode.abort_connections,
         lambda: fake_job_api.fail(refusing(503, Retry_After="1"), Operation.GET),
         lambda: fake_job_api.fail(refusing(404), Operation.GET),
         lambda: fake_job_api.fail(refusing(404, "no such job"), Operation.GET),
         lambda: fake_job_api.fail(cut(applied=True), Operation.GET),
-        lambda: fake_job_api.fail(truncated(), Operation.GET),
+        lambda: fake_job_api.fail(TRUNCATED, Operation.GET),
     ]
     while not over.is_set():
         await asyncio.sleep(world.rng.uniform(1.0, 3.0))

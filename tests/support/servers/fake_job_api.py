@@ -7,11 +7,13 @@ Times are monotonic seconds, the same in all processes of the machine. Jobs prog
 
 import asyncio
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -22,8 +24,8 @@ from bot.jobapi.probe import NO_JOB
 
 KEY = "mk_planted_admin_key"
 PROJECT = "docs"
-GIANT = 10_000_000
-"""Bytes of a body that is much too long."""
+MOST_BYTES = 10_000_000
+"""A body of so many is much too long."""
 _TURNS_TO_ACCEPT = 5
 """Turns of the event loop after which a connection that was just accepted is open, so that stopping closes it, too."""
 MISSING = object()
@@ -37,6 +39,9 @@ class Operation(StrEnum):
     CANCEL = "cancel"
     DISCARD = "discard"
     UPLOAD = "upload"
+
+
+_PROMPTS = frozenset({Operation.CREATE, Operation.MESSAGE})
 
 
 class Cut(StrEnum):
@@ -75,24 +80,17 @@ def web_page(status: int = 200, *, applied: bool = True) -> Fault:
     return Fault(applied, status, b"<!doctype html><html><body>Sign in</body></html>", {"Content-Type": "text/html"})
 
 
-def garbage(*, applied: bool = True) -> Fault:
-    return Fault(applied, body=b'\xff\xfe{"id": \x00]')
-
-
-def giant(*, applied: bool = True) -> Fault:
-    return Fault(applied, body=b'{"id": "' + b"a" * GIANT + b'"}')
-
-
-def truncated(*, applied: bool = True) -> Fault:
-    return Fault(applied, cut=Cut.MIDWAY)
+GARBAGE = Fault(applied=True, body=b'\xff\xfe{"id": \x00]')
+GIANT = Fault(applied=True, body=b'{"id": "' + b"a" * MOST_BYTES + b'"}')
+TRUNCATED = Fault(applied=True, cut=Cut.MIDWAY)
 
 
 def cut(*, applied: bool) -> Fault:
     return Fault(applied, cut=Cut.UNANSWERED)
 
 
-def slow(seconds: float, *, applied: bool = True) -> Fault:
-    return Fault(applied, delay=seconds)
+def slow(seconds: float) -> Fault:
+    return Fault(applied=True, delay=seconds)
 
 
 def answering(**fields: Any) -> Fault:
@@ -149,12 +147,6 @@ class _Switch:
         )
 
 
-@dataclass(frozen=True)
-class _Autopilot:
-    polls: int
-    seconds: float
-
-
 class FakeJobApiServer:
     """The job API and its records. `honours_keys`: a repeated Idempotency-Key runs once and gets the first
     answer, as with our job server.
@@ -177,8 +169,7 @@ class FakeJobApiServer:
         """Uploaded files, by id."""
         self._taken: dict[str, dict[str, Any]] = {}
         self._switches: list[_Switch] = []
-        self._autopilot: _Autopilot | None = None
-        self._active_since: dict[str, float] = {}
+        self._polls_to_end: int | None = None
         self._polled: Counter[str] = Counter()
         self._runner: web.AppRunner | None = None
         self._port = free_port()
@@ -188,13 +179,12 @@ class FakeJobApiServer:
 
     async def start(self) -> str:
         """Starts, also after a `stop`, and returns the base URL, which stays the same."""
-        app = web.Application(client_max_size=GIANT)
-        app.router.add_post("/v2/agent/{project}/job", self._create)
-        app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
-        app.router.add_post("/v2/agent/{project}/job/{id}/cancel", self._cancel)
-        app.router.add_post("/v2/agent/{project}/job/{id}/discard", self._discard)
+        app = web.Application(client_max_size=MOST_BYTES)
+        app.router.add_post("/v2/agent/{project}/job", partial(self._shielded, Operation.CREATE))
+        for operation in (Operation.MESSAGE, Operation.CANCEL, Operation.DISCARD):
+            app.router.add_post(f"/v2/agent/{{project}}/job/{{id}}/{operation}", partial(self._shielded, operation))
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
-        app.router.add_put("/v2/agent/{project}/file/{id}", self._upload)
+        app.router.add_put("/v2/agent/{project}/file/{id}", partial(self._shielded, Operation.UPLOAD))
         # A disconnecting client cancels its handler: so a poll ends when the polling process was killed.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
@@ -233,9 +223,9 @@ class FakeJobApiServer:
         job["prLink"] = link
         job.update(fields)
 
-    def autopilot(self, *, polls: int = 2, seconds: float = 0.0) -> None:
-        """Jobs complete with a link by themselves, once polled and active for this long."""
-        self._autopilot = _Autopilot(polls, seconds)
+    def autopilot(self, *, polls: int = 2) -> None:
+        """Jobs complete with a link by themselves, once polled this often."""
+        self._polls_to_end = polls
 
     def fail(
         self,
@@ -282,116 +272,74 @@ class FakeJobApiServer:
 
     # -- the operations -------------------------------------------------------------------------------------------
 
-    async def _create(self, request: web.Request) -> web.StreamResponse:
-        return await asyncio.shield(self._take(request, Operation.CREATE))
+    async def _shielded(self, operation: Operation, request: web.Request) -> web.StreamResponse:
+        """Carries a call out to its end, even if the client does not wait for it."""
+        return await asyncio.shield(self._take(operation, request))
 
-    async def _message(self, request: web.Request) -> web.StreamResponse:
-        return await asyncio.shield(self._take(request, Operation.MESSAGE))
-
-    async def _cancel(self, request: web.Request) -> web.StreamResponse:
-        """Ends a job at once, like our own job server; it is not in the specification."""
-        attempt = Attempt(Operation.CANCEL, request.match_info["id"], "", "", time.monotonic())
-        return await asyncio.shield(self._answer(request, attempt, self._end))
-
-    def _end(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
-        job = self.jobs.get(attempt.job_id)
-        if job is None:
-            return 404, {"error": "no such job"}
-        attempt.applied = True
-        self.cancelled.append(attempt.job_id)
-        if job["status"] == "active":
-            self._turn(job, "completed")
-        return 200, job
-
-    async def _discard(self, request: web.Request) -> web.StreamResponse:
-        """Discards partial work, like our own job server; it is not in the specification."""
-        attempt = Attempt(Operation.DISCARD, request.match_info["id"], "", "", time.monotonic())
-        return await asyncio.shield(self._answer(request, attempt, self._forget))
-
-    def _forget(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
-        job = self.jobs.get(attempt.job_id)
-        if job is None:
-            return 404, {"error": "no such job"}
-        attempt.applied = True
-        self.discarded.append(attempt.job_id)
-        if job["status"] != "active":
-            job.get("details", {}).pop("partialWork", None)
-        return 200, job
-
-    async def _upload(self, request: web.Request) -> web.StreamResponse:
-        """Takes a file, like our own job server; it is not in the specification."""
-        file_id, content = request.match_info["id"], await request.read()
-        attempt = Attempt(Operation.UPLOAD, "", file_id, "", time.monotonic(), content)
-        return await asyncio.shield(self._answer(request, attempt, self._keep))
-
-    def _keep(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
-        attempt.applied = True
-        self.files[attempt.prompt] = attempt.body
-        return 200, {"id": attempt.prompt}
-
-    async def _take(self, request: web.Request, operation: Operation) -> web.StreamResponse:
-        """Carries a POST out to its end, even if the client does not wait for it."""
-        job_id = request.match_info.get("id", "")
-        raw = await request.read()
-        try:
-            prompt = json.loads(raw)["prompt"]
-        except (ValueError, KeyError, TypeError):
-            prompt = None
-        key = request.headers.get("Idempotency-Key", "")
-        attempt = Attempt(
-            operation, job_id, str(prompt), key, time.monotonic(), raw, project=request.match_info["project"]
+    async def _take(self, operation: Operation, request: web.Request) -> web.StreamResponse:
+        job_id, raw, prompt, key = request.match_info.get("id", ""), await request.read(), "", ""
+        if operation in _PROMPTS:
+            prompt, key = _prompt_of(request, raw), request.headers.get("Idempotency-Key", "")
+        project = request.match_info["project"]
+        return await self._answer(
+            request, Attempt(operation, job_id, prompt, key, time.monotonic(), raw, project=project)
         )
-        usable = isinstance(prompt, str) and bool(prompt) and request.content_type == "application/json"
-        act = self._apply if usable else (lambda _: (400, {"error": "prompt is required"}))
-        return await self._answer(request, attempt, act)
-
-    def _apply(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
-        if self.honours_keys and attempt.key in self._taken:
-            return 200, self._taken[attempt.key]
-        if attempt.operation is Operation.CREATE:
-            job_id = f"job-{len(self.jobs) + 1}"
-            self.jobs[job_id] = _new_job(job_id)
-            files = tuple(file["id"] for file in json.loads(attempt.body).get("files", ()))
-            self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at, attempt.project, files))
-        elif attempt.job_id not in self.jobs:
-            return 404, {"error": "no such job"}
-        else:
-            job_id = attempt.job_id
-            self.messages.append(Message(job_id, attempt.prompt, attempt.key, attempt.at))
-            if self.jobs[job_id]["status"] != "archived":
-                self._turn(self.jobs[job_id], "active")
-        attempt.applied = True
-        self._taken[attempt.key] = dict(self.jobs[job_id])
-        self._active_since[job_id] = time.monotonic()
-        self._polled[job_id] = 0
-        return (201 if attempt.operation is Operation.CREATE else 200), self.jobs[job_id]
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
-        attempt = Attempt(Operation.GET, request.match_info["id"], "", "", time.monotonic())
-        poll = Poll(attempt.job_id, attempt.at)
-        if attempt.job_id != NO_JOB:
+        poll = Poll(request.match_info["id"], time.monotonic())
+        if poll.job_id != NO_JOB:
             self.polls.append(poll)
         try:
-            return await self._answer(request, attempt, self._see)
+            return await self._take(Operation.GET, request)
         finally:
             poll.ended = time.monotonic()
 
-    def _see(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
-        job = self.jobs.get(attempt.job_id)
+    def _carry_out(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
+        """Cancels, discards and uploads are like those of our own job server: they are not in the specification."""
+        if attempt.operation in _PROMPTS:
+            if not attempt.prompt:
+                return 400, {"error": "prompt is required"}
+            if self.honours_keys and attempt.key in self._taken:
+                return 200, self._taken[attempt.key]
+        if attempt.operation is Operation.UPLOAD:
+            attempt.applied, self.files[attempt.job_id] = True, attempt.body
+            return 200, {"id": attempt.job_id}
+        job = self._new_job(attempt) if attempt.operation is Operation.CREATE else self.jobs.get(attempt.job_id)
         if job is None:
             return 404, {"error": "no such job"}
         attempt.applied = True
-        self._polled[attempt.job_id] += 1
-        self._progress(attempt.job_id, job)
-        return 200, job
+        self._apply(attempt, job)
+        return (201 if attempt.operation is Operation.CREATE else 200), job
 
-    def _progress(self, job_id: str, job: dict[str, Any]) -> None:
-        if self._autopilot is None or job["status"] != "active":
-            return
-        active_for = time.monotonic() - self._active_since[job_id]
-        if self._polled[job_id] >= self._autopilot.polls and active_for >= self._autopilot.seconds:
-            self._turn(job, "completed")
-            job["prLink"] = f"https://git.example/docs/pull/{job_id.removeprefix('job-')}"
+    def _new_job(self, attempt: Attempt) -> dict[str, Any]:
+        job_id = f"job-{len(self.jobs) + 1}"
+        files = tuple(file["id"] for file in json.loads(attempt.body).get("files", ()))
+        self.created.append(Created(attempt.prompt, attempt.key, job_id, attempt.at, attempt.project, files))
+        self.jobs[job_id] = _new_job(job_id)
+        return self.jobs[job_id]
+
+    def _apply(self, attempt: Attempt, job: dict[str, Any]) -> None:
+        match attempt.operation:
+            case Operation.GET:
+                self._polled[job["id"]] += 1
+                if job["status"] == "active" and self._polled[job["id"]] >= (self._polls_to_end or math.inf):
+                    self._turn(job, "completed")
+                    job["prLink"] = f"https://git.example/docs/pull/{job['id'].removeprefix('job-')}"
+            case Operation.CANCEL:
+                self.cancelled.append(job["id"])
+                if job["status"] == "active":
+                    self._turn(job, "completed")
+            case Operation.DISCARD:
+                self.discarded.append(job["id"])
+                if job["status"] != "active":
+                    job.get("details", {}).pop("partialWork", None)
+            case Operation.MESSAGE:
+                self.messages.append(Message(job["id"], attempt.prompt, attempt.key, attempt.at))
+                if job["status"] != "archived":
+                    self._turn(job, "active")
+        if attempt.operation in _PROMPTS:
+            self._taken[attempt.key] = dict(job)
+            self._polled[job["id"]] = 0
 
     @staticmethod
     def _turn(job: dict[str, Any], status: str) -> None:
@@ -401,16 +349,12 @@ class FakeJobApiServer:
 
     # -- answering ------------------------------------------------------------------------------------------------
 
-    async def _answer(
-        self,
-        request: web.Request,
-        attempt: Attempt,
-        act: Callable[[Attempt], tuple[int, dict[str, Any]]],
-    ) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, attempt: Attempt) -> web.StreamResponse:
         self.attempts.append(attempt)
         try:
             fault = self._fault(attempt) or Fault(applied=True)
-            status, body = self._refusal(request) or (act(attempt) if fault.applied else (500, {"error": "failed"}))
+            carried_out = partial(self._carry_out, attempt) if fault.applied else (lambda: (500, {"error": "failed"}))
+            status, body = self._refusal(request) or carried_out()
             status, body = fault.status or status, {**body, **fault.fields}
             content = json.dumps({name: value for name, value in body.items() if value is not MISSING}).encode()
         finally:
@@ -450,6 +394,15 @@ class FakeJobApiServer:
                         self._switches.remove(switch)
                 return switch.fault
         return None
+
+
+def _prompt_of(request: web.Request, body: bytes) -> str:
+    """Returns the prompt; empty if there is none that can be used."""
+    try:
+        prompt = json.loads(body)["prompt"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return prompt if isinstance(prompt, str) and request.content_type == "application/json" else ""
 
 
 def _new_job(job_id: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from bot.workspace.delivery.deliveries import RETRY_DELAYS, Ack, Envelope, NotDe
 from bot.workspace.model.entities import SlackError
 from bot.workspace.web_api.endpoint import CallRecord, read_arguments
 
-CallFaultKind = Literal["delay", "drop", "status", "ratelimited", "error"]
+CallFaultKind = Literal["delay", "drop", "status", "ratelimited"]
 EnvelopeFaultKind = Literal["duplicate", "reorder", "drop_ack", "lose"]
 
 
@@ -34,7 +34,6 @@ class CallFault:
         applied: Whether the call is carried out before its answer is late or lost.
         seconds: How late the answer is; for ``ratelimited`` what Retry-After says.
         status: The HTTP status, for ``status``.
-        code: Slack's error code, for ``error``.
         hits: How many calls it has met.
     """
 
@@ -45,7 +44,6 @@ class CallFault:
     applied: bool = False
     seconds: float = 0
     status: int = 500
-    code: str = ""
     hits: int = 0
 
     def matches(self, method: str, channels: frozenset[str]) -> bool:
@@ -93,34 +91,20 @@ class Faults:
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     def delay(
-        self,
-        seconds: float,
-        *,
-        applied: bool = False,
-        method: str | None = None,
-        channel: str | None = None,
-        count: int | None = 1,
+        self, seconds: float, *, applied: bool = False, method: str | None = None, count: int | None = 1
     ) -> CallFault:
         """Answers late. The call is carried out after the delay, or before it."""
-        return self._add(CallFault("delay", method, channel, count, applied, seconds=seconds))
+        return self._add(CallFault("delay", method, None, count, applied, seconds=seconds))
 
-    def drop(
-        self, *, applied: bool = False, method: str | None = None, channel: str | None = None, count: int | None = 1
-    ) -> CallFault:
+    def drop(self, *, applied: bool = False, method: str | None = None) -> CallFault:
         """Closes the connection without an answer, before or after carrying the call out."""
-        return self._add(CallFault("drop", method, channel, count, applied))
+        return self._add(CallFault("drop", method, applied=applied))
 
     def server_error(
-        self,
-        *,
-        applied: bool = False,
-        status: int = 500,
-        method: str | None = None,
-        channel: str | None = None,
-        count: int | None = 1,
+        self, *, applied: bool = False, status: int = 500, method: str | None = None, count: int | None = 1
     ) -> CallFault:
         """Answers with a 5xx status, before or after carrying the call out."""
-        return self._add(CallFault("status", method, channel, count, applied, status=status))
+        return self._add(CallFault("status", method, None, count, applied, status=status))
 
     def rate_limit(
         self, retry_after: int = 1, *, method: str | None = None, channel: str | None = None, count: int | None = 1
@@ -128,43 +112,26 @@ class Faults:
         """Answers 429 with a Retry-After of whole seconds."""
         return self._add(CallFault("ratelimited", method, channel, count, seconds=retry_after))
 
-    def error(
-        self, code: str, *, method: str | None = None, channel: str | None = None, count: int | None = 1
-    ) -> CallFault:
-        """Refuses with one of Slack's error codes."""
-        return self._add(CallFault("error", method, channel, count, code=code))
-
-    def duplicate_envelope(self, envelope_type: str | None = None, count: int | None = 1) -> EnvelopeFault:
-        """Delivers an envelope twice, at once."""
-        return self._add_envelope(EnvelopeFault("duplicate", envelope_type, count))
-
-    def reorder_envelope(self, envelope_type: str | None = None, count: int | None = 1) -> EnvelopeFault:
-        """Holds an envelope back until the next one was sent, or for half a second."""
-        return self._add_envelope(EnvelopeFault("reorder", envelope_type, count))
-
-    def drop_ack(self, envelope_type: str | None = None, count: int | None = 1) -> EnvelopeFault:
-        """Behaves as though an envelope's acknowledgement had not come."""
-        return self._add_envelope(EnvelopeFault("drop_ack", envelope_type, count))
-
-    def lose_envelope(self, envelope_type: str | None = None, count: int | None = 1) -> EnvelopeFault:
-        """Loses one sending of an envelope on its way to the app."""
-        return self._add_envelope(EnvelopeFault("lose", envelope_type, count))
+    def envelope(
+        self, kind: EnvelopeFaultKind, envelope_type: str | None = None, count: int | None = 1
+    ) -> EnvelopeFault:
+        """Delivers an envelope twice at once; holds it back until the next one was sent, or for half a second; behaves
+        as though its acknowledgement had not come; or loses one sending of it on its way to the app.
+        """
+        self.envelopes.append(fault := EnvelopeFault(kind, envelope_type, count))
+        return fault
 
     def refuse_handshake(self, count: int = 1) -> None:
         """Refuses the next WebSocket handshakes, as for an expired ticket."""
         self.refused_handshakes += count
-
-    def remove(self, fault: CallFault | EnvelopeFault) -> None:
-        """Removes one fault; calls that it holds back continue."""
-        fault.remaining = 0
-        self._release()
 
     def clear(self) -> None:
         """Removes every fault; calls that are held back continue."""
         self.calls.clear()
         self.envelopes.clear()
         self.refused_handshakes = 0
-        self._release()
+        self._released.set()
+        self._released = asyncio.Event()
 
     def take_call_fault(self, method: str, channels: frozenset[str]) -> CallFault | None:
         """Returns the fault that applies to this call, and counts it as a hit."""
@@ -187,10 +154,6 @@ class Faults:
         except TimeoutError:
             return
 
-    def _release(self) -> None:
-        self._released.set()
-        self._released = asyncio.Event()
-
     def _counted(self, fault: AnyFault | None) -> AnyFault | None:
         if fault is not None:
             fault.hits += 1
@@ -199,10 +162,6 @@ class Faults:
 
     def _add(self, fault: CallFault) -> CallFault:
         self.calls.append(fault)
-        return fault
-
-    def _add_envelope(self, fault: EnvelopeFault) -> EnvelopeFault:
-        self.envelopes.append(fault)
         return fault
 
 
@@ -359,7 +318,7 @@ class FaultyWorkspace(WorkspaceServer):
         if fault is None:
             return await handler(request)
         self.changes.notify()
-        error = fault.code or ("ratelimited" if fault.kind == "ratelimited" else "internal_error")
+        error = "ratelimited" if fault.kind == "ratelimited" else "internal_error"
         record = CallRecord(method, arguments.as_dict(), self.state.now(), error=error)
         if fault.applied:
             return await self._faulty(request, fault, await handler(request))

@@ -142,23 +142,21 @@ class AppWorld:
             await self.until_said(prompt, "started", channel=channel)
         return [self.fake_job_api.job_of(prompt) for prompt in prompts]
 
-    def complete(self, *jobs: str, link: str = "https://git.example/pull/{}") -> None:
+    def complete(self, *jobs: str) -> None:
         """Completes the jobs, each with a link."""
         for job in jobs:
-            self.fake_job_api.show(job, "completed", link.format(job))
+            self.fake_job_api.show(job, "completed", f"https://git.example/pull/{job}")
 
-    async def press(
-        self, prompt: str, action_id: str, *, key: str, channel: str = "docs", person: str = "ana"
-    ) -> InteractionResult:
+    async def press(self, prompt: str, action_id: str, *, key: str) -> InteractionResult:
         """Presses a button of the message in the thread whose key contains `key`."""
-        found = next(message for message in self.thread(prompt, channel=channel) if key in key_of(message))
-        return await self.workspace.people[person].press(channel, found.ts, action_id)
+        found = next(message for message in self.thread(prompt) if key in key_of(message))
+        return await self.workspace.people["ana"].press("docs", found.ts, action_id)
 
     # -- what people see ------------------------------------------------------------------------------------------
 
-    async def card(self, prompt: str, *, channel: str = "docs", seconds: float = PATIENCE) -> str:
+    async def card(self, prompt: str, *, channel: str = "docs") -> str:
         """Waits for the card of a prompt, and returns its ts."""
-        return await self.workspace.changes.wait_for(lambda: self.card_ts(prompt, channel=channel), seconds)
+        return await self.workspace.changes.wait_for(lambda: self.card_ts(prompt, channel=channel), PATIENCE)
 
     def card_ts(self, prompt: str, *, channel: str = "docs") -> str:
         cards = [
@@ -183,25 +181,25 @@ class AppWorld:
         except TimeoutError:
             raise AssertionError(f"{prompt!r}: said {self.said(prompt, channel=channel)}, not {list(keys)}") from None
 
-    async def until_steered(self, job_id: str, *words: str, seconds: float = PATIENCE) -> None:
+    async def until_steered(self, job_id: str, *words: str) -> None:
         """Waits until a job has taken exactly these follow-ups, in this order."""
-        await self.fake_job_api.until(lambda: self.fake_job_api.follow_ups(job_id) == list(words), seconds)
+        await self.fake_job_api.until(lambda: self.fake_job_api.follow_ups(job_id) == list(words), PATIENCE)
 
-    async def until_ended(self, *prompts: str, seconds: float = PATIENCE) -> None:
+    async def until_ended(self, *prompts: str) -> None:
         """Waits until each thread announced an end after its one follow-up was sent."""
 
         def ended(prompt: str) -> bool:
             return any(re.search(r"/r[1-9]\d*/completed$", key_of(message)) for message in self.thread(prompt))
 
-        await self.workspace.changes.wait_for(lambda: all(ended(prompt) for prompt in prompts), seconds)
+        await self.workspace.changes.wait_for(lambda: all(ended(prompt) for prompt in prompts), PATIENCE)
 
     async def until_marked(self, message: Message, reaction: Reaction) -> None:
         """Waits until a message has this mark alone."""
         await self.workspace.changes.wait_for(lambda: self.reactions(message) == [reaction.value])
 
-    def reactions(self, message: Message, *, channel: str = "docs") -> list[str]:
+    def reactions(self, message: Message) -> list[str]:
         """Returns the bot's reactions on a message."""
-        return list(self.workspace.state.message(self.workspace.channels[channel], message.ts).reactions)
+        return list(self.workspace.state.message(self.workspace.channels["docs"], message.ts).reactions)
 
     def private_text(self, person: str) -> str:
         """Returns all private messages to this person, in any channel and in their direct messages."""
@@ -254,7 +252,7 @@ class AppWorld:
                 return
         pytest.fail(f"{table} cannot be changed for deadlocks")
 
-    async def settled(self, seconds: float = PATIENCE) -> None:
+    async def settled(self) -> None:
         """Waits until each watched job has been polled in its current state, and no request or notice is open."""
 
         async def idle() -> bool:
@@ -265,11 +263,7 @@ class AppWorld:
             counts = [(await self.sql(OPEN.format(table)))[0][0] for table in ("requests", "notices")]
             return not any(counts)
 
-        await until(idle, seconds)
-
-    async def until_true(self, condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE) -> None:
-        """Waits until a statement on the database returns true."""
-        await until(condition, seconds)
+        await until(idle)
 
     async def state(self, prompt: str) -> Thread:
         """Returns the thread as stored."""
@@ -284,9 +278,10 @@ class AppWorld:
     # -- what must be true ----------------------------------------------------------------------------------------
 
     async def check(self) -> None:
-        """Checks that nothing is lost or posted twice, the order, one owner, and that every
-        card shows the newest state.
+        """Waits until all is settled, and checks that nothing is lost or posted twice, the order, one owner, and that
+        every card shows the newest state.
         """
+        await self.settled()
         check(broken(await self.history()))
 
     async def history(self) -> History:
@@ -369,7 +364,7 @@ async def _now(tx: Any) -> float:
     return float(tx.now)
 
 
-async def until(condition: Callable[[], Awaitable[Found]], seconds: float) -> Found:
+async def until(condition: Callable[[], Awaitable[Found]], seconds: float = PATIENCE) -> Found:
     """Polls a condition that cannot be awaited."""
     async with asyncio.timeout(seconds):
         while not (found := await condition()):  # noqa: ASYNC110 - a database tells nobody of its changes

@@ -326,11 +326,11 @@ async def test_submissions_survive_faults(modal_app: ModalApp) -> None:
     """A lost one leaves the modal open for another try; a duplicated one closes it once."""
     await modal_app.open()
     await modal_app.ana.views.enter("text", "kept")
-    modal_app.workspace.faults.lose_envelope("interactive")
+    modal_app.workspace.faults.envelope("lose", "interactive")
     modal_app.workspace.deliveries.ack_timeout = 0.05
     assert (await modal_app.ana.views.submit()).error == "operation_timeout"
     modal_app.workspace.deliveries.ack_timeout = 20
-    modal_app.workspace.faults.duplicate_envelope("interactive")
+    modal_app.workspace.faults.envelope("duplicate", "interactive")
     assert (await modal_app.ana.views.submit()).ok
     assert modal_app.ana.views.top is None
     await modal_app.workspace.changes.wait_for(lambda: len(modal_app.submitted) == 2)

@@ -1,6 +1,7 @@
 """The ways in: mentions, the command, modals, shortcuts, direct messages and Home, and the introduction."""
 
 import pytest
+from support.worlds.app_world import until
 from support.worlds.ways_in_world import LINK, Job, OpenWorld, WaysInWorld, labels, text_of
 
 from bot.notices.said import ButtonId
@@ -21,7 +22,7 @@ from bot.workspace.model.sample_data import HOME
 
 async def test_a_message_delivered_as_two_events_starts_one_job(world: WaysInWorld) -> None:
     """Its channel and ts identify it, in any order; the same for a follow-up."""
-    world.workspace.faults.reorder_envelope("events_api")
+    world.workspace.faults.envelope("reorder", "events_api")
     asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
     created = await world.job("Fix the guides")
     await world.said("Started.", thread_ts=asked.ts)
@@ -147,7 +148,7 @@ async def test_the_draft_of_a_closed_modal_is_restored_until_it_is_sent(world: W
     await world.modal(world.ana, "New job")
     await world.ana.views.enter("prompt", "Fix the guides")
     await world.ana.views.close()
-    await world.app.until_true(lambda: _drafts(world))
+    await until(lambda: _drafts(world))
     await world.ana.command("docs", "/docs")
     view = await world.modal(world.ana, "New job")
     assert view.values["prompt"]["prompt"]["value"] == "Fix the guides"
@@ -155,7 +156,7 @@ async def test_the_draft_of_a_closed_modal_is_restored_until_it_is_sent(world: W
     assert (await world.modal(world.ben, "New job")).values["prompt"]["prompt"]["value"] is None
     assert (await world.ana.views.submit()).ok
     await world.job("Fix the guides")
-    await world.app.until_true(lambda: _no_drafts(world))
+    await until(lambda: _no_drafts(world))
 
 
 async def _drafts(world: WaysInWorld) -> bool:
@@ -410,13 +411,13 @@ async def test_a_job_is_stopped_on_home_until_its_card_can_be_posted(open_world:
     async with world.app.hurrying():
         await world.ana.views.open_home()
         await world.home(world.ana, "You haven't asked")
-        no_cards = world.workspace.faults.server_error(method="chat.postMessage", count=None)
+        world.workspace.faults.server_error(method="chat.postMessage", count=None)
         await world.ana.command("docs", "/docs", "Fix the guides")
         await world.job_api.until(lambda: world.job_api.created)
         await world.home(world.ana, "Fix the guides")
         assert (await world.ana.views.press(HOME_STOP)).ok
         await world.job_api.until(lambda: world.job_api.cancelled)
-        world.workspace.faults.remove(no_cards)
+        world.workspace.faults.clear()
         await world.said("Stopped", thread_ts=(await world.card("Fix the guides")).ts)
 
 
