@@ -1,15 +1,12 @@
 """The whole bot beside a bare Bolt app that only acknowledges: how long slash commands wait for their answer, and the
 CPU of each, side by side in one run.
 
-    python tests/benchmarks/bench_bot.py [--rates 50 5] [--seconds 10] [--burst 100] [--jobs 0 10000] [--finished 0]
-                                         [--rounds 2] [--directory DIR | --database-url URL]
+    python tests/benchmarks/bench_bot.py [--rates 50 5] [--seconds 10] [--burst 100] [--jobs 0 10000] [--rounds 2]
 
 Commands arrive by a schedule over signed HTTP, whether those before were answered or not, and a latency counts from the
 scheduled time. Slack and the job API answer at once, from a process of their own, as does each app: only the apps'
-CPU is counted. Beside so many `--jobs`, all at rest and polled every 30 s, and with so many `--finished` ones in the
-database. How fast starts are carried out is a matter of Slack's limits, and not measured. The best of the rounds is
-taken, so that a busy machine disturbs both alike. The database is SQLite's, or one of PostgreSQL's that is there for
-nothing else: its name begins with "bench", and it is emptied before each run.
+CPU is counted. Beside so many `--jobs`, all at rest and polled every 30 s. How fast starts are carried out is a matter
+of Slack's limits, and not measured. The best of the rounds is taken, so that a busy machine disturbs both alike.
 """
 
 import argparse
@@ -26,33 +23,24 @@ import psutil  # type: ignore[import-untyped]  # it has no types of its own
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
-from sqlalchemy import make_url, text
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.servers.app_under_load import BOT_WITHOUT_LIMITS, PATH, SECRET, Load, environment, process
 from support.servers.free_ports import free_port
 from support.servers.instant_servers import instant_servers
-from support.servers.longest_runs import FILE, longest_runs_of
 from support.worlds.active_jobs import fill_with_active_jobs
-from support.worlds.finished_jobs import fill
 
-from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
-
-MOST_RUNS = 4
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Latencies in milliseconds; CPU in milliseconds per command; the longest runs without a pause, in milliseconds of
-    CPU time, which a busy machine disturbs least.
-    """
+    """Latencies in milliseconds; CPU in milliseconds per command."""
 
     p50: float
     p99: float
     cpu: float
-    runs: tuple[tuple[str, float], ...] = ()
 
 
 def bare(port: int, address: str) -> None:
@@ -71,16 +59,12 @@ def cpu_of(app: psutil.Process) -> float:
     return float(sum(app.cpu_times()[:2]))
 
 
-async def measure(load: Load, app: psutil.Process, rate: float, count: int, runs: Path | None) -> Figures:
-    """Sends these commands at this rate. `runs` is where the app reports its longest runs."""
-    if runs is not None:
-        await longest_runs_of(app, runs)
+async def measure(load: Load, app: psutil.Process, rate: float, count: int) -> Figures:
+    """Sends these commands at this rate."""
     before = cpu_of(app)
     latencies = await load.run(rate, count)
     parts = statistics.quantiles(latencies, n=100)
-    cpu = (cpu_of(app) - before) / count * 1000
-    longest = await longest_runs_of(app, runs) if runs is not None else {}
-    return Figures(parts[49], parts[98], cpu, tuple(longest.items())[:MOST_RUNS])
+    return Figures(parts[49], parts[98], (cpu_of(app) - before) / count * 1000)
 
 
 async def measured(
@@ -89,17 +73,16 @@ async def measured(
     port: int,
     *,
     env: dict[str, str] | None = None,
-    runs: Path | None = None,
     settle: float = 0.0,
 ) -> list[Figures]:
     """Runs an app at each rate, and with the burst."""
     connector = aiohttp.TCPConnector(limit=0)
     async with process(port, *arguments, env=env) as app, aiohttp.ClientSession(connector=connector) as session:
         load = Load(session, port)
-        await measure(load, app, 20, 10, None)
+        await measure(load, app, 20, 10)
         await asyncio.sleep(settle)
-        figures = [await measure(load, app, rate, max(int(rate * options.seconds), 2), runs) for rate in options.rates]
-        return [*figures, await measure(load, app, options.burst, options.burst * 3, runs)]
+        figures = [await measure(load, app, rate, max(int(rate * options.seconds), 2)) for rate in options.rates]
+        return [*figures, await measure(load, app, options.burst, options.burst * 3)]
 
 
 async def measure_bare(options: argparse.Namespace, address: str) -> list[Figures]:
@@ -108,41 +91,22 @@ async def measure_bare(options: argparse.Namespace, address: str) -> list[Figure
     return await measured(options, (__file__, "--bare", f"{port},{address}"), port)
 
 
-async def empty(url: str) -> None:
-    """Deletes everything in a database."""
-    engine = engine_for(url)
-    if not (make_url(url).database or "").startswith("bench"):
-        raise SystemExit('The database has to have a name that begins with "bench": all in it is deleted.')
-    async with engine.begin() as connection:
-        await connection.execute(text("DROP SCHEMA public CASCADE"))
-        await connection.execute(text("CREATE SCHEMA public"))
-    await engine.dispose()
-
-
 async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> list[Figures]:
     """Measures the bot beside these jobs."""
     port = free_port()
-    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
-        url = options.database_url or f"sqlite:///{directory}/bench.sqlite3"
-        if options.database_url:
-            await empty(url)
+    with tempfile.TemporaryDirectory() as directory:
+        url = f"sqlite:///{directory}/bench.sqlite3"
         await migrate(url)
-        if options.finished:
-            engine = engine_for(url, statement_timeout=3600.0)
-            await fill(engine, options.finished)
-            await engine.dispose()
         await fill_with_active_jobs(url, jobs, due_over=30.0)
         polling = {"PAGEHAND_POLL_FASTEST": "2", "PAGEHAND_POLL_SLOWEST": "30"} if jobs else {}
-        runs = Path(directory, "runs.json")
-        env = environment(address, port, url, directory) | polling | {FILE: str(runs)}
+        env = environment(address, port, url, directory) | polling
         settle = options.settle if jobs else 0.0
-        return await measured(options, (BOT_WITHOUT_LIMITS,), port, env=env, runs=runs, settle=settle)
+        return await measured(options, (BOT_WITHOUT_LIMITS,), port, env=env, settle=settle)
 
 
 def better(one: Figures, other: Figures) -> Figures:
     """Returns the better of both in each value."""
-    runs = min(one.runs, other.runs, key=lambda runs: max((taken for _, taken in runs), default=0.0))
-    return Figures(min(one.p50, other.p50), min(one.p99, other.p99), min(one.cpu, other.cpu), runs)
+    return Figures(min(one.p50, other.p50), min(one.p99, other.p99), min(one.cpu, other.cpu))
 
 
 async def compare(options: argparse.Namespace) -> None:
@@ -163,8 +127,6 @@ async def compare(options: argparse.Namespace) -> None:
                 f"  {name:28} p50 {each.p50:6.1f} ms (x{each.p50 / floor.p50:.1f}), p99 {each.p99:6.1f} ms "
                 f"(x{each.p99 / floor.p99:.1f}), {each.cpu:6.1f} ms of CPU a command\n"
             )
-            for what, taken in each.runs:
-                sys.stdout.write(f"    {taken:6.1f} ms of CPU without a pause: {what}\n")
 
 
 def main() -> None:
@@ -174,10 +136,7 @@ def main() -> None:
     parser.add_argument("--burst", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--jobs", type=int, nargs="+", default=[0, 10_000])
-    parser.add_argument("--finished", type=int, default=0)
     parser.add_argument("--settle", type=float, default=40.0, help="seconds in which each job is polled once before")
-    parser.add_argument("--directory", help="where the database's file is made")
-    parser.add_argument("--database-url", help="a database of PostgreSQL's instead; all in it is deleted")
     parser.add_argument("--bare", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.bare:

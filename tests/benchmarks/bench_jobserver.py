@@ -1,12 +1,9 @@
 """The cost of a trivial job on a large repository, from the message to the pull request, and its remains on disk.
 
-    python tests/benchmarks/bench_jobserver.py [--repository DIRECTORY] [--megabytes 238] [--pages 1131] [--rounds 5]
-                                               [--at-once 10] [--programs]
+    python tests/benchmarks/bench_jobserver.py [--megabytes 238] [--pages 1131] [--rounds 5] [--at-once 10]
 
 Each round runs a job, and beside it the same steps with git alone: a clone from a mirror, a commit, a push. The
-first job is requested once the server's health reports the mirror. `--repository`: a copy of a real repository,
-with its own working copy, instead of a generated one; branches are pushed to it. `--programs`: a program
-instead of the built-in editor.
+first job is requested once the server's health reports the mirror.
 """
 
 import argparse
@@ -33,7 +30,6 @@ WAIT_S = 300.0
 LOOKS_S = 0.02
 LOOKS_AT_MANY_S = 0.1
 """The factor by which the last job may seem slower."""
-PROGRAM = ("sh", "-c", "echo A lamp. > bench$$.md")
 WORDS = ("a", "page", "about", "lamps", "and", "how", "their", "colour", "is", "chosen", "for", "every", "table")
 
 
@@ -89,8 +85,7 @@ async def measure(repository: Path, directory: Path, options: argparse.Namespace
     jobs, alone, data = [], [], directory / "data"
     mirror = directory / "mirror.git"
     mirrored = await seconds(lambda: asyncio.to_thread(mirror_by_git, repository, mirror))
-    editor: dict[str, Any] = {"editor": "command", "command": PROGRAM} if options.programs else {}
-    async with running(repository, data, max_concurrent_jobs=2, rate_limit=10_000, **editor) as world:
+    async with running(repository, data, max_concurrent_jobs=2, rate_limit=10_000) as world:
         made = await seconds(lambda: until_mirrored(world))
         first = await seconds(lambda: jobs_at_once(world, 1))
         for _ in range(options.rounds):
@@ -152,16 +147,13 @@ def say(what: str, taken: float, one: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repository", type=Path)
-    parser.add_argument("--programs", action="store_true")
     parser.add_argument("--megabytes", type=int, default=238)
     parser.add_argument("--pages", type=int, default=1131)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--at-once", type=int, default=10)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pagehand-bench-") as directory:
-        made = Path(directory, "docs")
-        repository = options.repository or make_repository(made, pages=options.pages, megabytes=options.megabytes)
+        repository = make_repository(Path(directory, "docs"), pages=options.pages, megabytes=options.megabytes)
         jobserver_world.WAIT_S = WAIT_S
         asyncio.run(measure(repository, Path(directory), options))
 

@@ -1,10 +1,9 @@
 """Polls a second in one process, and the CPU of each, side by side in one run: a bare httpx client over aiohttp, our
 job client, and the poller over a real SQLite database, which looks at each job first and again while nothing changes.
 
-    python tests/benchmarks/bench_polls.py [--jobs 5000] [--rounds 2] [--in-flight 50] [--delay 0]
+    python tests/benchmarks/bench_polls.py [--jobs 5000] [--rounds 2]
 
-All jobs are due. The job API runs in a process of its own, so that only this one's CPU is counted, and answers after
-`--delay` seconds.
+All jobs are due. The job API runs in a process of its own, so that only this one's CPU is counted.
 """
 
 import argparse
@@ -46,9 +45,11 @@ class Figures:
 
 
 Ask = Callable[[int], Awaitable[object]]
+IN_FLIGHT = 50
+"""Requests that a bare client makes at the same time."""
 
 
-async def alone(ask: Ask, count: int, in_flight: int) -> Figures:
+async def alone(ask: Ask, count: int) -> Figures:
     """Makes the same requests, and nothing else."""
     left = iter(range(count))
 
@@ -57,7 +58,7 @@ async def alone(ask: Ask, count: int, in_flight: int) -> Figures:
             await ask(number)
 
     cpu, begin = time.process_time(), time.perf_counter()
-    await asyncio.gather(*(work() for _ in range(in_flight)))
+    await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
     return _figures(count, cpu, begin)
 
 
@@ -69,8 +70,7 @@ async def polling(api: HttpJobApi, options: argparse.Namespace) -> tuple[Figures
         await fill_with_active_jobs(url, options.jobs)
         store = await open_store(url)
         settings = WorkerSettings("bench", SteadyClock(), lease=30.0, call_timeout=20.0, on_commit=lambda _: None)
-        concurrency = {} if options.in_flight is None else {"concurrency": options.in_flight}
-        poller = JobPoller(store, api, settings, polling=Polling(slowest=300.0), **concurrency)
+        poller = JobPoller(store, api, settings, polling=Polling(slowest=300.0))
         running = asyncio.create_task(poller.run())
         first = await _until_polled(store, options.jobs)
         await store.transact(_all_due)
@@ -107,8 +107,7 @@ def _figures(count: int, cpu: float, begin: float) -> Figures:
 
 
 async def compare(options: argparse.Namespace) -> None:
-    in_flight = options.in_flight or 50
-    async with instant_servers(options.delay) as address, httpx.AsyncClient(transport=AiohttpTransport()) as session:
+    async with instant_servers() as address, httpx.AsyncClient(transport=AiohttpTransport()) as session:
         settings = JobApiSettings(base_url=address, api_key=SecretStr("benchmark-key"))
         api = HttpJobApi({"docs": ("docs", settings)})
 
@@ -118,8 +117,8 @@ async def compare(options: argparse.Namespace) -> None:
         await asyncio.gather(bare(0), api.get("docs", JOB.id))
         best: dict[str, Figures] = {}
         for _ in range(options.rounds):
-            floor = await alone(bare, options.jobs, in_flight)
-            client = await alone(lambda number: api.get("docs", f"job-{number}"), options.jobs, in_flight)
+            floor = await alone(bare, options.jobs)
+            client = await alone(lambda number: api.get("docs", f"job-{number}"), options.jobs)
             first, again = await polling(api, options)
             for name, found in (("bare client", floor), ("client", client), ("first", first), ("again", again)):
                 best[name] = min(best.get(name, found), found, key=lambda figures: figures.cpu)
@@ -136,8 +135,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=5_000)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--in-flight", type=int)
-    parser.add_argument("--delay", type=float, default=0.0)
     asyncio.run(compare(parser.parse_args()))
 
 

@@ -115,11 +115,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgresql"])
-    parser.add_argument("--directory", help="where SQLite's file is made")
     options = parser.parse_args()
     logging.disable()
     if "sqlite" in options.databases:
-        with tempfile.TemporaryDirectory(dir=options.directory) as directory:
+        with tempfile.TemporaryDirectory() as directory:
             asyncio.run(compare("SQLite", f"sqlite:///{directory}/bench.sqlite3", options))
     if "postgresql" in options.databases:
         with postgres_server() as server:

@@ -1,7 +1,6 @@
 """The bot with a Slack that enforces its limits: how many calls are refused, and how long people wait.
 
     python tests/benchmarks/bench_slack_limits.py [--replies 90] [--starts 10 60] [--seconds 60] [--jobs 120]
-                                                  [--database-url URL]
 
 The workspace counts calls by the strictest reading of Slack's documentation: calls of a method in any minute, by its
 tier, and three posts in any three seconds in a channel. The replies go to three jobs in a channel each, by two people
@@ -160,7 +159,6 @@ def main() -> None:
     arguments.add_argument("--starts", type=int, nargs="*", default=[10, 60])
     arguments.add_argument("--jobs", type=int, default=120)
     arguments.add_argument("--seconds", type=float, default=60.0)
-    arguments.add_argument("--database-url", help="an empty database; of more than one run the last is kept")
     options = arguments.parse_args()
     sys.stdout.write(f"{'':<28}{'refused':>8}{'taken':>7}{'tries':>7}{'median':>9}{'95 %':>8}{'worst':>8}\n")
     runs = [("replies", replies, options.replies)] if options.replies else []
@@ -169,8 +167,7 @@ def main() -> None:
     for name, run, count in runs:
         seconds = BURST if run is jobs else options.seconds
         with tempfile.TemporaryDirectory() as directory:
-            url = options.database_url or f"sqlite:///{directory}/bench.sqlite3"
-            figures = asyncio.run(run(url, count, seconds))
+            figures = asyncio.run(run(f"sqlite:///{directory}/bench.sqlite3", count, seconds))
         sys.stdout.write(figures.line(f"{count} {name} in {seconds:.0f} s"))
         sys.stdout.flush()
 

@@ -9,7 +9,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from support.fakes.slack_limits import ANY_NUMBER
-from support.servers.longest_runs import FILE, LongestRuns
 
 from bot.app import application
 from bot.app.edges import Edges
@@ -25,8 +24,6 @@ def lift(edges: Edges) -> None:
 def main() -> None:
     config = load(os.environ)
     configure_logging(config.log_level, config.secrets)
-    if FILE in os.environ:
-        LongestRuns().watch(Path(os.environ[FILE]))
     asyncio.run(application.run(config, decorate=lift))
 
 
