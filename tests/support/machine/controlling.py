@@ -15,6 +15,13 @@ MOST = 14
 WHICH = st.integers(0, 9)
 
 
+_ANSWERS: dict[type[ReplyHeld | HeldAsked | JobOrReplyAsked], tuple[RequestKind, ...]] = {
+    ReplyHeld: (RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD),
+    HeldAsked: (RequestKind.SEND_HELD, RequestKind.SEND_HELD, RequestKind.DISCARD_HELD),
+    JobOrReplyAsked: (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD),
+}
+
+
 def _room(machine: PeopleMachine) -> bool:
     return len(machine.people.presses) < MOST
 
@@ -109,47 +116,24 @@ class Controlling(PeopleMachine):
         person = other or self.person(question.person_id)
         self.press(person, RequestKind.CHOOSE_PROJECT, at, thread_id=question.thread_id, argument=project)
 
-    @precondition(lambda self: self.outside.chat.private_as(ReplyHeld) and _room(self))
-    @rule(
-        which=WHICH,
-        other=st.sampled_from([None, None, None, ANA, BEN]),
-        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD]),
-        at=AT,
-    )
-    def answer_about_a_held_reply(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
-        held = self.outside.chat.private_as(ReplyHeld)
-        question = held[which % len(held)]
-        self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
+    @precondition(lambda self: self.questions() and _room(self))
+    @rule(which=WHICH, other=st.sampled_from([None, None, None, ANA, BEN]), answer=WHICH, at=AT)
+    def answer_a_question(self, *, which: int, other: Person | None, answer: int, at: int) -> None:
+        """About a held reply, what was written while Pagehand was away, what a stop withdrew, or a line in a direct
+        message: a job of its own, or for the one above.
+        """
+        question = self.questions()[which % len(self.questions())]
+        kinds = _ANSWERS[type(question)]
+        person = other or self.person(question.person_id)
+        self.press(person, kinds[answer % len(kinds)], at, argument=question.request_id)
 
-    @precondition(lambda self: self.outside.chat.private_as(HeldAsked) and _room(self))
-    @rule(
-        which=WHICH,
-        other=st.sampled_from([None, None, None, ANA, BEN]),
-        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.SEND_HELD, RequestKind.DISCARD_HELD]),
-        at=AT,
-    )
-    def answer_what_is_asked(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
-        """About what was written while Pagehand was away, and what a stop withdrew."""
-        asked = self.outside.chat.private_as(HeldAsked)
-        question = asked[which % len(asked)]
-        self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
+    def questions(self) -> list[ReplyHeld | HeldAsked | JobOrReplyAsked]:
+        """Returns what people were asked about what they wrote."""
+        return [question for kind in _ANSWERS for question in self.outside.chat.private_as(kind)]
 
     @rule(late=st.booleans())
     def what_is_delivered_now_is_late(self, *, late: bool) -> None:
         self.late = late
-
-    @precondition(lambda self: self.outside.chat.private_as(JobOrReplyAsked) and _room(self))
-    @rule(
-        which=WHICH,
-        other=st.sampled_from([None, None, None, ANA, BEN]),
-        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.DISCARD_HELD]),
-        at=AT,
-    )
-    def say_what_a_direct_message_is(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
-        """Makes a line a job of its own, or sends it to the one above."""
-        asked = self.outside.chat.private_as(JobOrReplyAsked)
-        question = asked[which % len(asked)]
-        self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
 
     @precondition(lambda self: self.outside.chat.private_as(ReplyEdited) and _room(self))
     @rule(which=WHICH, other=st.sampled_from([None, None, None, ANA, BEN]), at=AT)
