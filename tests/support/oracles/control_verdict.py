@@ -21,8 +21,6 @@ from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import Action, Reply, RequestKind, RequestState
 from bot.notices.notice import Reaction
 
-_NO_WORDS = ("/mark", "/cut", "/project", "/out")
-"""The suffixes of keys of notices that explain nothing."""
 HOUR = 3_600.0
 _REPEATED = {"started_again", "project_switched", "sent_again", "new_words_sent"}
 """Answers that repeat an action."""

@@ -96,9 +96,7 @@ async def use_all(url: str, clock: FakeClock) -> None:
         _poll,
         _meet_damage,
         _look_after,
-        _stop,
         _people,
-        _operator,
         _listen,
         _restore,
         _remove,
@@ -287,10 +285,6 @@ async def _people(store: Store, clock: FakeClock) -> None:
     await store.transact(work)
 
 
-async def _operator(store: Store, clock: FakeClock) -> None:
-    await store.transact(lambda tx: tx.condition.note_last_times([LastTime.EVENT]))
-
-
 async def _deliver(store: Store, clock: FakeClock) -> None:
     async def one(then: Callable[[Transaction, ClaimedNotice], Awaitable[bool]]) -> None:
         (item,) = await claim_notices(store, limit=1)
@@ -340,14 +334,12 @@ async def _meet_damage(store: Store, clock: FakeClock) -> None:
     await claim_notices(store)
 
 
-async def _stop(store: Store, clock: FakeClock) -> None:
-    await store.transact(lambda tx: tx.claims.release("one"))
-
-
 async def _look_after(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.condition.try_write())
     await store.transact(lambda tx: tx.condition.long_open(before=tx.now, limit=10))
     await store.transact(lambda tx: tx.condition.backlog(["chat.update"]))
+    await store.transact(lambda tx: tx.claims.release("one"))
+    await store.transact(lambda tx: tx.condition.note_last_times([LastTime.EVENT]))
 
 
 async def _restore(store: Store, clock: FakeClock) -> None:

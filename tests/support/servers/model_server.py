@@ -42,7 +42,7 @@ class _Format:
 
 
 _ANTHROPIC = _Format(anthropic.parse, anthropic.whole, anthropic.stream, anthropic.failure)
-_RESPONSES = _Format(responses.parse, responses.whole, responses.stream, responses.failure)
+_RESPONSES = _Format(responses.parse, responses.whole, responses.stream, chat_completions.failure)
 _CHAT = _Format(chat_completions.parse, chat_completions.whole, chat_completions.stream, chat_completions.failure)
 _GEMINI = _Format(partial(gemini.parse, stream=False), gemini.whole, gemini.stream, gemini.failure)
 _GEMINI_STREAM = _Format(partial(gemini.parse, stream=True), gemini.whole, gemini.stream, gemini.failure)

@@ -3,17 +3,16 @@ runs in the module's loop.
 """
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.browser_page import NoChromium, WorkspaceTabs, chromium
+from support.worlds.workspace_world import connected, running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -27,10 +26,8 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def workspace() -> AsyncIterator[FaultyWorkspace]:
-    server = FaultyWorkspace()
-    await server.start()
-    yield server
-    await server.stop()
+    async with running() as server:
+        yield server
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -44,10 +41,8 @@ async def slack(workspace: FaultyWorkspace) -> AsyncIterator[AsyncWebClient]:
 async def app(workspace: FaultyWorkspace, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
     """A real Bolt app over a real Socket Mode connection; each test adds the listeners that it needs."""
     app = AsyncApp(client=slack, signing_secret=workspace.credentials.signing_secret)
-    handler: Any = AsyncSocketModeHandler(app, workspace.credentials.app_token, web_client=slack)
-    await handler.connect_async()
-    yield app
-    await handler.close_async()
+    async with connected(workspace, app):
+        yield app
 
 
 @pytest_asyncio.fixture(loop_scope="module", params=["light"])

@@ -1,7 +1,6 @@
 """Fills a database with the history of finished jobs, quickly and in SQL alone, as after months of work."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -24,29 +23,15 @@ _NOTICES = (
 )
 
 
-@dataclass(frozen=True)
-class _Dialect:
-    random_id: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
+_RANDOM_IDS = {"sqlite": "lower(hex(randomblob(16)))", "postgresql": "md5(i::text)"}
 
 
-_DIALECTS = {
-    "sqlite": _Dialect(
-        "lower(hex(randomblob(16)))",
-        ("PRAGMA cache_size = -400000",),
-        ("PRAGMA cache_size = -2000",),
-    ),
-    "postgresql": _Dialect("md5(i::text)", (), ()),
-}
-
-
-def _statements(dialect: _Dialect) -> Iterator[str]:
+def _statements(random_id: str) -> Iterator[str]:
     # In the order of time, as they came.
     yield f"""
         INSERT INTO threads (id, team_id, channel_id, ts, card_ts, number, origin, requester_id, prompt, project,
                              options, created_at, updated_at, job_id, state, revision)
-        {_NUMBERS}, jobs AS (SELECT i, {dialect.random_id} AS id FROM numbers)
+        {_NUMBERS}, jobs AS (SELECT i, {random_id} AS id FROM numbers)
         SELECT id, 'T1', 'C' || (i % {CHANNELS}), i || '.0001', i || '.0001', 0, 'card', 'U' || (i % {PEOPLE}),
                'Please bring the guides in line with the latest release, and fix what you find on the way.', 'docs',
                '{_OPTIONS}',
@@ -72,18 +57,11 @@ def _statements(dialect: _Dialect) -> Iterator[str]:
 
 async def fill(engine: AsyncEngine, count: int) -> None:
     """Adds this many finished jobs to an empty database; all their rows are done."""
-    dialect = _DIALECTS[engine.dialect.name]
     async with engine.connect() as connection:
-        for statement in dialect.before:
-            await connection.exec_driver_sql(statement)
-        await connection.rollback()
-        for statement in _statements(dialect):
+        for statement in _statements(_RANDOM_IDS[engine.dialect.name]):
             values = {"count": count} if ":count" in statement else {}
             await connection.execute(text(statement), values)
             await connection.commit()
-        for statement in dialect.after:
-            await connection.exec_driver_sql(statement)
-        await connection.rollback()
 
 
 async def vacuum(engine: AsyncEngine) -> None:

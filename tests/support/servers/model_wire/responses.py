@@ -56,11 +56,6 @@ def stream(reply: Reply) -> Iterator[bytes]:
     yield typed_event({"type": "response.completed", "response": completed})
 
 
-def failure(status: int, message: str) -> Mapping[str, Any]:
-    """The body of an error."""
-    return {"error": {"message": message, "type": "api_error", "code": str(status)}}
-
-
 def _response() -> dict[str, Any]:
     return {"id": f"resp_{next(_NUMBERS)}", "object": "response", "model": "scripted", "output": []}
 
