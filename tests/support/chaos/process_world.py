@@ -62,10 +62,7 @@ _OPEN = (
     " + (SELECT count(*) FROM homes WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM gaps)"
 )
-_KNOWN = (
-    "SELECT count(DISTINCT channel_id) FROM threads"
-    " WHERE channel_id LIKE 'D%' AND EXISTS (SELECT 1 FROM listening WHERE owner = '')"
-)
+_LISTENED = "SELECT count(*) FROM listening WHERE owner = ''"
 _PROJECTS = """
 [[projects]]
 name = "{}"
@@ -119,11 +116,11 @@ class ProcessWorld:
         return name
 
     async def keep_nothing_once_known(self, over: asyncio.Event) -> None:
-        """From when the first process has listened, and everybody's direct message is known, Slack keeps nothing for
-        processes that are away: what was before cannot be found in its history.
+        """From when the first process has listened, Slack keeps nothing for processes that are away: what was before
+        cannot be found in its history.
         """
         while not (over.is_set() or self.http or self.workspace.faults.keeps_nothing):
-            self.workspace.faults.keeps_nothing = (await self.rows(_KNOWN))[0][0] == len(PEOPLE)
+            self.workspace.faults.keeps_nothing = bool((await self.rows(_LISTENED))[0][0])
             await asyncio.sleep(0.2)
 
     async def when_people_write(self) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
-from support.chaos.direct_scenario import DirectScenario, lines_broken
-from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
+from support.chaos.process_world import LEASE, ProcessWorld, until
 from support.chaos.resume import Claims, doings, taken_over
 from support.chaos.signing_secrets import replace_signing_secrets, wrongly_refused
 from support.chaos.user_scenario import UserScenario
@@ -43,8 +42,7 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     cards, claims, over = Cards(world), Claims(world), asyncio.Event()
     watching = asyncio.create_task(claims.watch())
     scenarios: list[UserScenario] = []
-    direct = [DirectScenario(world, name, random.Random(world.rng.random())) for name in PEOPLE]  # noqa: S311 - repeatable
-    running = [asyncio.create_task(scenario.run()) for scenario in direct]
+    running: list[asyncio.Task[None]] = []
     harm = asyncio.ensure_future(disruption(world, over))
     going_on = (replace_signing_secrets(world, over), world.keep_nothing_once_known(over))
     meanwhile = [asyncio.create_task(each) for each in going_on]
@@ -62,7 +60,6 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     await asyncio.gather(*meanwhile)
     began = asyncio.get_running_loop().time()
     verdict = await _quiet(world, scenarios, running)
-    verdict.broken += [fault for scenario in direct for fault in await lines_broken(scenario)]
     verdict.broken += wrongly_refused(world)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)  # or its connection outlives the world
