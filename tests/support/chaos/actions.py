@@ -1,11 +1,10 @@
 """What a person does about a job besides asking and replying, and how the job ends."""
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of, reactions_to
-from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
+from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of
+from support.chaos.process_world import WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
@@ -14,21 +13,19 @@ from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.notices.said import ButtonId
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
-from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_EXAMPLES
+from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB
 from bot.workspace.model.entities import Message, SlackError
 from bot.workspace.people import Actor
 
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
-STOPPED, OVERTAKES, BY_REACTION, MUTED = 0.2, 0.6, 0.3, 0.2
-"""How often a job is stopped instead of ending, right after a reply, and by a reaction; how often it is muted for a
-while.
-"""
+STOPPED, OVERTAKES, MUTED = 0.2, 0.6, 0.2
+"""How often a job is stopped instead of ending, and right after a reply; how often it is muted for a while."""
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
 """How often a job fails at last and is retried, is switched to the other project, or is followed by another job."""
-DISCARDED, EXAMPLES = 0.5, 0.4
-"""How often partial work of a failed job is discarded, and how often a follow-up button is pressed."""
+DISCARDED = 0.5
+"""How often partial work of a failed job is discarded."""
 EDITED, DELETED = 0.12, 0.08
 """How often a reply is edited or deleted at once."""
 OF_HELD = (ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_ALL_HELD, ButtonId.DISCARD_HELD)
@@ -97,38 +94,6 @@ async def change(scenario: "UserScenario", reply: Reply) -> None:
         reply.changes = changes_of(scenario.world, reply.ts)
 
 
-async def press_example(scenario: "UserScenario") -> Reply | None:
-    """Presses a follow-up button until that is acknowledged, and perhaps once more. The follow-up is sent once."""
-    example = _example(scenario)
-    found = [message for message in scenario.thread() if f"/{example}" in str(message.blocks)]
-    if not (found and scenario.answers) or scenario.rng.random() > EXAMPLES:
-        return None
-    scenario.where, ts, action_id = "presses an example", found[-1].ts, SEND_EXAMPLES[0]
-    for _ in range(scenario.rng.choice((1, 2))):
-        while not (await scenario.person.press(scenario.channel, ts, action_id)).ok:
-            await scenario.dither(0.5)
-    team, place = scenario.world.workspace.state.team.id, scenario.world.workspace.channels[scenario.channel]
-    key = f"said/{team}/{place.id}/{ts}/{action_id}/{scenario.person.id}"
-    return Reply(example, ts, request_id(key), (), pressed=True)
-
-
-def _example(scenario: "UserScenario") -> str:
-    return f"scenario-{scenario.number} example-{len(scenario.answers)}."
-
-
-async def ask_in_vain(scenario: "UserScenario") -> None:
-    """Has a person reply who may not: a guest, who also presses the stop button, or a person over the hourly limit."""
-    scenario.where, name = "is refused", scenario.rng.choice((GUEST, AT_THE_LIMIT))
-    person = scenario.world.workspace.people[name]
-    words = f"scenario-{scenario.number} {name}-{len(scenario.refused_words) + 1}."
-    said = await person.say(scenario.channel, f"{MENTION}{words}", thread_ts=scenario.root_ts)
-    scenario.refused_words.append(words)
-    scenario.refused_requests.append(request_id(f"message/{said.channel}/{said.ts}"))
-    if name == GUEST and scenario.card is not None and ButtonId.STOP_JOB in str(scenario.card.blocks):
-        with suppress(SlackError):
-            await person.press(scenario.channel, scenario.card.ts, ButtonId.STOP_JOB)
-
-
 async def finish(scenario: "UserScenario", turn: int) -> None:
     """Completes the job with a link, either at once or a little later."""
     await scenario.dither(0.5)
@@ -155,7 +120,7 @@ def _show(scenario: "UserScenario", link: str | None) -> None:
     scenario.ends[link or (scenario.links[-1] if scenario.links else "")] += 1
     scenario.ends[scenario.answers[-1]] += 1
     answer = scenario.answers[-1]
-    details = {"summary": f"This is {answer}", "revision": answer, "examples": [_example(scenario)]}
+    details = {"summary": f"This is {answer}", "revision": answer}
     for job_id in scenario.jobs:
         scenario.world.fake_job_api.show(job_id, "completed", link, details=details)
 
@@ -258,10 +223,7 @@ async def _stop(scenario: "UserScenario") -> bool:
         await scenario.reply(scenario.rng.choice((1, 2)))
     for reply in scenario.replies[before:]:
         reply.stopped = True
-    if scenario.stopped_by_reaction or scenario.rng.random() > BY_REACTION:
-        await _by_button_or_word(scenario, RequestKind.STOP, ButtonId.STOP_JOB, scenario.rng.choice(_STOPS))
-    else:
-        await _stop_by_reaction(scenario)
+    await _by_button_or_word(scenario, RequestKind.STOP, ButtonId.STOP_JOB, scenario.rng.choice(_STOPS))
     scenario.where = "waits for what it wrote before a stop"
     await scenario.see(lambda: all(scenario.settled(reply) for reply in scenario.replies[before:]))
     if not await scenario.world.rows(
@@ -276,29 +238,6 @@ async def _stop(scenario: "UserScenario") -> bool:
         return True  # what was sent all the same resumes it, perhaps before its end was announced
     await scenario.see(lambda: any(key_in_thread(message).endswith("/stopped") for message in scenario.thread()))
     return True
-
-
-async def _stop_by_reaction(scenario: "UserScenario") -> None:
-    """Reacts to the card with `:x:`. If Pagehand was away, it asks whether to stop the job, unless that has ended."""
-    card, reacted = scenario.card, PersonsAction(RequestKind.STOP, tries=1)
-    assert card is not None
-    await scenario.see(lambda: ButtonId.STOP_JOB in str(card.blocks))
-    scenario.actions.append(reacted)
-    scenario.stopped_by_reaction = True
-    await scenario.world.when_people_write()
-    await scenario.person.react(scenario.channel, card.ts, "x")
-    deliveries = reactions_to(scenario.world, card.ts)
-    await scenario.see(lambda: acked(deliveries) is not None)
-    recorded = f"SELECT id FROM requests WHERE thread_id = '{scenario.thread_id}' AND way_in = '{WayIn.REACTION}'"  # noqa: S608 - in hexadecimal
-    scenario.where = "waits for its reaction to stop the job"
-    while acked(deliveries) and not reacted.acked and ButtonId.STOP_JOB in str(card.blocks):
-        reacted.acked = bool(await scenario.world.rows(recorded))
-        question = _question(scenario, scenario.person, ButtonId.STOP_JOB, scenario.thread_id)
-        if question is not None:
-            await _press(scenario, RequestKind.STOP, scenario.person, question, ButtonId.STOP_JOB)
-            break
-        await scenario.dither(0.5)
-    await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{RequestKind.STOP}'"))
 
 
 async def _by_button_or_word(scenario: "UserScenario", kind: RequestKind, action_id: str, word: str) -> None:

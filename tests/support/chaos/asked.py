@@ -39,7 +39,7 @@ class Reply:
     `stopped`: a stop followed, and its person is asked if that withdrew it.
     They `answered` these questions, with no if `discarded`. `edited` is its current text if that differs; `deleted`
     means that it is gone. `gone_at` is when Pagehand certainly acknowledged that it is gone, or not to be sent after a
-    stop, in seconds of the loop. `pressed`: it is the text of a button, which was acknowledged, and not a message.
+    stop, in seconds of the loop.
     """
 
     text: str
@@ -52,7 +52,6 @@ class Reply:
     discarded: bool = False
     edited: str = ""
     deleted: bool = False
-    pressed: bool = False
     changes: Sequence[DeliveryRecord] = ()
     gone_at: float | None = None
 
@@ -68,12 +67,12 @@ class Reply:
     @property
     def acked(self) -> bool | None:
         """Whether the bot acknowledged it to Slack; None while Slack is still delivering."""
-        return self.pressed or acked(self.deliveries)
+        return acked(self.deliveries)
 
     @property
     def at_first(self) -> bool:
         """Whether Slack delivered it only once."""
-        return not self.pressed and all(delivery.attempts == 1 for delivery in self.deliveries)
+        return all(delivery.attempts == 1 for delivery in self.deliveries)
 
 
 @dataclass
@@ -109,12 +108,6 @@ def deliveries_of(world: ProcessWorld, said: Message) -> list[DeliveryRecord]:
     """Returns what Slack delivers for a message: one event, or two if it mentions the app."""
     records = world.workspace.deliveries.records
     return [record for record in records if record.envelope.payload.get("event", {}).get("ts") == said.ts]
-
-
-def reactions_to(world: ProcessWorld, ts: str) -> list[DeliveryRecord]:
-    """Returns what Slack delivers about reactions to a message."""
-    events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
-    return [record for record, event in events if event.get("item", {}).get("ts") == ts]
 
 
 def acked(deliveries: Sequence[DeliveryRecord]) -> bool | None:

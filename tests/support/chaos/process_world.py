@@ -3,7 +3,6 @@
 import asyncio
 import random
 import signal
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -24,23 +23,15 @@ from support.worlds.app_world import reading_engine
 from bot.cli.demo_services import manifest
 from bot.domain.requests.request import RequestState
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Channel, User
-from bot.workspace.model.sample_data import HOME
+from bot.workspace.model.entities import Channel
 
-CHANNELS = ("docs", "general", "ends")
+CHANNELS = ("docs", "general")
 AMONG_PARTICIPANTS = "general"
 """The channel in which replies of non-participants are held until their author says whom they are for."""
-ENDS_ALONE = "ends"
-"""The channel in which only ends are posted."""
-"""The channel that gets reports about the setup, if it is not a person; the bot is not in it at first."""
 NEW_CHANNEL = 0.3
 """How often a scenario starts in a new channel that the bot has not joined."""
 REACTION_SCOPES = frozenset({"reactions:write"})
 PEOPLE = ("ana", "ben")
-GUEST = "gia"
-"""A person who may not ask for anything."""
-AT_THE_LIMIT, HOURLY_LIMIT = "dan", 2_000
-"""A person who has used up the hourly limit; nobody else reaches it."""
 MENTION = "@pagehand "
 RETRY_DELAYS = (0.0, 1.0, 3.0)
 """Seconds before Slack redelivers an event: as often as the real one, but sooner."""
@@ -79,10 +70,6 @@ words = ["handbook"]
 [[channels]]
 id = "{}"
 replies = "participants"
-
-[[channels]]
-id = "{}"
-posts = "ends"
 """
 
 
@@ -111,7 +98,7 @@ class ProcessWorld:
     def new_channel(self, name: str) -> str:
         """Opens a public channel with the people but without the bot, and returns its name."""
         state = self.workspace.state
-        people = [self.workspace.people[person].id for person in (*PEOPLE, GUEST, AT_THE_LIMIT)]
+        people = [self.workspace.people[person].id for person in PEOPLE]
         state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
         return name
 
@@ -172,17 +159,10 @@ async def world(
         retry_delays=RETRY_DELAYS,
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
     )
-    workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
-    workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]
-    for channel in ("general", ENDS_ALONE):
-        workspace.channels.add_bot(channel)
-    workspace.state.add_user(User("U0DAN0001", AT_THE_LIMIT, "Dan Weber", HOME.id))
-    for channel in CHANNELS:
-        workspace.channels[channel].members += [workspace.people[person].id for person in (GUEST, AT_THE_LIMIT)]
+    workspace.channels.add_bot("general")
     fake_job_api = FakeJobApiServer(honours_keys=idempotent)
     fake_job_api.projects.add(WITHOUT_CANCEL)
     engine = reading_engine(database_url)
-    await _use_up_the_limit(engine, workspace.people[AT_THE_LIMIT].id)
     secret_file = directory / f"{name}.signing-secret"
     put_secrets(secret_file, workspace.credentials.signing_secret)
     await workspace.start()
@@ -208,13 +188,6 @@ async def world(
         await engine.dispose()
         await workspace.stop()
         await fake_job_api.stop()
-
-
-async def _use_up_the_limit(engine: AsyncEngine, person_id: str) -> None:
-    asked = text("INSERT INTO counted_requests (request_id, person_id, at) VALUES (:request, :person, :at)")
-    rows = [{"request": f"used-{n}", "person": person_id, "at": time.time()} for n in range(HOURLY_LIMIT)]
-    async with engine.begin() as connection:
-        await connection.execute(asked, rows)
 
 
 async def until(condition: Callable[[], Awaitable[object]], seconds: float, every: float = 0.2) -> bool:
@@ -261,7 +234,7 @@ def _environment(
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
         "JOB_API_FILES": "true",
         "DATABASE_URL": database_url,
-        "PAGEHAND_HOURLY_LIMIT": str(HOURLY_LIMIT),
+        "PAGEHAND_HOURLY_LIMIT": "2000",
         "PAGEHAND_MERGE_SECONDS": "1",
         "PAGEHAND_POLL_FASTEST": "0.5",
         "PAGEHAND_POLL_SLOWEST": "2",
@@ -273,6 +246,5 @@ def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str, cance
     """Two projects, between which a job asks if no keyword decides; and a channel with a reply mode."""
     file = directory / f"{name}.toml"
     channel_id = workspace.channels[AMONG_PARTICIPANTS].id
-    ends_id = workspace.channels[ENDS_ALONE].id
-    file.write_text(_PROJECTS.format(PROJECT, PROJECT, cancels, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id, ends_id))
+    file.write_text(_PROJECTS.format(PROJECT, PROJECT, cancels, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id))
     return file

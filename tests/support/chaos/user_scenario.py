@@ -11,7 +11,6 @@ from support.chaos.asked import Ask, Cards, End, PersonsAction, Reply, acked, de
 from support.chaos.process_world import (
     AMONG_PARTICIPANTS,
     CHANNELS,
-    ENDS_ALONE,
     MENTION,
     NEW_CHANNEL,
     PEOPLE,
@@ -33,8 +32,6 @@ asked whether a reply is for the agent, how often another person replies.
 """
 QUICK = 0.3
 """How often a job without replies ends while its start notice is still held."""
-IN_VAIN = 0.15
-"""How often a person asks who may not."""
 _LOOK_EVERY = 0.15
 
 
@@ -66,11 +63,6 @@ class UserScenario:
     """The requests that were not asked to be sent again."""
     followers: dict[str, WayIn] = field(default_factory=dict)
     """Pagehand's ids of the jobs that followed or replaced this one, and how they were requested."""
-    refused_words: list[str] = field(default_factory=list)
-    refused_requests: list[str] = field(default_factory=list)
-    """What people wrote who may not, with Pagehand's ids of it."""
-    stopped_by_reaction: bool = False
-    """Whether the requester's reaction is on the card."""
     start_left: bool = False
     """Whether the person accepted not knowing whether the job was started."""
     card: Message | None = None
@@ -176,7 +168,7 @@ class UserScenario:
     async def _started(self) -> None:
         """Waits for the job, or for a doubt about its start that the person leaves open."""
         self.where = "waits for the job"
-        if self.quick or self.channel == ENDS_ALONE:
+        if self.quick:
             await self._accepted()
             return
         await self.see(lambda: self.start_left or "started" in map(key_in_thread, self.thread()))
@@ -193,11 +185,7 @@ class UserScenario:
     async def _steer(self) -> list[Reply]:
         self.where = "replies"
         before = len(self.replies)
-        if (pressed := await actions.press_example(self)) is not None:
-            self.replies.append(pressed)
         await self.reply(self.rng.choice((1, 1, 2, 3)))
-        if self.rng.random() < IN_VAIN:
-            await actions.ask_in_vain(self)
         return self.replies[before:]
 
     async def reply(self, times: int) -> None:
