@@ -16,9 +16,9 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 from support.chaos.process_group import open_process_group  # noqa: E402 - run as a script, Python looks for modules beside it only
+from support.chaos.process_world import Round  # noqa: E402 - the same
 from support.chaos.report import missed, table  # noqa: E402 - the same
 from support.chaos.rounds import (  # noqa: E402 - the same
-    Round,
     new_sqlite,
     one_instance,
     play_round,

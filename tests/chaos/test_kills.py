@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from support.chaos.process_group import ProcessGroup
-from support.chaos.rounds import Round, new_sqlite, one_instance, play_round, three_instances
+from support.chaos.process_world import Round
+from support.chaos.rounds import new_sqlite, one_instance, play_round, three_instances
 from support.chaos.run import RoundResult
 from support.servers.postgres import PostgresServer
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.chaos.process_group import ProcessGroup
-from support.chaos.rounds import Round, paused_instances, play_round
+from support.chaos.process_world import Round
+from support.chaos.rounds import paused_instances, play_round
 from support.servers.postgres import PostgresServer
 
 pytestmark = [pytest.mark.promise("paused"), pytest.mark.chaos, pytest.mark.full, pytest.mark.postgres]

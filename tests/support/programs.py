@@ -70,6 +70,7 @@ class Programs:
             stdin=PIPE if typed else DEVNULL,
             stdout=PIPE,
             stderr=STDOUT,
+            start_new_session=True,
         )
         if process.stdin is not None:
             process.stdin.write(typed.encode())

@@ -164,8 +164,8 @@ async def test_over_socket_mode_faults_are_explained_and_a_job_is_done(tmp_path:
         }
         given = " ".join(f"{name}={value}" for name, value in answers.items())
         shell = Shell(tmp_path, {}, stack)
-        await shell.run(f"{given} {setup} --no-input")
-        await shell.run(doctor)
+        await shell.follow(f"{given} {setup} --no-input")
+        await shell.follow(doctor)
         token = {"PAGEHAND_CONFIGURATION_TOKEN": credentials.configuration_token}
         await Doctor(pagehand, tmp_path, token).explains(FAULTS | OVER_SOCKET_MODE, user)
         await shell.follow(run)
@@ -225,7 +225,7 @@ async def test_by_docker_compose_faults_are_explained_and_a_job_is_done(
             shell = Shell(container, environment, stack)
             await shell.follow(" ".join([".venv/bin/pagehand", *bots[name]["command"][1:]]))
             if name != "migrate":
-                await shell.run(f'.venv/bin/python3 -c "{filled_in(health_check, places)}"')
+                await shell.follow(f'.venv/bin/python3 -c "{filled_in(health_check, places)}"')
         token = {"PAGEHAND_CONFIGURATION_TOKEN": user.workspace.credentials.configuration_token}
         await Doctor(pagehand, tmp_path / "worker", environment | token).explains(FAULTS | OVER_HTTP, user)
         assert await user.workspace.signed_http.verify_request_url()

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -131,30 +131,47 @@ class ProcessWorld:
             return (await connection.execute(text(statement))).all()
 
 
-@asynccontextmanager
-async def world(
-    process_group: ProcessGroup,
-    database_url: str,
-    directory: Path,
-    name: str,
-    *,
-    idempotent: bool,
-    seed: int,
-    http: bool = False,
-    slack_pace: float | None = None,
-    without: Collection[str] = (),
-) -> AsyncIterator[ProcessWorld]:
-    """Opens a world without processes; its database is new or has empty tables. With `http`, Slack calls a port
-    that all its processes share and one at a time can listen on; otherwise they open Socket Mode connections.
-    With `slack_pace`, Slack enforces its limits, with a minute shortened by this factor. `without`: scopes that
-    the app was not installed with.
+Disruption = Callable[[ProcessWorld, asyncio.Event], Awaitable[None]]
+"""Injects kills or pauses until the event is set, and leaves at least one process alive."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """A world and what is done to it, until the given number of kills is reached or the time has passed, but not before
+    the given numbers of kills at named points and of downtimes in which somebody wrote; or until the given number of
+    pauses.
+
+    `pace` is the number of seconds between scenarios. `database` is the URL of one with empty tables. With `http`,
+    Slack calls a port that all processes share and one at a time can listen on; otherwise they open Socket Mode
+    connections. With `slack_pace`, Slack enforces its limits, with a minute shortened by this factor. `without`: scopes
+    that the app was not installed with.
     """
+
+    name: str
+    database: str
+    disruption: Disruption
+    idempotent: bool
+    kills: float
+    seconds: float
+    pace: float = 1.0
+    pauses: float = float("inf")
+    at_points: int = 0
+    downtimes: int = 0
+    http: bool = False
+    slack_pace: float | None = None
+    without: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def world(process_group: ProcessGroup, directory: Path, plan: Round, seed: int) -> AsyncIterator[ProcessWorld]:
+    """Opens the world of a round, without processes."""
+    name, database_url, idempotent, slack_pace = plan.name, plan.database, plan.idempotent, plan.slack_pace
     rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
     cancels, requesters = ABILITIES[(seed + len(name)) % len(ABILITIES)]
-    port = free_port() if http else None
+    port = free_port() if plan.http else None
     app = _app(port)
     workspace = FaultyWorkspace(
-        replace(app, scopes=app.scopes.difference(without)),
+        replace(app, scopes=app.scopes.difference(plan.without)),
         ack_timeout=1.5,
         retry_delays=RETRY_DELAYS,
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
@@ -176,10 +193,12 @@ async def world(
             **({SLACK_PACE: str(slack_pace)} if slack_pace else {}),
         }
         process_pool = ProcessPool(process_group, environment, rng, name)
-        made = ProcessWorld(name, idempotent, http, workspace, fake_job_api, process_pool, rng, database_url, engine)
-        made.signing_secret_file = secret_file if http else None
+        made = ProcessWorld(
+            name, idempotent, plan.http, workspace, fake_job_api, process_pool, rng, database_url, engine
+        )
+        made.signing_secret_file = secret_file if plan.http else None
         made.signing_secrets.append(workspace.credentials.signing_secret)
-        made.lacks_reactions = bool({*without} & REACTION_SCOPES)
+        made.lacks_reactions = bool({*plan.without} & REACTION_SCOPES)
         yield made
     finally:
         for target in process_pool.targets.values():

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from support.chaos.kill_points import POINTS, ending_at
 from support.chaos.process_group import ProcessGroup
-from support.chaos.process_world import LEASE, ProcessWorld, world
-from support.chaos.run import Disruption, RoundResult, play
+from support.chaos.process_world import LEASE, Disruption, ProcessWorld, Round, world
+from support.chaos.run import RoundResult, play
 from support.oracles.leaks import faults_in_logs
 from support.servers.fake_job_api import KEY, TRUNCATED, Operation, cut, refusing
 
@@ -123,45 +122,10 @@ async def _pause_repeatedly(world: ProcessWorld, over: asyncio.Event) -> None:
         await world.process_pool.kill(world.process_pool.targets["d"], world.rng.uniform(1.0, 4.0))
 
 
-@dataclass(frozen=True)
-class Round:
-    """A world and what is done to it, until the given number of kills is reached or the time has passed, but not before
-    the given numbers of kills at named points and of downtimes in which somebody wrote; or until the given number of
-    pauses.
-
-    `pace` is the number of seconds between scenarios. `database` is the URL of one with empty tables. With `http`,
-    Slack calls the only process. `slack_pace` and `without`: see `world`.
-    """
-
-    name: str
-    database: str
-    disruption: Disruption
-    idempotent: bool
-    kills: float
-    seconds: float
-    pace: float = 1.0
-    pauses: float = float("inf")
-    at_points: int = 0
-    downtimes: int = 0
-    http: bool = False
-    slack_pace: float | None = None
-    without: tuple[str, ...] = ()
-
-
 async def play_round(process_group: ProcessGroup, directory: Path, wanted: Round, seed: int) -> RoundResult:
     """Plays a round to its verdict. The processes' logs are in `directory`."""
-    idempotent, end = wanted.idempotent, asyncio.get_running_loop().time() + wanted.seconds
-    async with world(
-        process_group,
-        wanted.database,
-        directory,
-        wanted.name,
-        idempotent=idempotent,
-        seed=seed,
-        http=wanted.http,
-        slack_pace=wanted.slack_pace,
-        without=wanted.without,
-    ) as made:
+    end = asyncio.get_running_loop().time() + wanted.seconds
+    async with world(process_group, directory, wanted, seed) as made:
 
         def enough() -> bool:
             pool = made.process_pool

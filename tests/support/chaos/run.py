@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
-from support.chaos.process_world import LEASE, ProcessWorld, until
+from support.chaos.process_world import LEASE, Disruption, ProcessWorld, until
 from support.chaos.resume import Claims, doings, taken_over
 from support.chaos.signing_secrets import replace_signing_secrets, wrongly_refused
 from support.chaos.user_scenario import UserScenario
@@ -20,8 +20,6 @@ a reply for the history of its thread.
 """
 AT_ONCE = 25
 """Concurrent scenarios: more would only slow everything down."""
-Disruption = Callable[[ProcessWorld, asyncio.Event], Awaitable[None]]
-"""Injects kills or pauses until the event is set, and leaves at least one process alive."""
 
 
 @dataclass

@@ -157,16 +157,21 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         ]
         return max(here, key=lambda thread: thread.number, default=None)
 
+    def _live_job(self, place: Place) -> tuple[Thread, str]:
+        """Returns a thread that has a live job, and the job's id."""
+        live = self.live_in(place)
+        assert live is not None
+        assert live.state.job is not None
+        return live, live.state.job.id
+
     def _thank(self, place: Place) -> None:
         """Thanks for an ended job get their reaction and are not sent. Threads in which another job is
         about to start are skipped.
         """
-        live = self.live_in(place)
-        assert live is not None
-        assert live.state.job is not None
+        live, job_id = self._live_job(place)
         if not self._is_newest(live):
             return
-        self.outside.job_api.show(live.state.job.id, "failed")
+        self.outside.job_api.show(job_id, "failed")
         self._look_at(live)
         before = len(self.outside.job_api.calls)
         thanks = self.thanks(ANA, place, mentions=True)
@@ -185,12 +190,10 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
 
     def _answer_with_emoji(self, place: Place) -> None:
         """Emoji alone may answer the agent's question: their author confirms that, and then they are sent."""
-        live = self.live_in(place)
-        assert live is not None
-        assert live.state.job is not None
+        live, job_id = self._live_job(place)
         if live.state.people.muted_by or not self._is_newest(live):
             return
-        self.outside.job_api.show(live.state.job.id, "completed", details=JobDetails(question="Is it meant?"))
+        self.outside.job_api.show(job_id, "completed", details=JobDetails(question="Is it meant?"))
         self._look_at(live)
         cheer, before = self.cheers(ANA, place, mentions=True), len(self.outside.job_api.calls)
         self.deliver_cheer(cheer, 0)
@@ -204,13 +207,11 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
 
     def _discard(self, place: Place) -> None:
         """Partial work of a failed job is discarded by one call, and its person is told once."""
-        live = self.live_in(place)
-        assert live is not None
-        assert live.state.job is not None
+        live, job_id = self._live_job(place)
         if not self._is_newest(live):
             return
         kept = JobDetails(reason="out of credit", partial_work=PartialWork(files=2))
-        self.outside.job_api.show(live.state.job.id, "failed", details=kept)
+        self.outside.job_api.show(job_id, "failed", details=kept)
         self._look_at(live)
         before = len(self.outside.job_api.calls)
         for _ in range(2):
@@ -224,9 +225,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         """Whatever was refused before: once nothing prevents it, a failed job is retried, and a job for
         another project replaces it.
         """
-        live = self.live_in(place)
-        assert live is not None
-        self._is_done_again(place, live, RequestKind.RETRY, "", live.project)
+        failed, _ = self._live_job(place)
+        self._is_done_again(place, failed, RequestKind.RETRY, "", failed.project)
         live = self.live_in(place)
         if self.several and live is not None:
             other = next(name for name in ALL_PROJECTS if name != live.project)

@@ -130,18 +130,6 @@ class Steering(Listening):
         edits = self._edits()
         self._deliver_edit(*edits[which % len(edits)], at)
 
-    @precondition(lambda self: self._offers())
-    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, EVA]), at=st.integers(0, 1))
-    def press_send_new_words(self, which: int, person: Person, at: int) -> None:
-        offers = self._offers()
-        press = Action(
-            person,
-            RequestKind.SEND_NEW_WORDS,
-            f"press-{self.outside.step}",
-            argument=offers[which % len(offers)],
-        )
-        self.in_process(at, self.processes[at].service.act(press))
-
     @precondition(lambda self: self.posts_to_send_again())
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN, EVA]), at=st.integers(0, 1))
     def press_send_again(self, which: int, person: Person, at: int) -> None:
@@ -180,17 +168,20 @@ class Steering(Listening):
         thread, person, *_ = self.model.stops[key]
         self._deliver_stop(key, thread, person, at)
 
-    @precondition(lambda self: self.outside.chat.private_as(HeldAsked))
+    @precondition(lambda self: self._questions())
     @rule(
         which=st.integers(0, 9),
-        person=st.sampled_from([None, None, ANA, BEN]),
-        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.SEND_HELD, RequestKind.DISCARD_HELD]),
+        person=st.sampled_from([None, None, ANA, BEN, EVA]),
+        sends=st.sampled_from([True, True, False]),
         at=st.integers(0, 1),
     )
-    def answer_about_what_a_stop_withdrew(self, which: int, person: Person | None, kind: RequestKind, at: int) -> None:
-        questions = self.outside.chat.private_as(HeldAsked)
-        question = questions[which % len(questions)]
+    def answer_a_question(self, *, which: int, person: Person | None, sends: bool, at: int) -> None:
+        """About new words of a reply, or what a stop withdrew."""
+        question = self._questions()[which % len(self._questions())]
         by = person or next(each for each in (ANA, BEN, EVA) if each.id == question.person_id)
+        kind = RequestKind.SEND_HELD if sends else RequestKind.DISCARD_HELD
+        if isinstance(question, ReplyEdited):
+            kind = RequestKind.SEND_NEW_WORDS
         press = Action(by, kind, f"press-{self.outside.step}", argument=question.request_id)
         self.in_process(at, self.processes[at].service.act(press))
 
@@ -325,8 +316,8 @@ class Steering(Listening):
     def _edits(self) -> list[tuple[Written, Version]]:
         return [(written, version) for written in self.model.replies for version in written.versions]
 
-    def _offers(self) -> list[str]:
-        return [offer.request_id for offer in self.outside.chat.private_as(ReplyEdited)]
+    def _questions(self) -> list[ReplyEdited | HeldAsked]:
+        return [*self.outside.chat.private_as(ReplyEdited), *self.outside.chat.private_as(HeldAsked)]
 
 
 def _came_back(row: Mapping[str, Any]) -> bool:

@@ -123,15 +123,18 @@ class ControlVerdict(LineVerdict):
 
     def misdirected(self) -> Iterator[str]:
         """What is written in a thread goes to its live job, in the right project."""
-        for message in self.people.messages:
-            for call in self.taken(message):
-                job = self.jobs[call.job_id]
-                if job.root != self.root_of(message):
-                    yield f"misdirected: {message} went to {job.call.job_id}, of another thread"
-                if call.operation == "create":
-                    yield from self._wrong_project(message, job)
-                else:
-                    yield from self._wrong_job(message, call, job)
+        for message, call in self._sent():
+            job = self.jobs[call.job_id]
+            if job.root != self.root_of(message):
+                yield f"misdirected: {message} went to {job.call.job_id}, of another thread"
+            if call.operation == "create":
+                yield from self._wrong_project(message, job)
+            else:
+                yield from self._wrong_job(message, call, job)
+
+    def _sent(self) -> Iterator[tuple[Message, Call]]:
+        """Returns what people wrote that the job API took, with each call."""
+        return ((message, call) for message in self.people.messages for call in self.taken(message))
 
     def _wrong_project(self, message: Message, job: Job) -> Iterator[str]:
         chosen = {
@@ -192,12 +195,10 @@ class ControlVerdict(LineVerdict):
 
     def without_permission(self) -> Iterator[str]:
         """Nothing by an outsider is taken, nor by a person who was a guest all the time."""
-        for message in self.people.messages:
-            for call in self.taken(message):
-                if message.person == EVA or self.was_guest(message.person.id, message.acked or 0, call.step) == {True}:
-                    repeated = self._repeats(message)
-                    if not repeated:
-                        yield f"who may: {message} was taken, and its person may not ask"
+        for message, call in self._sent():
+            guest = self.was_guest(message.person.id, message.acked or 0, call.step) == {True}
+            if (guest or message.person == EVA) and not self._repeats(message):
+                yield f"who may: {message} was taken, and its person may not ask"
 
     def refused_wrongly(self) -> Iterator[str]:
         """A command is refused at once only if its person is an outsider or has been a guest."""
@@ -221,13 +222,11 @@ class ControlVerdict(LineVerdict):
 
     def though_muted(self) -> Iterator[str]:
         """A message written while a job was muted is not sent to it."""
-        for message in self.people.messages:
-            for call in self.taken(message):
-                thread, written = self.jobs[call.job_id].thread.id, self.people.recorded[call.key]
-                if call.operation == "message" and between(self._muted(thread), written - 1, written, first=False) == {
-                    True
-                }:
-                    yield f"muted: {message} went to {call.job_id}"
+        for message, call in self._sent():
+            thread, written = self.jobs[call.job_id].thread.id, self.people.recorded[call.key]
+            muted = between(self._muted(thread), written - 1, written, first=False) == {True}
+            if call.operation == "message" and muted:
+                yield f"muted: {message} went to {call.job_id}"
 
     def _muted(self, thread_id: str) -> list[tuple[int, bool]]:
         """Returns from which step on a job was muted or not, as people were told."""
@@ -353,10 +352,9 @@ class ControlVerdict(LineVerdict):
 
     def forwarded_in_part(self) -> Iterator[str]:
         """A forwarded message is sent along with its words, unless somebody is told that it is not."""
-        for message in self.people.messages:
-            for call in self.taken(message) if message.forwarded else ():
-                if message.forwarded not in call.prompt and not any("/cut" in key for key in self.notices):
-                    yield f"forwarded: {message} went out as {call.prompt!r}"
+        for message, call in self._sent():
+            if message.forwarded not in call.prompt and not any("/cut" in key for key in self.notices):
+                yield f"forwarded: {message} went out as {call.prompt!r}"
 
     # -- true words -----------------------------------------------------------------------------------------------
 

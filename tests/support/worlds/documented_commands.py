@@ -1,6 +1,5 @@
 """The commands of a page of documentation, run as they are written in a directory that looks like the repository."""
 
-import asyncio
 import os
 import re
 import signal
@@ -8,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+
+from support.programs import Program, Programs
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted(
@@ -52,8 +53,8 @@ class Shell:
     def __init__(self, directory: Path, environment: Mapping[str, str], stack: AsyncExitStack) -> None:
         self.directory = directory
         self._environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONUNBUFFERED": "1", **environment}
-        self._stack = stack
-        self._serving: list[asyncio.subprocess.Process] = []
+        self._programs = Programs()
+        self._serving: list[Program] = []
         for name in (path.name for path in ROOT.iterdir() if path.name not in {".venv", ".git", ".env"}):
             (directory / name).symlink_to(ROOT / name)
         (directory / ".venv").symlink_to(sys.prefix)
@@ -61,45 +62,19 @@ class Shell:
 
     async def follow(self, block: str) -> None:
         """Runs a block to its end or, if it ends with a command that serves, until that command works."""
-        if command := serving(block):
-            await self._serve(block, READY[command])
+        command = ("bash", "-euo", "pipefail", "-c", block)
+        program = await self._programs.start(*command, directory=self.directory, environment=self._environment)
+        if kind := serving(block):
+            self._serving.append(program)
+            await program.prints(READY[kind])
         else:
-            await self.run(block)
-
-    async def run(self, block: str) -> None:
-        process = await self._start(block)
-        async with asyncio.timeout(LIMIT):
-            printed, _ = await process.communicate()
-        assert process.returncode == 0, printed.decode()
+            assert await program.end() == 0, program.output
 
     async def stop_serving(self) -> None:
         """Stops all commands that serve, as their service would; they have to end well."""
         while self._serving:
-            process = self._serving.pop()
+            program = self._serving.pop()
             with suppress(ProcessLookupError):  # it has ended by itself, which is for its output to explain
-                os.killpg(process.pid, signal.SIGTERM)
-            async with asyncio.timeout(LIMIT):
-                printed, _ = await process.communicate()
-            assert b"Traceback" not in printed, printed.decode()
-
-    async def _serve(self, block: str, ready: str) -> None:
-        process = await self._start(block)
-        self._serving.append(process)
-        assert process.stdout is not None
-        printed = ""
-        async with asyncio.timeout(LIMIT):
-            while ready not in printed:
-                line = (await process.stdout.readline()).decode()
-                assert line, printed
-                printed += line
-
-    async def _start(self, block: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *("bash", "-euo", "pipefail", "-c", block),
-            cwd=self.directory,
-            env=self._environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
+                os.killpg(program.process.pid, signal.SIGTERM)
+            await program.end()
+            assert "Traceback" not in program.output, program.output

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.recording_service import RecordingService
 from support.servers.slack_faults import FaultyWorkspace
@@ -147,16 +146,6 @@ async def slack_world(
             missing_scopes=(missing := MissingScopes()),
             call_seconds=call_seconds,
         )
-        yield await _opened(workspace, client, session, missing, names_within)
+        urls = KnownResponseUrls(session, api_url=workspace.api_url)
+        yield SlackWorld(workspace, client, await identify(client), urls, missing, names_within)
     await workspace.stop()
-
-
-async def _opened(
-    workspace: FaultyWorkspace,
-    client: AsyncWebClient,
-    session: aiohttp.ClientSession,
-    missing: MissingScopes,
-    names_within: float | None,
-) -> SlackWorld:
-    urls = KnownResponseUrls(session, api_url=workspace.api_url)
-    return SlackWorld(workspace, client, await identify(client), urls, missing, names_within)
