@@ -31,83 +31,62 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass") if b"\xed" not in data else data.decode("utf-8", "replace")
 
 
-def slack_text() -> Reader:
-    def read(data: bytes) -> None:
-        with suppress(UnicodeDecodeError):
-            text = _text(data)
-            words = unescape(text)
-            assert words == words.strip()
-            assert not _NOT_SHOWN & set(words)
-            asked = parse_slash(text)
-            assert (
-                not isinstance(asked, Start)
-                or words.endswith(with_names(asked.prompt, {}))
-                or words[:-1].endswith(with_names(asked.prompt, {}))
-            )
-            said = parse_reply(text, bot_user_id="U0BOT")
-            assert isinstance(said, Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp)
-            assert unescape(escape(words)) == words, "our remarks about a text are not part of it"
-
-    return read
+def slack_text(data: bytes) -> None:
+    with suppress(UnicodeDecodeError):
+        text = _text(data)
+        words = unescape(text)
+        assert words == words.strip()
+        assert not _NOT_SHOWN & set(words)
+        asked = parse_slash(text)
+        assert (
+            not isinstance(asked, Start)
+            or words.endswith(with_names(asked.prompt, {}))
+            or words[:-1].endswith(with_names(asked.prompt, {}))
+        )
+        said = parse_reply(text, bot_user_id="U0BOT")
+        assert isinstance(said, Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp)
+        assert unescape(escape(words)) == words, "our remarks about a text are not part of it"
 
 
-def addresses() -> Reader:
-    def read(data: bytes) -> None:
-        url = safe_url(data.decode("utf-8", "replace"))
-        assert url is None or not set(url) & set(' <>|"\n')
-
-    return read
+def addresses(data: bytes) -> None:
+    url = safe_url(data.decode("utf-8", "replace"))
+    assert url is None or not set(url) & set(' <>|"\n')
 
 
-def agent_markdown() -> Reader:
-    def read(data: bytes) -> None:
-        shown = defused(data.decode("utf-8", "replace"))
-        for token in (child for block in MarkdownIt().parse(shown) for child in block.children or ()):
-            address = str(token.attrs.get("href", ""))
-            assert not address or address.startswith("mailto:") or safe_url(address) == address, (shown, address)
-        assert not _MENTION.search(shown)
-
-    return read
+def agent_markdown(data: bytes) -> None:
+    shown = defused(data.decode("utf-8", "replace"))
+    for token in (child for block in MarkdownIt().parse(shown) for child in block.children or ()):
+        address = str(token.attrs.get("href", ""))
+        assert not address or address.startswith("mailto:") or safe_url(address) == address, (shown, address)
+    assert not _MENTION.search(shown)
 
 
-def job_answer() -> Reader:
-    def read(data: bytes) -> None:
-        with suppress(JobApiUnreadable):
-            job = parse_job(data)
-            assert isinstance(job, Job)
-            assert 0 < len(job.id) <= MAX_ID
-            assert job.status
-            assert all(text is None or text.isprintable() for text in vars(job).values())
-
-    return read
+def job_answer(data: bytes) -> None:
+    with suppress(JobApiUnreadable):
+        job = parse_job(data)
+        assert isinstance(job, Job)
+        assert 0 < len(job.id) <= MAX_ID
+        assert job.status
+        assert all(text is None or text.isprintable() for text in vars(job).values())
 
 
-def job_error() -> Reader:
-    def read(data: bytes) -> None:
-        words = printable_line(error_message_in(data), 500)
-        assert len(words) <= 500
-        assert words.isprintable()
-
-    return read
+def job_error(data: bytes) -> None:
+    words = printable_line(error_message_in(data), 500)
+    assert len(words) <= 500
+    assert words.isprintable()
 
 
-def editor_prompt() -> Reader:
-    def read(data: bytes) -> None:
-        with suppress(UnicodeDecodeError):
-            assert isinstance(parse(_text(data)), AddPage | FixTypos | Replace | Undo | None)
-
-    return read
+def editor_prompt(data: bytes) -> None:
+    with suppress(UnicodeDecodeError):
+        assert isinstance(parse(_text(data)), AddPage | FixTypos | Replace | Undo | None)
 
 
-def documentation_page() -> Reader:
-    def read(data: bytes) -> None:
-        text = decoded(data) or ""
-        assert title_of(text) != ""
-        changed, count = replaced(text, {"a": "b"})
-        assert len(changed) == len(text)
-        assert sum(one != other for one, other in zip(text, changed, strict=True)) == count
-
-    return read
+def documentation_page(data: bytes) -> None:
+    text = decoded(data) or ""
+    assert title_of(text) != ""
+    changed, count = replaced(text, {"a": "b"})
+    assert len(changed) == len(text)
+    assert sum(one != other for one, other in zip(text, changed, strict=True)) == count
 
 
 def workspace_http() -> Reader:
@@ -138,28 +117,28 @@ JOB = {"id": "j1", "status": "active", "source": {"repository": "a/b", "ref": "m
 PROMPTS = [{"prompt": "Do it"}, {"prompt": ""}, {"prompt": "x", "files": [{"id": "0" * 64, "name": "a/../b.png"}]}]
 TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
     "slack_text": (
-        slack_text,
+        lambda: slack_text,
         [b"<@U0BOT> a &lt;b&gt; <https://x.example|y> <!date^1^{date}|z>", b"// <!subteam^S1|@w> <#C1|d>", b"help"],
     ),
-    "addresses": (addresses, [b"https://example.org/a?b#c", b"http://[::1]:80/", b"HTTPS://x@y/"]),
+    "addresses": (lambda: addresses, [b"https://example.org/a?b#c", b"http://[::1]:80/", b"HTTPS://x@y/"]),
     "agent_markdown": (
-        agent_markdown,
+        lambda: agent_markdown,
         [b"[a](https://b.example 'c') ![d][e]\n\n[e]: <https://f.example>\n", b"> - <https://g.example> `h`\n```\n"],
     ),
     "job_answer": (
-        job_answer,
+        lambda: job_answer,
         [*_json(JOB, {**JOB, "prLink": "https://x.example", "id": 7}), b"<html>", b"\xef\xbb\xbf{}"],
     ),
-    "job_error": (job_error, _json({"error": "no"}, {"detail": [{"msg": "x"}]}, ["a", {"message": "b"}])),
+    "job_error": (lambda: job_error, _json({"error": "no"}, {"detail": [{"msg": "x"}]}, ["a", {"message": "b"}])),
     "documentation_page": (
-        documentation_page,
+        lambda: documentation_page,
         [
             b"---\ntitle: x\n---\n# A {#b}\n\n[a](b.md) `c` <d e={f}>g</d> **h**\n\n```\ni\n```\n",
             b"> - a | b\n\r\n$$\n<!-- [x]: y -->",
         ],
     ),
     "editor_prompt": (
-        editor_prompt,
+        lambda: editor_prompt,
         [
             b'Replace "a" with "b" in all the docs, please',
             b'Also add a page called FAQ with the text: "x"',
