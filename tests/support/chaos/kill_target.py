@@ -25,6 +25,7 @@ from typing import Any, TypeVar, cast
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from support.chaos.kill_points import CALLED
 from support.fakes.slack_limits import ANY_NUMBER, faster
 
 from bot.app import application
@@ -50,15 +51,7 @@ T = TypeVar("T")
 END_AT = "PAGEHAND_END_AT"
 SLACK_PACE = "PAGEHAND_SLACK_PACE"
 """The factor by which Slack's minute is shortened for the process's budget of rate limits; unset: no limits."""
-WORKERS = {
-    "RequestPreparer": "request_preparer",
-    "FileUploader": "file_uploader",
-    "RequestSender": "request_sender",
-    "JobPoller": "job_poller",
-    "Outbox": "outbox",
-    "HomePublisher": "home_publisher",
-    "HistoryReader": "history_reader",
-}
+WORKERS = {name.title().replace("_", ""): name for name in CALLED}
 """The worker's name in a point, by the name of its task. Everything it starts inherits its context."""
 BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe", "Heartbeat"})
 """The names of tasks that nobody in Slack triggers and that handle no requests: they have their own points."""

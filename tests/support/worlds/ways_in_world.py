@@ -98,12 +98,12 @@ class SeenInSlack:
                 lines += [f"{channel.name}, to {name} alone: {m.text}" for m in state.ephemerals(channel, person)]
         return "\n".join(lines)
 
-    async def said(self, words: str, *, channel: str = "docs", thread_ts: str = "", after: str = "") -> Message:
-        """Waits for a message of Pagehand with these words that is not a card, later than `after`, a `ts`."""
+    async def said(self, words: str, *, channel: str = "docs", thread_ts: str = "") -> Message:
+        """Waits for a message of Pagehand with these words that is not a card."""
 
         def found() -> Message | None:
             for message in self.messages(channel, thread_ts):
-                if message.ts > after and message.bot_id and words in message.text and not _is_card(message):
+                if message.bot_id and words in message.text and not _is_card(message):
                     return message
             return None
 
