@@ -178,7 +178,6 @@ class WorkspaceServer:
         """Installs the app, or reinstalls it: its tokens are good, and all scopes of its manifest are granted."""
         self.manifests.install()
         self.credentials.reinstall()
-        self.credentials.restore()
 
     def _origin(self) -> str:
         return self.origin

@@ -97,6 +97,5 @@ class IssuedResponseUrls:
         if not text and not blocks:
             raise SlackError("no_text")
         checked = checked_blocks(blocks) if blocks else None
-        message = Message(channel, "", self._app.bot_user_id, stored_app_text(text), checked, ephemeral_to=user)
-        message.bot_id, message.app_id = self._app.bot_id, self._app.app_id
+        message = self._app.message(channel, stored_app_text(text), checked, ephemeral_to=user)
         return self._state.show_ephemeral(message)

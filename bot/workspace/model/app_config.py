@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Literal, Self
 
-from bot.workspace.model.entities import Json, SlackError
+from bot.workspace.model.entities import Json, Message, SlackError
 
 DEFAULT_SCOPES = frozenset(
     (
@@ -18,9 +18,8 @@ DEFAULT_SCOPES = frozenset(
 )
 DEFAULT_EVENTS = frozenset(
     (
-        *("app_home_opened", "app_mention", "channel_archive", "channel_left", "group_left"),
-        *("member_joined_channel", "message.channels", "message.groups", "message.im"),
-        *("reaction_added", "reaction_removed"),
+        *("app_home_opened", "app_mention", "member_joined_channel", "message.channels", "message.groups"),
+        *("message.im", "reaction_added", "reaction_removed"),
     )
 )
 
@@ -104,6 +103,10 @@ class AppConfig:
 
     def shortcut(self, callback_id: str) -> Shortcut | None:
         return next((shortcut for shortcut in self.shortcuts if shortcut.callback_id == callback_id), None)
+
+    def message(self, channel: str, text: str, blocks: list[Json] | None, **fields: Any) -> Message:
+        """Returns a new message by the app."""
+        return Message(channel, "", self.bot_user_id, text, blocks, bot_id=self.bot_id, app_id=self.app_id, **fields)
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Self:

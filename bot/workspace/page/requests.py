@@ -1,6 +1,5 @@
 """What the page's endpoints share: who may call them, the JSON and files they take, and outcomes in words."""
 
-import json
 import re
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
@@ -10,6 +9,7 @@ from aiohttp import web
 from bot.workspace.delivery.deliveries import InteractionResult
 from bot.workspace.model.entities import MAX_FILE_BYTES, Json, SlackError, Upload
 from bot.workspace.people import Actor, WorkspacePeople
+from bot.workspace.wire.arguments import json_object
 
 LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 HEADERS = {
@@ -110,14 +110,11 @@ async def json_body(request: web.Request) -> Json:
     if request.content_type != "application/json":
         raise SlackError("invalid_post_type")
     try:
-        body = json.loads(await request.read())
+        return json_object(await request.read())
     except web.HTTPRequestEntityTooLarge:
         raise SlackError("msg_too_long") from None
-    except (ValueError, RecursionError, web.RequestPayloadError):
+    except web.RequestPayloadError:
         raise SlackError("invalid_json") from None
-    if not isinstance(body, dict):
-        raise SlackError("json_not_object")
-    return body
 
 
 MAX_WAITING = 40

@@ -1,6 +1,5 @@
 """The Web API over HTTP: reads each call's token and arguments, checks them, records and answers it."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from bot.workspace.model.entities import Json, SlackError
 from bot.workspace.model.state import State
 from bot.workspace.web_api.method import Credentials, Method, MethodCall
 from bot.workspace.web_api.methods import METHODS
-from bot.workspace.wire.arguments import Arguments
+from bot.workspace.wire.arguments import Arguments, json_object
 
 _FORM_FIELDS = 1000
 
@@ -43,20 +42,10 @@ async def _body(request: web.Request) -> Mapping[str, Any]:
     except web.RequestPayloadError:
         raise SlackError("invalid_post_type") from None
     if kind == "application/json":
-        return _json_object(raw)
+        return json_object(raw)
     if kind in {"application/x-www-form-urlencoded", "application/octet-stream"}:
         return _form(raw)
     raise SlackError("invalid_post_type")
-
-
-def _json_object(raw: bytes) -> Json:
-    try:
-        body = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise SlackError("invalid_json") from None
-    if not isinstance(body, dict):
-        raise SlackError("json_not_object")
-    return body
 
 
 def _form(raw: bytes) -> Json:

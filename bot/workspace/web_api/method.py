@@ -74,8 +74,8 @@ class Credentials:
         self.removed_scopes |= set(names)
 
     def reinstall(self) -> None:
-        """Grants all scopes that the app asks for."""
-        self.removed_scopes = frozenset()
+        """Accepts the app's tokens, and grants all scopes that it asks for."""
+        self.refusal, self.removed_scopes = None, frozenset()
 
     def granted(self, asked_for: Iterable[str]) -> frozenset[str]:
         """Returns which of the scopes that the app asks for are granted."""

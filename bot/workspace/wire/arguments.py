@@ -77,6 +77,17 @@ class Arguments:
             raise SlackError(error_code) from None
 
 
+def json_object(body: bytes) -> Json:
+    """Returns the JSON object in a request's body. Raises SlackError ``invalid_json`` or ``json_not_object``."""
+    try:
+        value = json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise SlackError("invalid_json") from None
+    if not isinstance(value, dict):
+        raise SlackError("json_not_object")
+    return value
+
+
 def invalid_argument(message: str) -> SlackError:
     return SlackError("invalid_arguments", messages=[message])
 

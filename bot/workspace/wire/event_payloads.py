@@ -57,11 +57,7 @@ class EventPayloads:
         return subscription in self._app.events and (scope is None or scope in self._app.scopes)
 
     def _events(self, change: Change, channel: Channel) -> Iterator[tuple[str, Json]]:
-        bot = self._app.bot_user_id
-        if change.kind == "member_left" and change.actor == bot:
-            name = "group_left" if channel.is_private else "channel_left"
-            yield name, {"type": name, "channel": channel.id, "actor_id": channel.creator, "event_ts": change.at}
-        if bot not in channel.members:
+        if self._app.bot_user_id not in channel.members:
             return
         message = change.message
         match change.kind:
@@ -73,9 +69,6 @@ class EventPayloads:
                 yield change.kind, _reaction(change, message)
             case "member_joined":
                 yield "member_joined_channel", self._joined(change, channel)
-            case "channel_archived":
-                name = "group_archive" if channel.is_private else "channel_archive"
-                yield name, {"type": name, "channel": channel.id, "user": change.actor, "event_ts": change.at}
             case "home_opened":
                 yield "app_home_opened", self._home(change)
 

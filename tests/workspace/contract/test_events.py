@@ -100,13 +100,6 @@ async def test_a_person_of_another_team(workspace: WorkspaceServer, bodies: list
         await emil.say("docs", "not mine")
 
 
-async def test_archiving_and_removal_are_events(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    workspace.channels.archive("partners")
-    workspace.channels.remove_bot("docs")
-    await workspace.deliveries.settled()
-    assert kinds(bodies) == ["channel_archive", "channel_left"]
-
-
 async def test_only_subscribed_and_granted_events_are_sent() -> None:
     app = AppConfig(events=frozenset({"app_mention", "message.channels"}), scopes=frozenset({"app_mentions:read"}))
     async with running(app) as server, payloads(server) as taken:

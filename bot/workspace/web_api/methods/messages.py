@@ -17,9 +17,7 @@ MAX_REACTIONS = 50
 def post_message(call: MethodCall) -> Json:
     channel = _target(call)
     text, blocks = _content(call)
-    message = Message(channel.id, "", call.bot_user_id, text, blocks, metadata=_metadata(call))
-    message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
-    message.thread_ts = _thread(call)
+    message = call.app.message(channel.id, text, blocks, metadata=_metadata(call), thread_ts=_thread(call))
     if message.thread_ts and call.arguments.flag("reply_broadcast"):
         message.subtype = "thread_broadcast"
     call.state.post(message)
@@ -32,9 +30,7 @@ def post_ephemeral(call: MethodCall) -> Json:
     text, blocks = _content(call)
     if user not in channel.members:
         raise SlackError("user_not_in_channel")
-    message = Message(channel.id, "", call.bot_user_id, text, blocks, ephemeral_to=user)
-    message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
-    message.thread_ts = _thread(call)
+    message = call.app.message(channel.id, text, blocks, ephemeral_to=user, thread_ts=_thread(call))
     if message.thread_ts and not call.state.conversation(channel).reply_count(message.thread_ts):
         return {"message_ts": call.state.timestamps.next()}  # Slack shows it only in active threads
     return {"message_ts": call.state.show_ephemeral(message).ts}
