@@ -23,19 +23,9 @@ def require_extra(command: Extra) -> None:
     from importlib.util import find_spec
 
     if any(find_spec(module) is None for module in MODULES):
-        _exit(f"`pagehand {command}` needs packages that are not installed. {_how_to_install(command)}", 2)
-
-
-def _how_to_install(extra: Extra) -> str:
-    """Returns how to install an extra. No package of Pagehand's name is published."""
-    import shlex
-    from pathlib import Path
-
-    requirements = Path(__file__).parents[2] / "requirements.txt"
-    what, wanted = "Install Pagehand with them, from its wheel or a checkout", [f"PATH[{extra}]"]
-    if requirements.is_file():
-        what, wanted = "Install them", ["-r", str(requirements)]
-    return f"{what}:\n  {shlex.join([sys.executable, '-m', 'pip', 'install', *wanted])}"
+        pip = f"{sys.executable} -m pip install"
+        how = f"in a checkout `{pip} -r requirements.txt`, otherwise the wheel with `{pip} 'PATH[{command}]'`"
+        _exit(f"`pagehand {command}` needs packages that are not installed. Install them: {how}.", 2)
 
 
 HOW_TO_BEGIN = "To begin, run `pagehand setup`: it asks for each setting, checks it at once, and writes .env."

@@ -78,17 +78,10 @@ def test_every_command_has_a_one_line_summary() -> None:
 def test_a_command_with_a_missing_extra_says_what_to_install(command: Extra, module: str) -> None:
     ended = python(MISSING, module, command)
     assert (ended.returncode, ended.stdout) == (2, "")
-    first, install = ended.stderr.splitlines()
-    assert first == f"`pagehand {command}` needs packages that are not installed. Install them:"
-    assert install == f"  {sys.executable} -m pip install -r {ROOT / 'requirements.txt'}"
+    assert ended.stderr.startswith(f"`pagehand {command}` needs packages that are not installed. Install them:")
+    for what in ("-r requirements.txt", f"'PATH[{command}]'"):
+        assert f"{sys.executable} -m pip install {what}" in ended.stderr
     assert (ROOT / "requirements.txt").is_file(), "no package of this name is published"
-
-
-def test_an_installed_package_names_its_wheel_or_a_checkout(tmp_path: Path) -> None:
-    (tmp_path / "bot").symlink_to(ROOT / "bot")
-    ended = python(f"sys.path.insert(0, {str(tmp_path)!r})\n{MISSING}", "acp", "demo")
-    assert ended.returncode == 2
-    assert ended.stderr.splitlines()[1].endswith("install 'PATH[demo]'")
 
 
 def test_the_extras_match_the_package() -> None:
