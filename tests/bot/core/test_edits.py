@@ -396,8 +396,7 @@ async def test_a_file_without_words_is_sent_and_explained_once(world: CoreWorld)
         await world.receive(Reply(BEN, "C1", ts, TS, "", attachments=holding("plan\n.pdf", *"abcdefg")), wait=3)
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     assert world.chat.said(ts) == ["job_started", "context_cut"]
-    (told,) = world.chat.posted_as(ContextCut)
-    assert (told.person_id, told.name_only) == ("UBEN", ("plan\n.pdf", *"abcdefg"))
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UBEN", name_only=("plan\n.pdf", *"abcdefg"))]
     (sent,) = world.job_api.messages["job-1"]
     assert sent.count("You get neither the file itself nor a link") == 8
 
@@ -431,8 +430,7 @@ async def test_words_are_sent_with_their_file_and_omissions_are_named(world: Cor
     assert "plan.pdf. You get neither the file itself nor a link" in sent
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     assert world.chat.said(ts) == ["job_started", "context_cut"]
-    (told,) = world.chat.posted_as(ContextCut)
-    assert told.name_only == ("plan.pdf",)
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", name_only=("plan.pdf",))]
 
 
 async def test_a_file_added_by_an_edit_is_explained(world: CoreWorld) -> None:
@@ -446,8 +444,7 @@ async def test_an_early_file_is_explained_once_the_card_exists(world: CoreWorld)
     await world.start()
     await world.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=holding("a.png")), wait=5)
     assert world.chat.said() == ["job_started", "context_cut"]
-    (told,) = world.chat.posted_as(ContextCut)
-    assert told.name_only == ("a.png",)
+    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", name_only=("a.png",))]
 
 
 async def test_a_file_for_a_closed_job_gets_that_reason(world: CoreWorld) -> None:

@@ -23,7 +23,6 @@ from support.oracles.leaks import leaks
 from support.programs import Program, Programs
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import JobServerWorld, make_bare, running, until
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 from support.worlds.ways_in_world import SeenInSlack
@@ -38,7 +37,6 @@ from bot.runtime.env_file import read_env_file
 from bot.store.schema.migration import migrate
 from bot.store.store import Store, Transaction, open_store
 from bot.workspace import Credentials, WorkspaceServer
-from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Message
 
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-bot-token", "xapp-1-planted-app-token"
@@ -376,11 +374,11 @@ class Town(SeenInSlack):
 
 
 @asynccontextmanager
-async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town]:
+async def town(shell: Shell) -> AsyncIterator[Town]:
     repository = make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
     gate, program = shell.directory / "gate", shell.directory / "editor.py"
     program.write_text(WAITS, encoding="utf-8")
-    workspace = FaultyWorkspace(app, credentials=Credentials(BOT_TOKEN, APP_TOKEN, signing_secret=SIGNING_SECRET))
+    workspace = FaultyWorkspace(credentials=Credentials(BOT_TOKEN, APP_TOKEN, signing_secret=SIGNING_SECRET))
     command = (sys.executable, str(program), str(gate))
     async with AsyncExitStack() as stack:
         jobs = await stack.enter_async_context(
@@ -419,29 +417,6 @@ async def test_a_job_continues_across_restarts(shell: Shell) -> None:
         assert here.times(ts, "Done. Here's the pull request:") == 1
         assert here.times(ts, "Started.") == 1
         assert _each_once(here.messages(thread_ts=ts))
-
-
-@pytest.mark.full
-async def test_slack_calls_over_signed_http(shell: Shell) -> None:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}/slack/events"
-    async with town(shell, AppConfig(request_url=url, interactivity_url=url)) as here:
-        here.gate.touch()
-        bot = await shell.start("run", **here.settings(), SLACK_SIGNING_SECRET=SIGNING_SECRET, PORT=str(port))
-        await bot.prints("Pagehand is at work")
-        assert await here.workspace.signed_http.verify_request_url()
-        ts = await here.ask("First. " + "And so on, for quite a while. " * 30)
-        await here.said("Done. Here's the pull request:", thread_ts=ts)
-        await here.marked(await here.ben.say("docs", "Second.", thread_ts=ts), "white_check_mark")
-        await here.said("Done. The pull request was updated", thread_ts=ts)
-        choice = menu_choice(here.messages(thread_ts=ts)[0], "Show the whole request")
-        assert (await here.ben.press("docs", ts, **choice)).ok
-        async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
-            assert answer.status == 401
-        here.gate.unlink()
-        await here.ben.say("docs", "Third.", thread_ts=ts)
-        await here.at_work()
-        assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
 @pytest.mark.full

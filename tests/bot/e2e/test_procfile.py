@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
 import venv
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -108,15 +107,6 @@ async def a_world(
     finally:
         await workspace.stop()
         await fake_job_api.stop()
-
-
-@pytest.mark.full
-def test_bot_is_not_installed_on_the_platform(checkout: Checkout) -> None:
-    tried = subprocess.run(
-        [checkout.environment / "bin" / "python", "-c", "import bot"], cwd="/", capture_output=True, check=False
-    )
-    assert b"No module named 'bot'" in tried.stderr
-    assert not (checkout.environment / "bin" / "pagehand").exists()
 
 
 @pytest.mark.full

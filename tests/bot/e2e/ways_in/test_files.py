@@ -53,18 +53,6 @@ async def test_a_reply_includes_its_files(world: WaysInWorld) -> None:
 
 
 @pytest.mark.full
-async def test_secrets_in_files_are_masked_and_mentioned(world: WaysInWorld) -> None:
-    """Texts by others leave Slack without keys."""
-    key = "ghp" + "_" + "a1B2" * 9
-    root = await world.ben.say("docs", f"It needs {key}")
-    await world.ana.say("docs", f"{world.bot} write that down", thread_ts=root.ts)
-    prompt = (await world.job("write that down")).prompt
-    assert "> It needs [masked: GitHub token]" in prompt
-    assert key not in prompt
-    await world.said("Hidden, because it looked secret: GitHub token", thread_ts=root.ts)
-
-
-@pytest.mark.full
 async def test_without_the_scope_files_are_only_named(open_world: OpenWorld) -> None:
     """The job starts."""
     world = await open_world(without=("files:read",))
@@ -122,23 +110,20 @@ async def server(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
 
 
 @pytest.mark.full
-async def test_a_mention_in_somebodys_thread_does_what_it_says(open_world: OpenWorld, server: JobServerWorld) -> None:
+@pytest.mark.parametrize("way", ["mention", "shortcut"])
+async def test_a_request_about_others_words_does_what_it_says(
+    open_world: OpenWorld, server: JobServerWorld, way: str
+) -> None:
     world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_INSTRUCTION="true")
-    root = await world.ben.say("docs", OTHERS)
-    await world.ana.say("docs", f"{world.bot} {ASKED}", thread_ts=root.ts)
-    await world.said("the pull request", thread_ts=root.ts)
-    assert _page(server) == "# Begin\n"
-
-
-@pytest.mark.full
-async def test_a_handed_over_message_does_what_it_says(open_world: OpenWorld, server: JobServerWorld) -> None:
-    world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_INSTRUCTION="true")
-    message = await world.ben.say("docs", OTHERS)
-    assert (await world.ana.shortcut("docs", message.ts, SHORTCUT)).ok
-    await world.modal(world.ana, "Hand to Pagehand")
-    await world.ana.views.enter("prompt", ASKED)
-    assert (await world.ana.views.submit()).ok
-    await world.said("the pull request")
+    theirs = await world.ben.say("docs", OTHERS)
+    if way == "mention":
+        await world.ana.say("docs", f"{world.bot} {ASKED}", thread_ts=theirs.ts)
+    else:
+        assert (await world.ana.shortcut("docs", theirs.ts, SHORTCUT)).ok
+        await world.modal(world.ana, "Hand to Pagehand")
+        await world.ana.views.enter("prompt", ASKED)
+        assert (await world.ana.views.submit()).ok
+    await world.said("the pull request", thread_ts=theirs.ts)
     assert _page(server) == "# Begin\n"
 
 
