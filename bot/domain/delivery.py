@@ -191,20 +191,11 @@ def after_failure(
 
 
 @dataclass(frozen=True)
-class AddReaction:
-    """Adds a reaction to the reply."""
+class ReactionCall:
+    """Adds a reaction to the reply, or `removes` an outdated one."""
 
     reaction: Reaction
-
-
-@dataclass(frozen=True)
-class RemoveReaction:
-    """Removes an outdated reaction from the reply."""
-
-    reaction: Reaction
-
-
-ReactionCall = AddReaction | RemoveReaction
+    removes: bool = False
 
 
 @dataclass(frozen=True)
@@ -221,20 +212,18 @@ def next_call(notice: Notice, wanted: ReactionChanged) -> ReactionCall | None:
     The new reaction is added before the old one is removed, so that a reply never looks as if nobody had seen it.
     """
     if wanted.reaction is not None and not notice.reaction_added:
-        return AddReaction(wanted.reaction)
+        return ReactionCall(wanted.reaction)
     replaced = _replaced(notice, wanted)
-    return RemoveReaction(replaced[0]) if replaced else None
+    return ReactionCall(replaced[0], removes=True) if replaced else None
 
 
 def after_call(notice: Notice, wanted: ReactionChanged, call: ReactionCall | None) -> ReactionProgress:
     """Returns the progress of a notice after a successful call."""
     left = _replaced(notice, wanted)
-    match call:
-        case AddReaction():
-            return ReactionProgress((*left, call.reaction), done=not left)
-        case _:
-            kept = () if wanted.reaction is None else (wanted.reaction,)
-            return ReactionProgress((*left[1:], *kept), done=not left[1:])
+    if call is not None and not call.removes:
+        return ReactionProgress((*left, call.reaction), done=not left)
+    kept = () if wanted.reaction is None else (wanted.reaction,)
+    return ReactionProgress((*left[1:], *kept), done=not left[1:])
 
 
 def _replaced(notice: Notice, wanted: ReactionChanged) -> tuple[Reaction, ...]:

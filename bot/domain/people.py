@@ -22,7 +22,7 @@ class Member:
     """A person as Slack knows them.
 
     `team_id` is the workspace that they belong to: ours for everybody in our organization, empty if Slack does not say.
-    If Slack does not say whether they are a guest, they count as one. `tz` is the name of a time zone, or empty.
+    If Slack does not say whether they are a guest, they count as one. `name` can be empty.
     """
 
     id: str
@@ -32,7 +32,6 @@ class Member:
     is_bot: bool = False
     is_workflow: bool = False
     deleted: bool = False
-    tz: str = ""
 
     @property
     def account(self) -> Account:

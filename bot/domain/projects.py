@@ -157,20 +157,15 @@ class Routed:
 
 @dataclass(frozen=True)
 class Ambiguous:
-    """The request could be for any of these projects: the person has to be asked."""
+    """The request could be for any of these projects: the person has to be asked. `said`: it names one that does not
+    exist.
+    """
 
     candidates: tuple[str, ...]
+    said: str = ""
 
 
-@dataclass(frozen=True)
-class UnknownProject:
-    """The request names a project that does not exist. `names` are those that do."""
-
-    said: str
-    names: tuple[str, ...]
-
-
-Route = Routed | Ambiguous | UnknownProject
+Route = Routed | Ambiguous
 
 
 def name_among(names: Sequence[str], said: str) -> str:
@@ -198,7 +193,7 @@ def route(
     """
     if said:
         project = projects.named(said)
-        return Routed(project.name, ProjectReason.SAID) if project else UnknownProject(said, projects.names)
+        return Routed(project.name, ProjectReason.SAID) if project else Ambiguous(projects.names, said)
     if len(projects.all) == 1:
         return Routed(projects.all[0].name, ProjectReason.ONLY_ONE)
     if (project := projects.named(of_thread)) is not None:

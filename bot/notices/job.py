@@ -33,6 +33,17 @@ def _in_round(round_: int, nth: int, fact: str) -> NoticeKey:
     return NoticeKey(f"r{round_}{fact}" if nth == 1 else f"r{round_}/{nth}{fact}")
 
 
+class _InRound:
+    """What can happen several times in a round."""
+
+    fact: ClassVar[str]
+
+    @classmethod
+    def key(cls, round_: int, nth: int = 1) -> NoticeKey:
+        """Told once each time."""
+        return _in_round(round_, nth, cls.fact)
+
+
 def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -50,15 +61,11 @@ class JobStarted(NoticeContent, kind="job_started"):
 
 
 @dataclass(frozen=True)
-class JobActiveAgain(NoticeContent, kind="job_active_again"):
+class JobActiveAgain(_InRound, NoticeContent, kind="job_active_again"):
     """A job that had ended is running again, after a follow-up."""
 
+    fact: ClassVar = "/active"
     words: ClassVar = "At work again."
-
-    @staticmethod
-    def key(round_: int, nth: int = 1) -> NoticeKey:
-        """Told once each time."""
-        return _in_round(round_, nth, "/active")
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ def _reason(show: Renderer, reason: str) -> Markup:
 
 
 @dataclass(frozen=True)
-class JobEnd(Addressed):
+class JobEnd(_InRound, Addressed):
     """How a round ended. It includes the pull request, if there is one.
 
     `link` is empty if there is no pull request; `new`: it was not announced before; `changed`: another one was.
@@ -196,6 +203,7 @@ class JobEnd(Addressed):
 class JobFinished(JobEnd, kind="job_finished"):
     """A job has finished. `again`: it had finished before."""
 
+    fact: ClassVar = _FINISHED
     again: bool = False
 
     def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
@@ -217,15 +225,12 @@ class JobFinished(JobEnd, kind="job_finished"):
             words = "Done. Check the pull request: {link}"
         return [show(words, link=link), *([_reason(show, report.reason)] if report.reason else [])]
 
-    @staticmethod
-    def key(round_: int, nth: int = 1) -> NoticeKey:
-        """Told once each time."""
-        return _in_round(round_, nth, _FINISHED)
-
 
 @dataclass(frozen=True)
 class JobFailed(JobEnd, kind="job_failed"):
     """A job has failed. The specification has no reason for it."""
+
+    fact: ClassVar = _FAILED
 
     def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
         unexplained = show("The job failed without giving a reason.")
@@ -237,16 +242,12 @@ class JobFailed(JobEnd, kind="job_failed"):
         told = _because(show, show("The job failed:"), report, otherwise=unexplained)
         return [*told, show(words, count=report.partial_files), *self._so_far(show)]
 
-    @staticmethod
-    def key(round_: int, nth: int = 1) -> NoticeKey:
-        """Told once each time."""
-        return _in_round(round_, nth, _FAILED)
-
 
 @dataclass(frozen=True)
 class JobStopped(JobEnd, kind="job_stopped"):
-    """A job that `person_id` had stopped has ended."""
+    """A job that `person_id` had stopped has ended. It is told instead of the end that the stop causes."""
 
+    fact: ClassVar = _STOPPED
     person_id: str
 
     def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
@@ -257,11 +258,6 @@ class JobStopped(JobEnd, kind="job_stopped"):
             because = show("Your job was stopped; the card says by whom:")
         rest = self._so_far(show) if self.link else [show("There's no pull request. {reply} to go on.")]
         return [*_because(show, because, report, otherwise=plain), *rest]
-
-    @staticmethod
-    def key(round_: int, nth: int = 1) -> NoticeKey:
-        """Told once each time, instead of the end that a stop causes."""
-        return _in_round(round_, nth, _STOPPED)
 
 
 @dataclass(frozen=True)
@@ -322,16 +318,12 @@ class QuestionAsked(Addressed, kind="question_asked"):
 
 
 @dataclass(frozen=True)
-class JobArchived(NoticeContent, kind="job_archived"):
+class JobArchived(_InRound, NoticeContent, kind="job_archived"):
     """The job no longer accepts follow-ups."""
 
+    fact: ClassVar = "/archived"
     words: ClassVar = "This job is archived and takes no more follow-ups. Start a new one with {slash}."
     ends_work: ClassVar = True
-
-    @staticmethod
-    def key(round_: int, nth: int = 1) -> NoticeKey:
-        """Told once each time."""
-        return _in_round(round_, nth, "/archived")
 
 
 @dataclass(frozen=True)

@@ -247,24 +247,16 @@ class RequestUncertain(_AboutRequest, kind="request_uncertain"):
     the job was not running, so people would see if it starts to work on a follow-up. `api_text` is the job API's text.
     """
 
-    words_of_start: ClassVar[Mapping[Doubt, str]] = {
-        Doubt.NO_ANSWER: "I can't tell if this started. Look for a new pull request; if there is none, press *Send "
-        "again*.",
-        Doubt.SERVER_FAILED: "The agent's server failed, so I can't tell if this started. Look for a new pull request; "
-        "if there is none, press *Send again*.",
-    }
-    words_after_end: ClassVar[Mapping[Doubt, str]] = {
-        Doubt.NO_ANSWER: "I can't tell if {it} reached the agent. If nothing happens here in a few minutes, press "
-        "*Send again*.",
-        Doubt.SERVER_FAILED: "The agent's server failed, so I can't tell if {it} arrived. If nothing happens here in a "
-        "few minutes, press *Send again*.",
-    }
-    words_at_work: ClassVar[Mapping[Doubt, str]] = {
-        Doubt.NO_ANSWER: "I can't tell if {it} reached the agent, which is at work. See what it does next; if that "
-        "isn't it, press *Send again*.",
-        Doubt.SERVER_FAILED: "The agent's server failed, so I can't tell if {it} arrived. See what the agent does "
-        "next; if that isn't it, press *Send again*.",
-    }
+    words_of_start: ClassVar = (
+        "I can't tell if this started. Look for a new pull request; if there is none, press *Send again*."
+    )
+    words_after_end: ClassVar = (
+        "I can't tell if {it} reached the agent. If nothing happens here in a few minutes, press *Send again*."
+    )
+    words_at_work: ClassVar = (
+        "I can't tell if {it} reached the agent, which is at work. See what it does next; if that isn't it, press "
+        "*Send again*."
+    )
     job_ended: bool = True
     doubt: Doubt = Doubt.NO_ANSWER
     api_text: str = ""
@@ -274,7 +266,9 @@ class RequestUncertain(_AboutRequest, kind="request_uncertain"):
         words = self.words_of_start
         if self.request.kind is not RequestKind.START:
             words = self.words_after_end if self.job_ended else self.words_at_work
-        told = show(words[self.doubt], it=self.request.named(show))
+        told = show(words, it=self.request.named(show))
+        if self.doubt is Doubt.SERVER_FAILED:
+            told = show("The agent's server failed, so {words}", words=told)
         return self.request.answered(show, told, self.api_text, again=True)
 
     @staticmethod

@@ -93,23 +93,16 @@ class Fetch:
     failure: ChatError | None = None
 
 
+@dataclass(frozen=True)
 class ContextGatherer:
     """Fetches the parts of requests' contexts from Slack, and composes the contexts of them."""
 
-    def __init__(
-        self,
-        reading: SlackReading,
-        job_api: JobApi,
-        people: DisplayNames | None,
-        masker: SecretMasker,
-        limits: FetchLimits,
-    ) -> None:
-        self._reading = reading
-        self._job_api = job_api
-        self._people = people
-        self._masker = masker
-        self._limits = limits
-        self._turns = asyncio.Semaphore(_AT_A_TIME_OF_ALL)
+    reading: SlackReading
+    job_api: JobApi
+    people: DisplayNames | None
+    masker: SecretMasker
+    limits: FetchLimits
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_A_TIME_OF_ALL), init=False)
 
     async def fetch(
         self, channel_id: str, part: ThreadPart | None, files: Sequence[SlackFile], kept: FetchedParts
@@ -136,7 +129,7 @@ class ContextGatherer:
     async def _fetch_each(self, channel_id: str, wanted: Iterator[ThreadPart | SlackFile]) -> list[_Result]:
         results: list[_Result] = []
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._limits.begin
+        end = loop.time() + self.limits.begin
 
         async def fetch_some() -> None:
             while True:
@@ -152,14 +145,14 @@ class ContextGatherer:
     async def _fetch_one(self, channel_id: str, wanted: ThreadPart | SlackFile) -> _Result:
         try:
             if isinstance(wanted, ThreadPart):
-                return await in_time(self._thread(channel_id, wanted), self._limits.part)
-            return FetchedFile(wanted, await in_time(self._file(wanted), self._limits.part))
+                return await in_time(self._thread(channel_id, wanted), self.limits.part)
+            return FetchedFile(wanted, await in_time(self._file(wanted), self.limits.part))
         except ChatError as error:
             return error
 
     async def _thread(self, channel_id: str, part: ThreadPart) -> FetchedThread:
         bounds = {"after_ts": part.after_ts, "before_ts": part.before_ts}
-        read = self._reading.conversations.thread(channel_id, part.thread_ts, **bounds, limit=LIMITS.messages + 1)
+        read = self.reading.conversations.thread(channel_id, part.thread_ts, **bounds, limit=LIMITS.messages + 1)
         messages = await answer_or_none(read)
         return FetchedThread(part, None if messages is None else tuple(messages))
 
@@ -167,14 +160,14 @@ class ContextGatherer:
         """Returns the file, with its text if it is readable text."""
         if not file.id:
             return QuotedFile(file, problem=FileProblem.REFUSED)
-        known = await answer_or_none(self._reading.files.look_up(file))
+        known = await answer_or_none(self.reading.files.look_up(file))
         if known is None:
             return QuotedFile(file, problem=FileProblem.REFUSED)
         if known.mode is FileMode.EXTERNAL:
             return QuotedFile(known, problem=FileProblem.ELSEWHERE)
         if not known.may_be_text:
             return QuotedFile(known)
-        content = await answer_or_none(self._reading.files.read(known, max_bytes=MAX_QUOTED_BYTES))
+        content = await answer_or_none(self.reading.files.read(known, max_bytes=MAX_QUOTED_BYTES))
         return QuotedFile(known, problem=FileProblem.REFUSED) if content is None else quoted(known, content)
 
     async def compose(self, request: Request, project: str, part: ThreadPart | None, parts: FetchedParts) -> Gathered:
@@ -184,17 +177,17 @@ class ContextGatherer:
         given = ""  # what the person chose before anything was gathered
         if request.context is not None:
             given = request.context.text if request.context.given is None else request.context.given
-        takes_files = self._job_api.takes_files(project)
+        takes_files = self.job_api.takes_files(project)
         quotes = [_treated(file, parts.found(file), takes_files=takes_files) for file in request.attachments.files]
         to_upload, masked = self._without_secrets([quote.file for quote in quotes if quote.sent_along])
         messages = parts.thread.messages if parts.thread is not None else None
         unread = part is not None and messages is None
         told, forwarded = [quote for quote in quotes if not quote.sent_along], request.attachments.forwarded
         people = people_in((), forwarded)
-        names = await self._people.names(people) if people and self._people is not None else {}
+        names = await self.people.names(people) if people and self.people is not None else {}
         made = await in_thread_if_long(
             characters_of(messages or (), told, forwarded),
-            lambda: context_text(messages or (), told, forwarded, mask=self._masker.mask_together, names=names),
+            lambda: context_text(messages or (), told, forwarded, mask=self.masker.mask_together, names=names),
         )
         text = "\n\n".join(filter(None, (given, _UNREAD if unread else "", made.text)))
         context = RequestContext(text, given=given)
@@ -203,7 +196,7 @@ class ContextGatherer:
 
     def _without_secrets(self, files: Sequence[SlackFile]) -> tuple[tuple[SlackFile, ...], tuple[str, ...]]:
         """Returns files with masked names and links, and the kinds of secrets that these contained."""
-        masked = self._masker.mask_together([text for file in files for text in (file.name, file.permalink)])
+        masked = self.masker.mask_together([text for file in files for text in (file.name, file.permalink)])
         texts = iter(masked.texts)
         return tuple(replace(file, name=next(texts), permalink=next(texts)) for file in files), masked.kinds
 

@@ -55,9 +55,8 @@ class HomePublisher(SlackWorker[ClaimedHome]):
             return None
         except ChatError as error:
             self.record_no_answer(error)
-            return error.retry_after or (
-                _AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE
-            )
+            again_in = _AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE
+            return error.retry_after or again_in
         self.record_answer()
         return None
 

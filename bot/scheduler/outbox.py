@@ -78,10 +78,6 @@ HOME_DELAY = 2.0
 """Seconds after which a changed card appears in its person's Home, together with later changes."""
 
 
-def not_counted(kind: str, error: BaseException | None) -> None:
-    """Takes no note."""
-
-
 class PausedTooLongError(Exception):
     """The process was paused for so long that another one may have claimed the notice."""
 
@@ -107,7 +103,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         max_attempts: int = delivery.MAX_ATTEMPTS,
         modes: ReplyModes = everyone,
         limits: SlackLimits = SLACK_LIMITS,
-        delivered: Delivered = not_counted,
+        delivered: Delivered = lambda _, __: None,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._max_attempts = max_attempts
@@ -307,7 +303,8 @@ def _method_of(item: ClaimedNotice) -> SlackMethod:
     """Returns the method that delivers a notice."""
     match item.notice.message:
         case ReactionChanged() as wanted:
-            removes = isinstance(delivery.next_call(item.notice, wanted), delivery.RemoveReaction)
+            reaction_call = delivery.next_call(item.notice, wanted)
+            removes = reaction_call is not None and reaction_call.removes
             return SlackMethod.REMOVE_REACTION if removes else SlackMethod.ADD_REACTION
         case CardChanged() if item.thread.card_ts is not None:
             return SlackMethod.UPDATE

@@ -16,7 +16,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.messages import beginning
 from bot.domain.people import Preference
 from bot.domain.permissions import HOUR, LIMITED, Allowed, Facts, MustConfirm, PermissionRules, Refused, may
-from bot.domain.projects import ProjectReason, Projects, ReplyMode, Route, Routed, UnknownProject, route
+from bot.domain.projects import ProjectReason, Projects, ReplyMode, Route, Routed, route
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, reaction_notice
 from bot.domain.requests.follow_ups import part_of_thread
@@ -161,7 +161,8 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         try:
             newer, found = await self.bounded(self._read(item))
         except ChatError as error:
-            await self._try_later(item, error)
+            self.record_no_answer(error)
+            await self.record(partial(self._postpone, item, error))
             return
         self.record_answer()  # its files may still fail
         if found is None:
@@ -248,10 +249,6 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
 
     # -- outcomes -------------------------------------------------------------------------------------------------
 
-    async def _try_later(self, item: ClaimedRequest, error: ChatError) -> None:
-        self.record_no_answer(error)
-        await self.record(partial(self._postpone, item, error))
-
     async def _postpone(self, item: ClaimedRequest, error: ChatError, tx: RequestTransaction) -> None:
         """Tries failed look-ups again later; gives up after too many attempts."""
         if (held := await self._held(tx, item)) is None:
@@ -329,7 +326,8 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
                 if changed or await self._reads_on(tx, thread, request, found):
                     await tx.requests.settle(request.id, RequestState.RECEIVED)  # the results no longer apply
                 elif request.kind is RequestKind.FOLLOW_UP:
-                    await self._ready_to_steer(tx, thread, request, found, terms)
+                    await self._ready_to_steer(tx, thread, request, found)
+                    await following_jobs.note_steering(tx, thread, request.person_id, terms)
                 elif where is not None:
                     await _ready_to_start(tx, thread, request, found, terms, where=where)
             case RequestKind.STOP:
@@ -348,18 +346,12 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         return found.part != part_of_thread(thread, request, self._mode(thread), on_their_way)
 
     async def _ready_to_steer(
-        self,
-        tx: RequestTransaction,
-        thread: Thread,
-        request: Request,
-        found: RequestFacts,
-        terms: following_jobs.ActionTerms,
+        self, tx: RequestTransaction, thread: Thread, request: Request, found: RequestFacts
     ) -> None:
         """Releases a follow-up: it is sent when its turn comes."""
         await _release(tx, thread, request, found, due_in=max(request.recorded_at + self._settling - tx.now, 0.0))
         if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
             await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
-        await following_jobs.note_steering(tx, thread, request.person_id, terms)
 
 
 async def _release(
@@ -406,8 +398,7 @@ async def _ready_to_start(
         await tx.threads.set_project(placed.id, where.project, options)
         await _release(tx, replace(placed, project=where.project), request, found)
     else:
-        said, names = (where.said, where.names) if isinstance(where, UnknownProject) else ("", where.candidates)
-        await following_jobs.ask_for_project(tx, placed, request, names, said=said)
+        await following_jobs.ask_for_project(tx, placed, request, where.candidates, said=where.said)
         await tx.requests.prepared(replace(request, state=RequestState.AWAITING_PERSON))
     await tx.notices.add(placed.id, CARD_CHANGED)
 

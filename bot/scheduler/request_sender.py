@@ -279,9 +279,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             case _:
                 self.record_no_answer(project, error)
                 answered_error = isinstance(error, errors.JobApiUnreadable) and bool(error.words)
-                doubt = (
-                    Doubt.SERVER_FAILED if answered_error or isinstance(error, errors.JobApiFailed) else Doubt.NO_ANSWER
-                )
+                failed = answered_error or isinstance(error, errors.JobApiFailed)
+                doubt = Doubt.SERVER_FAILED if failed else Doubt.NO_ANSWER
                 ask_again = self._may_repeat(request, thread) and not answered_error
                 return Uncertain(str(error), ask_again=ask_again, doubt=doubt, words=error.words)
 
@@ -340,19 +339,15 @@ def _job_id(thread: Thread) -> str:
     return thread.state.job.id
 
 
+_ACCEPTED = {RequestKind.START: "job created", RequestKind.DISCARD: "partial work discarded"}
+
+
 def _log_sent(request: Request, thread: Thread, outcome: Accepted | stopping.Cancelled) -> None:
     """Logs what the job API has taken, with the job as it showed it."""
     job = outcome.job or thread.state.job
     with log_context(replace(current_log_context(), job=job.id if job else "")):
-        match outcome:
-            case Accepted() if request.kind is RequestKind.START:
-                logger.info("job created: %s", job_words(job))
-            case Accepted() if request.kind is RequestKind.DISCARD:
-                logger.info("partial work discarded: %s", job_words(job))
-            case Accepted():
-                logger.info("message sent: %s", job_words(job))
-            case stopping.Cancelled():
-                logger.info("job cancelled: %s", job_words(job))
+        accepted = _ACCEPTED.get(request.kind, "message sent")
+        logger.info("%s: %s", accepted if isinstance(outcome, Accepted) else "job cancelled", job_words(job))
 
 
 def _refused(error: errors.NoSuchProject | errors.JobGone | errors.JobApiRejected) -> Rejected:

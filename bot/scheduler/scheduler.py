@@ -19,7 +19,7 @@ from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
-from bot.scheduler.outbox import Delivered, Outbox, not_counted
+from bot.scheduler.outbox import Delivered, Outbox
 from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.rereading import HeardFor, Rereader
@@ -84,7 +84,7 @@ class SchedulerEdges:
     history: PastMessages
     missed: MissedEvents
     requesters: Requesters | None = None
-    delivered: Delivered = not_counted
+    delivered: Delivered = lambda _, __: None
 
 
 class Scheduler:

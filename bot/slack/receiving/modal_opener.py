@@ -16,7 +16,7 @@ from bot.domain.context import ContextLimits, ContextText, characters_of, contex
 from bot.domain.jobs.job import QuestionField
 from bot.domain.messages import ThreadMessage, people_in, with_known_names
 from bot.domain.people import ChannelInfo, Preference
-from bot.domain.permissions import Facts, PermissionRules, Refused, may, refusal_anywhere
+from bot.domain.permissions import Facts, PermissionRules, Refusal, Refused, may, refusal_anywhere
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
@@ -74,7 +74,7 @@ class HandOverContext:
             messages = (with_known_names(read, names),)
         thread = await self._thread(place) if place.thread_ts else ()
         has_thread = thread is not None and len(thread) > 1
-        return await self._shown(messages, place, has_thread=has_thread, unreadable=thread is None)
+        return await self._shown(messages, has_thread=has_thread, unreadable=thread is None)
 
     async def in_scope(self, place: ModalPlace) -> ShownContext | None:
         """Returns the context that the place's scope selects; None if it can no longer be read."""
@@ -84,7 +84,7 @@ class HandOverContext:
         whole = place.scope == ContextScope.THREAD
         messages = thread if whole else [message for message in thread if message.ts == place.message_ts]
         has_thread = whole or len(thread) > 1
-        return await self._shown(messages, place, has_thread=has_thread, unreadable=False) if messages else None
+        return await self._shown(messages, has_thread=has_thread, unreadable=False) if messages else None
 
     async def _thread(self, place: ModalPlace) -> Sequence[ThreadMessage] | None:
         """Returns the thread; None if Pagehand cannot read it, most often because it is not a member."""
@@ -93,18 +93,9 @@ class HandOverContext:
         except ChatError:
             return None
 
-    async def _shown(
-        self, messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool
-    ) -> ShownContext:
+    async def _shown(self, messages: Sequence[ThreadMessage], *, has_thread: bool, unreadable: bool) -> ShownContext:
         context = await in_thread_if_long(characters_of(messages, (), ()), lambda: self._that_fits(messages))
-        return ShownContext(
-            text=context.text,
-            masked=context.masked,
-            notes=context.notes,
-            has_thread=has_thread,
-            unreadable=unreadable,
-            file_names=place.file_names,
-        )
+        return ShownContext(context, has_thread=has_thread, unreadable=unreadable)
 
     def _that_fits(self, messages: Sequence[ThreadMessage]) -> ContextText:
         """Returns the context, cut further if its characters are wide."""
@@ -186,17 +177,15 @@ class Admission:
         except ChatError:
             return Markup("")
         verdict = may(person, wanted, facts)
-        if not isinstance(verdict, Refused):
-            return Markup("")
-        return RequestRefused(person.id, verdict.reason, wanted).why(self.message_context)
+        return self._told(person, wanted, verdict.reason if isinstance(verdict, Refused) else None)
 
     def known_refusal(self, person: Person, wanted: RequestKind) -> Markup:
         """Returns why somebody may not, if that is known without asking Slack; otherwise an empty text."""
         member = self.reading.members.known_member(person.id)
-        reason = refusal_anywhere(member, self.rules) if member else None
-        if reason is None:
-            return Markup("")
-        return RequestRefused(person.id, reason, wanted).why(self.message_context)
+        return self._told(person, wanted, refusal_anywhere(member, self.rules) if member else None)
+
+    def _told(self, person: Person, wanted: RequestKind, refusal: Refusal | None) -> Markup:
+        return RequestRefused(person.id, refusal, wanted).why(self.message_context) if refusal else Markup("")
 
     async def _facts(self, person: Person, thread: Thread) -> Facts:
         member, channel, in_groups = await asyncio.gather(

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
@@ -28,6 +29,7 @@ class RecordingOutcome(Enum):
     LATE = auto()
 
 
+@dataclass(frozen=True)
 class RequestRecorder:
     """Runs the service's calls, and reports failures, which the service has logged, to `recording_health`.
 
@@ -35,17 +37,10 @@ class RequestRecorder:
     in the background.
     """
 
-    def __init__(
-        self,
-        ephemeral_sender: EphemeralSender,
-        recording_health: RecordingHealth,
-        *,
-        recording_timeout: float = RECORDING_TIMEOUT,
-    ) -> None:
-        self._ephemeral_sender = ephemeral_sender
-        self._recording_health = recording_health
-        self._recording_timeout = recording_timeout
-        self._background = BackgroundTasks()
+    ephemeral_sender: EphemeralSender
+    recording_health: RecordingHealth
+    recording_timeout: float = field(default=RECORDING_TIMEOUT, kw_only=True)
+    _background: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
 
     async def record_interaction(
         self, call: Coroutine[Any, Any, object], person: Person, channel_id: str
@@ -54,7 +49,7 @@ class RequestRecorder:
         told.
         """
         task = self._background.spawn(self._succeeds(call), name="recording for Slack")
-        done, _ = await asyncio.wait({task}, timeout=self._recording_timeout)
+        done, _ = await asyncio.wait({task}, timeout=self.recording_timeout)
         if done:
             return RecordingOutcome.RECORDED if task.result() else RecordingOutcome.FAILED
         self._background.spawn(self._tell_late_failure(task, person, channel_id), name="telling of a late failure")
@@ -80,7 +75,7 @@ class RequestRecorder:
         try:
             await call
         except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
-            self._recording_health.missed(error)
+            self.recording_health.missed(error)
             return False
         return True
 
@@ -91,6 +86,6 @@ class RequestRecorder:
     async def _tell(self, person: Person, channel_id: str, words: str | ChatMessage, thread_ts: str = "") -> None:
         message = words if isinstance(words, ChatMessage) else ChatMessage(words)
         try:
-            await self._ephemeral_sender.send(person.id, channel_id, message, thread_ts=thread_ts)
+            await self.ephemeral_sender.send(person.id, channel_id, message, thread_ts=thread_ts)
         except ChatError as error:
             logger.warning("%s could not be told something: %s", person.id, error)

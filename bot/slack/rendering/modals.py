@@ -10,7 +10,7 @@ from typing import Any, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.domain.context import ContextNotes
+from bot.domain.context import ContextText
 from bot.domain.jobs.job import LONGEST_LABEL, MOST_OPTIONS, QuestionField
 from bot.domain.people import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
@@ -337,20 +337,14 @@ class ShownContext:
     """The context of a message that is handed over, as it will be sent.
 
     Attributes:
-        text: The text, without secrets.
-        masked: The secrets that were masked.
-        notes: What else was left out.
+        written: The text, without secrets, and what was left out.
         has_thread: Whether the conversation has more than this message.
         unreadable: Whether Pagehand cannot read the rest because it is not in the channel.
-        file_names: The files of the message.
     """
 
-    text: str
-    masked: tuple[str, ...] = ()
-    notes: ContextNotes = field(default_factory=ContextNotes)
+    written: ContextText
     has_thread: bool = False
     unreadable: bool = False
-    file_names: tuple[str, ...] = ()
 
 
 def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) -> View:
@@ -373,8 +367,8 @@ def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]
     blocks = [
         prompt_input(_WHAT_TO_DO, drafted.prompt),
         *([choice] if context.has_thread else []),
-        *_context_inputs(scope, context.text),
-        *(context_block([remark]) for remark in _remarks(context)),
+        *_context_inputs(scope, context.written.text),
+        *(context_block([remark]) for remark in _remarks(context, place.file_names)),
         *project_input(projects, drafted.preference.project),
         telling_input(drafted.preference),
     ]
@@ -438,17 +432,18 @@ def _context_inputs(scope: ContextScope, text: str) -> list[Block]:
     return made
 
 
-def _remarks(context: ShownContext) -> list[str]:
+def _remarks(context: ShownContext, file_names: Sequence[str]) -> list[str]:
     """Returns remarks about the context for the person."""
     remarks = []
-    if context.masked:
-        remarks.append(f"Hidden, so that it stays in Slack: {escape(', '.join(context.masked))}.")
+    written = context.written
+    if written.masked:
+        remarks.append(f"Hidden, so that it stays in Slack: {escape(', '.join(written.masked))}.")
     if context.unreadable:
         remarks.append("I'm not in this channel, so I can't read the thread: only this message goes along.")
-    if context.notes.messages_left_out or context.notes.words_left_out:
+    if written.notes.messages_left_out or written.notes.words_left_out:
         remarks.append("The conversation is too long to go along as a whole: its latest part is kept.")
-    if context.file_names:
-        names = ", ".join(name or "one without a name" for name in context.file_names)
+    if file_names:
+        names = ", ".join(name or "one without a name" for name in file_names)
         remarks.append(f"Files that go along: {one_line(names, 1_000)}.")
     return remarks
 

@@ -1,7 +1,7 @@
 """Posts, updates, reactions and searches in Slack: bot.ports.slack.Chat over Slack's Web API."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, assert_never
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -34,30 +34,21 @@ _CLOCK_DIFFERENCE = 2 * 3_600.0
 EVENT_TYPE = "pagehand_notice"
 
 
+@dataclass(frozen=True)
 class SlackChat(Chat):
     """One per process. `identity` is ours in Slack, to recognize our own messages. `people` knows the
     names of mentioned people: shown as names, since a real mention would notify them. `settings` returns how a
     channel, given its id, wants to be notified.
     """
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        identity: Identity,
-        message_context: MessageContext,
-        ephemeral_sender: EphemeralSender,
-        *,
-        people: DisplayNames | None = None,
-        settings: Callable[[str], ChannelSettings] = lambda _: ChannelSettings(),
-        permalinks: Permalinks | None = None,
-    ) -> None:
-        self._client = client
-        self._identity = identity
-        self._message_context = message_context
-        self._ephemeral_sender = ephemeral_sender
-        self._people = people
-        self._settings = settings
-        self._permalinks = permalinks
+    client: AsyncWebClient
+    identity: Identity
+    message_context: MessageContext
+    ephemeral_sender: EphemeralSender
+    _: KW_ONLY
+    people: DisplayNames | None = None
+    settings: Callable[[str], ChannelSettings] = lambda _: ChannelSettings()
+    permalinks: Permalinks | None = None
 
     async def post_card(
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
@@ -72,7 +63,7 @@ class SlackChat(Chat):
         if thread.card_ts is None:
             raise ChatRejected("card_not_posted")
         message = await self._card(thread, follow_ups, without_blocks=without_blocks)
-        await call(self._client.chat_update(channel=thread.channel_id, ts=thread.card_ts, **message.content))
+        await call(self.client.chat_update(channel=thread.channel_id, ts=thread.card_ts, **message.content))
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         """See Chat."""
@@ -80,7 +71,7 @@ class SlackChat(Chat):
         if in_thread and (thread.card_ts is None or thread.ts is None):
             raise ChatRejected("card_not_posted")  # without a thread, it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
-        broadcast = delivery.shown_in_channel(thread, notice.message, self._settings(thread.channel_id))
+        broadcast = delivery.shown_in_channel(thread, notice.message, self.settings(thread.channel_id))
         return await self._post(thread, message, notice.key, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
@@ -88,7 +79,7 @@ class SlackChat(Chat):
         message yet. A thread whose first message was deleted is empty.
         """
         oldest = f"{max(thread.created_at - _CLOCK_DIFFERENCE, 0.0):.6f}"
-        place = (self._client, thread.channel_id, thread.ts or "")
+        place = (self.client, thread.channel_id, thread.ts or "")
         try:
             async for message in raw_messages(*place, oldest=oldest, include_all_metadata=True):
                 if self._is_ours(message, key):
@@ -102,13 +93,10 @@ class SlackChat(Chat):
     async def react(self, thread: Thread, message_ts: str, call: delivery.ReactionCall) -> None:
         """See Chat. A message that was deleted needs no reaction."""
         at = {"channel": thread.channel_id, "timestamp": message_ts, "name": call.reaction.value}
-        match call:
-            case delivery.AddReaction():
-                await _call_unless(self._client.reactions_add(**at), "already_reacted", "message_not_found")
-            case delivery.RemoveReaction():
-                await _call_unless(self._client.reactions_remove(**at), "no_reaction", "message_not_found")
-            case _:
-                assert_never(call)
+        if call.removes:
+            await _call_unless(self.client.reactions_remove(**at), "no_reaction", "message_not_found")
+        else:
+            await _call_unless(self.client.reactions_add(**at), "already_reacted", "message_not_found")
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         """See Chat."""
@@ -120,7 +108,7 @@ class SlackChat(Chat):
             await self._tell(thread, person_id, place, message)
 
     async def _tell(self, thread: Thread, person_id: str, place: delivery.PrivatePlace, message: ChatMessage) -> None:
-        sender = self._ephemeral_sender
+        sender = self.ephemeral_sender
         match place:
             case delivery.Directly():
                 await sender.send_directly(person_id, leading_to(await self._link(thread), message))
@@ -134,7 +122,7 @@ class SlackChat(Chat):
     async def _link(self, thread: Thread) -> str:
         """Returns the link to the card or, before it is posted, to the message it replies to; empty if unavailable."""
         ts = thread.card_ts or thread.ts or thread.root_ts or ""
-        links = self._permalinks
+        links = self.permalinks
         return await links.soon(thread.channel_id, ts, seconds=_LINK_PATIENCE) if links else ""
 
     async def join(self, channel_id: str) -> None:
@@ -142,7 +130,7 @@ class SlackChat(Chat):
         invitation is needed in the same way.
         """
         try:
-            await call(self._client.conversations_join(channel=channel_id))
+            await call(self.client.conversations_join(channel=channel_id))
         except ChatMissingScope:
             raise ChatNotInChannel("not_in_channel") from None
         except ChatRejected as rejected:
@@ -153,22 +141,22 @@ class SlackChat(Chat):
     async def _messages(
         self, thread: Thread, notice: Notice, follow_ups: FollowUpCounts = NO_FOLLOW_UPS
     ) -> list[ChatMessage]:
-        names = await names_in(notice.message.texts, self._people)
+        names = await names_in(notice.message.texts, self.people)
         message = notice.message.with_texts(lambda text: with_names(text, names))
-        notice, settings = replace(notice, message=message), self._settings(thread.channel_id)
+        notice, settings = replace(notice, message=message), self.settings(thread.channel_id)
         named = await self._named(thread)
-        return messages(named, notice, self._message_context, follow_ups=follow_ups, settings=settings)
+        return messages(named, notice, self.message_context, follow_ups=follow_ups, settings=settings)
 
     async def _card(self, thread: Thread, follow_ups: FollowUpCounts, *, without_blocks: bool) -> ChatMessage:
-        message = card(await self._named(thread), self._message_context, follow_ups)
+        message = card(await self._named(thread), self.message_context, follow_ups)
         return message.without_blocks() if without_blocks else message
 
     async def _named(self, thread: Thread) -> Thread:
-        return replace(thread, prompt=with_names(thread.prompt, await names_in([thread.prompt], self._people)))
+        return replace(thread, prompt=with_names(thread.prompt, await names_in([thread.prompt], self.people)))
 
     async def _post(self, thread: Thread, message: ChatMessage, key: str, *, broadcast: bool = False) -> str:
         answer = await call(
-            self._client.chat_postMessage(
+            self.client.chat_postMessage(
                 channel=thread.channel_id,
                 thread_ts=thread.ts,
                 reply_broadcast=broadcast or None,
@@ -186,9 +174,7 @@ class SlackChat(Chat):
         """Returns whether we posted a message with this key in its metadata."""
         metadata = message.get("metadata")
         named = (text_at(metadata, "event_type"), text_at(metadata, "event_payload", "key"))
-        return (
-            named == (EVENT_TYPE, key) and bool(text_at(message, "ts")) and self._identity.wrote(Signed.read(message))
-        )
+        return named == (EVENT_TYPE, key) and bool(text_at(message, "ts")) and self.identity.wrote(Signed.read(message))
 
 
 _NOT_JOINABLE = frozenset({"channel_not_found", "method_not_supported_for_channel_type", "not_in_channel"})

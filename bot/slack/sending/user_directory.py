@@ -28,10 +28,9 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class KnownUser:
-    """A person as Slack describes them. `name` and `enterprise_id`, their organization, can be empty."""
+    """A person as Slack describes them. `enterprise_id`, their organization, can be empty."""
 
     member: Member
-    name: str
     enterprise_id: str
 
 
@@ -49,7 +48,7 @@ class UserDirectory:
         if user_id not in self._known:
             return False
         found, asked_at = self._known[user_id]
-        kept = _KEPT if found is not None and found.name else _UNKNOWN_KEPT
+        kept = _KEPT if found is not None and found.member.name else _UNKNOWN_KEPT
         return self._monotonic() < asked_at + min(kept, within)
 
     def known(self, user_id: str) -> KnownUser | None:
@@ -101,7 +100,6 @@ class DescribedUser(LenientModel):
     is_bot: StrictBool = False
     is_workflow_bot: StrictBool = False
     deleted: StrictBool = False
-    tz: Text = ""
     real_name: Text = ""
     profile: UserProfile = UserProfile()
     enterprise_user: EnterpriseUser = EnterpriseUser()
@@ -118,18 +116,16 @@ class DescribedUser(LenientModel):
 
 def read_user(user_id: str, user: DescribedUser) -> KnownUser:
     """Returns the properties of a person that permissions depend on."""
-    name = user.shown_name
     member = Member(
         id=user_id,
-        name=name or user_id,
+        name=user.shown_name,
         team_id=user.team_id,
         is_guest=user.is_restricted or user.is_ultra_restricted,
         is_bot=user.is_bot or user.is_workflow_bot,
         is_workflow=user.is_workflow_bot,
         deleted=user.deleted,
-        tz=user.tz[:_LONGEST_NAME],
     )
-    return KnownUser(member, name, user.enterprise_user.enterprise_id)
+    return KnownUser(member, user.enterprise_user.enterprise_id)
 
 
 class SlackMembers(Members):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -31,27 +31,19 @@ class ShownView:
     hash: str = ""
 
 
+@dataclass(frozen=True)
 class SlackViews(HomeViews):
     """One per process. `projects` are the names of all projects."""
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        people: DisplayNames,
-        message_context: MessageContext,
-        permalinks: Permalinks,
-        *,
-        projects: Sequence[str] = (),
-    ) -> None:
-        self._client = client
-        self._people = people
-        self._message_context = message_context
-        self._projects = projects
-        self._permalinks = permalinks
+    client: AsyncWebClient
+    people: DisplayNames
+    message_context: MessageContext
+    permalinks: Permalinks
+    projects: Sequence[str] = field(default=(), kw_only=True)
 
     async def open(self, trigger_id: str, view: View) -> ShownView:
         """Opens a modal. A trigger can be used once, within three seconds. Raises ChatError."""
-        answer = await call(self._client.views_open(trigger_id=trigger_id, view=view))
+        answer = await call(self.client.views_open(trigger_id=trigger_id, view=view))
         opened = ShownView(text_at(answer, "view", "id"), text_at(answer, "view", "hash"))
         if not opened.id:
             raise ChatUncertain("answer_without_view")
@@ -59,26 +51,26 @@ class SlackViews(HomeViews):
 
     async def update(self, shown: ShownView, view: View) -> None:
         """Updates a modal. Raises ChatError: ChatRejected if it was closed or changed meanwhile."""
-        await call(self._client.views_update(view_id=shown.id, hash=shown.hash or None, view=view))
+        await call(self.client.views_update(view_id=shown.id, hash=shown.hash or None, view=view))
 
     async def publish_home(self, content: HomeContent) -> None:
         """See Views."""
         jobs, waiting = await self._named(content.jobs), await self._named(content.waiting)
         threads = await self._named([thread for _, thread in content.held])
-        names = await names_in((request.text for request, _ in content.held), self._people)
+        names = await names_in((request.text for request, _ in content.held), self.people)
         asked = [replace(request, text=with_names(request.text, names)) for request, _ in content.held]
         links = await self._links_to({thread.id: thread for thread in (*jobs, *waiting, *threads)}.values())
         shown = replace(content, jobs=jobs, waiting=waiting, held=list(zip(asked, threads, strict=True)))
-        view = home_view(shown, links, self._message_context, projects=self._projects)
-        await call(self._client.views_publish(user_id=content.person_id, view=view))
+        view = home_view(shown, links, self.message_context, projects=self.projects)
+        await call(self.client.views_publish(user_id=content.person_id, view=view))
 
     async def _named(self, threads: Sequence[Thread]) -> Sequence[Thread]:
-        names = await names_in((thread.prompt for thread in threads), self._people)
+        names = await names_in((thread.prompt for thread in threads), self.people)
         return [replace(thread, prompt=with_names(thread.prompt, names)) for thread in threads]
 
     async def _links_to(self, threads: Iterable[Thread]) -> Mapping[str, str]:
         """Returns the links to the cards that are available quickly."""
         posted = [(thread, thread.card_ts) for thread in threads if thread.card_ts]
-        soon = (self._permalinks.soon(thread.channel_id, ts, seconds=_LINKS_PATIENCE) for thread, ts in posted)
+        soon = (self.permalinks.soon(thread.channel_id, ts, seconds=_LINKS_PATIENCE) for thread, ts in posted)
         links = await asyncio.gather(*soon)
         return {thread.id: link for (thread, _), link in zip(posted, links, strict=True) if link}

@@ -12,7 +12,7 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.app.edges import wait_for_identity
-from bot.domain.delivery import AddReaction, RemoveReaction
+from bot.domain.delivery import ReactionCall
 from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
 from bot.errors import (
@@ -127,11 +127,11 @@ async def test_marks_are_added_and_removed_by_one_idempotent_call_each(world: Sl
     reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
     for reaction in Reaction:
         for _ in "12":
-            await world.chat.react(thread, reply.ts, AddReaction(reaction))
+            await world.chat.react(thread, reply.ts, ReactionCall(reaction))
     assert list(reply.reactions) == [reaction.value for reaction in Reaction]
     for reaction in Reaction:
         for _ in "12":
-            await world.chat.react(thread, reply.ts, RemoveReaction(reaction))
+            await world.chat.react(thread, reply.ts, ReactionCall(reaction, removes=True))
     assert reply.reactions == {}
     calls = [call.method for call in world.workspace.web_api.calls if call.method.startswith("reactions.")]
     assert calls == [*["reactions.add"] * 2 * len(Reaction), *["reactions.remove"] * 2 * len(Reaction)]
@@ -142,8 +142,8 @@ async def test_marking_a_deleted_reply_is_not_an_error(world: SlackWorld) -> Non
     ana = world.workspace.people["ana"]
     reply = await ana.say("docs", "oops", thread_ts=thread.ts)
     await ana.delete("docs", reply.ts)
-    await world.chat.react(thread, reply.ts, AddReaction(Reaction.ACCEPTED))
-    await world.chat.react(thread, reply.ts, RemoveReaction(Reaction.RECORDED))
+    await world.chat.react(thread, reply.ts, ReactionCall(Reaction.ACCEPTED))
+    await world.chat.react(thread, reply.ts, ReactionCall(Reaction.RECORDED, removes=True))
 
 
 # -- existing threads -------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ async def test_each_missing_scope_is_reported_once(caplog: pytest.LogCaptureFixt
         reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
         for _ in range(3):
             with pytest.raises(ChatMissingScope, match="missing_scope"):
-                await world.chat.react(thread, reply.ts, AddReaction(Reaction.RECORDED))
+                await world.chat.react(thread, reply.ts, ReactionCall(Reaction.RECORDED))
     assert world.missing.names == ("reactions:write",)
     assert caplog.text.count("reactions:write: replies get no marks") == 1
     assert "Reinstall to Workspace" in caplog.text
@@ -370,7 +370,7 @@ async def test_a_timeout_is_uncertain() -> None:
 async def test_a_refused_connection_certainly_did_not_arrive(world: SlackWorld) -> None:
     session = new_session()
     client = SlackClient(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
-    chat = SlackChat(client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls))
+    chat = SlackChat(client, world.chat.identity, MessageContext(), EphemeralSender(client, world.response_urls))
     await world.workspace.begin_outage()
     with pytest.raises(ChatUnreachable):
         await chat.post_card(world.thread, "k")
@@ -405,9 +405,7 @@ async def test_answers_not_from_slack_are_uncertain(world: SlackWorld, answer: b
     port = server.sockets[0].getsockname()[1]
     session = new_session()
     client = SlackClient("xoxb-x", session, base_url=f"http://127.0.0.1:{port}/api/")
-    chat = SlackChat(
-        client, world.chat._identity, MessageContext(), EphemeralSender(client, KnownResponseUrls(session))
-    )
+    chat = SlackChat(client, world.chat.identity, MessageContext(), EphemeralSender(client, KnownResponseUrls(session)))
     with pytest.raises(ChatUncertain):
         await chat.post_card(world.thread, "k")
     server.close()
@@ -419,7 +417,7 @@ async def test_the_proxy_is_not_used_for_loopback(world: SlackWorld, monkeypatch
     session = new_session()
     client = SlackClient(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
     await SlackChat(
-        client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls)
+        client, world.chat.identity, MessageContext(), EphemeralSender(client, world.response_urls)
     ).post_card(world.thread, "k")
     assert slack_proxy("https://slack.com/api/") == "http://127.0.0.1:9"
     monkeypatch.setenv("NO_PROXY", "slack.com")

@@ -49,7 +49,7 @@ async def test_a_person_is_read_from_slack(world: SlackWorld) -> None:
     """A member, a guest, a person of another organization, and a bot."""
     members, ours = members_of(world), world.identity.team_id
     ana, gia = await members.member(world.id("ana")), await members.member(world.id("gia"))
-    assert ana == Member(world.id("ana"), "ana", ours, is_guest=False, tz="Europe/Lisbon")
+    assert ana == Member(world.id("ana"), "ana", ours, is_guest=False)
     assert (gia.is_guest, gia.team_id) == (True, ours)
     assert (await members.member(world.id("emil"))).team_id not in {"", ours}
     assert (await members.member(world.identity.bot_user_id)).is_bot
@@ -103,7 +103,7 @@ async def test_without_the_scope_looking_up_a_member_names_it() -> None:
 def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, Any]) -> None:
     """They belong to no workspace, and have no right, that Slack does not name."""
     found = read_user("U1", DescribedUser.read(user))
-    assert found.member == Member("U1", "U1", "", is_guest=True)
+    assert found.member == Member("U1", "", "", is_guest=True)
 
 
 @pytest.mark.parametrize("answer", [{"ok": True}, {"ok": True, "user": []}, {"ok": True, "user": "U1"}])

@@ -306,5 +306,5 @@ async def test_a_long_handed_over_context_is_masked_outside_the_event_loop(lengt
     context = HandOverContext(reading.ports.conversations, FakePeople(), masker)
     shown = await context.in_scope(ModalPlace("C1", "1.1", "1.1", scope=ContextScope.THREAD))
     assert shown is not None
-    assert "x" * 10 in shown.text
+    assert "x" * 10 in shown.written.text
     assert set(masker.in_loop) == {in_loop}

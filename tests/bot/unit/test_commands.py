@@ -46,7 +46,6 @@ from bot.domain.projects import (
     ReplyMode,
     Route,
     Routed,
-    UnknownProject,
     normal_words,
     route,
 )
@@ -648,8 +647,8 @@ GUIDES_BY_WORDS, TWO_OF_THEM = Routed("guides", ProjectReason.WORDS), Ambiguous(
         # a single one needs no question, but a given name is never guessed at
         (ONE, {"prompt": "Fix it"}, Routed("blog", ProjectReason.ONLY_ONE)),
         (ONE, {"prompt": "Fix it", "said": "Blog"}, Routed("blog", ProjectReason.SAID)),
-        (ONE, {"prompt": "Fix it", "said": "gudies"}, UnknownProject("gudies", ("blog",))),
-        (THREE, {"prompt": "Fix it", "said": "gudies"}, UnknownProject("gudies", ("guides", "api", "blog"))),
+        (ONE, {"prompt": "Fix it", "said": "gudies"}, Ambiguous(("blog",), "gudies")),
+        (THREE, {"prompt": "Fix it", "said": "gudies"}, Ambiguous(("guides", "api", "blog"), "gudies")),
         # a thread's or a person's may have left the settings, or be from when a single project's name was its id
         (THREE, {"prompt": "Fix it", "of_thread": "old", "of_person": "old"}, ANY),
         (THREE, {"prompt": "Fix it", "of_thread": "prj_blog"}, Routed("blog", ProjectReason.THREAD)),

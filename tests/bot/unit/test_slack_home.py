@@ -10,7 +10,7 @@ from support.any_json import any_json
 from support.worlds.thread_states import thread_state
 
 from bot.domain.commands import ThreadWord
-from bot.domain.context import ContextNotes
+from bot.domain.context import ContextNotes, ContextText
 from bot.domain.jobs.job import Problem
 from bot.domain.people import HomeContent, Preference
 from bot.domain.projects import MOST_PROJECTS
@@ -207,7 +207,7 @@ def test_a_message_modal_is_accepted_by_slack(
 ) -> None:
     """With any message and files."""
     notes = ContextNotes(words_left_out=has_thread)
-    context = ShownContext(text, tuple(masked), notes, has_thread=has_thread, unreadable=True, file_names=tuple(names))
+    context = ShownContext(ContextText(text, notes, tuple(masked)), has_thread=has_thread, unreadable=True)
     place = ModalPlace("C1", "1.1", "1.2", scope=scope, files=tuple("F" * len(names)), file_names=tuple(names))
     view = hand_over_modal(place, Drafted(), names, context)
     checked_view(view, "modal")

@@ -7,7 +7,7 @@ from hashlib import sha256
 from itertools import repeat
 from typing import TypeVar
 
-from bot.domain.delivery import AddReaction, PrivatePlace, ReactionCall, private_place
+from bot.domain.delivery import PrivatePlace, ReactionCall, private_place
 from bot.domain.permissions import Refusal
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
@@ -260,7 +260,7 @@ class FakeChat:
         return next((message.ts for message in self.messages if message.key == key), None)
 
     async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
-        name = "mark" if isinstance(call, AddReaction) else "unmark"
+        name = "unmark" if call.removes else "mark"
         self._begin(name, thread)
         there = [other for other in self.all_reactions.get(message_ts, []) if other is not call.reaction]
         self.all_reactions[message_ts] = [*there, call.reaction] if name == "mark" else there

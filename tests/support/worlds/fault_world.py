@@ -16,7 +16,6 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
-from bot.domain.delivery import AddReaction
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.people import Member
 from bot.domain.permissions import PermissionRules
@@ -478,7 +477,7 @@ class _ChatReach(_Reach):
         async def call(*arguments: Any, **options: Any) -> Any:
             operation = name
             if name == "react":
-                operation = "mark" if isinstance(arguments[-1], AddReaction) else "unmark"
+                operation = "unmark" if arguments[-1].removes else "mark"
             return await self._call(operation, lambda: method(*arguments, **options))
 
         return call
