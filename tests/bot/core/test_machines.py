@@ -1,4 +1,5 @@
-"""Every way in and every control, in any order and interleaving, against the promises of the specification.
+"""The whole core against simple models: with crashes, pauses, faults and time as steps, and with every way in and every
+control, in any order and interleaving, against the promises of the specification.
 
 `HYPOTHESIS_PROFILE=long` searches further (many minutes), and on PostgreSQL, too. A failure is printed as a list of
 steps.
@@ -11,13 +12,24 @@ import pytest
 from support.hypothesis_settings import LONG
 from support.machine.controls import Controls
 from support.machine.databases import PostgresDatabase, SqliteDatabase
+from support.machine.downtimes import Downtimes
 from support.machine.environment import Environment, Traps
 from support.machine.instances import Instances
 from support.machine.machine import Machine
 from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
+from support.machine.steering import Steering
 from support.servers.postgres import NoPostgres, postgres_server
 
-pytestmark = [AS_LONG_AS_IT_TAKES, pytest.mark.promise("any order")]
+pytestmark = AS_LONG_AS_IT_TAKES
+
+
+class FaultWorld(Downtimes, Steering, Traps, Environment, Instances):
+    """One project, a job by the command, everyone's replies, downtimes, and all kinds of faults."""
+
+
+def test_nothing_is_lost_or_posted_twice_whatever_happens(sqlite_template: Path) -> None:
+    """Tens of runs of 30 steps; thousands of 60 in the long profile."""
+    run_machine(FaultWorld, partial(SqliteDatabase, sqlite_template), runs=40, steps=30)
 
 
 class Orders(Controls, Environment, Instances):
@@ -33,11 +45,13 @@ KINDS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.promise("any order")
 @KINDS
 def test_whatever_people_do_each_message_is_routed_once(sqlite_template: Path, kind: type[Machine]) -> None:
     run_machine(kind, partial(SqliteDatabase, sqlite_template), runs=30, steps=18)
 
 
+@pytest.mark.promise("any order")
 @pytest.mark.postgres
 @pytest.mark.skipif(not LONG, reason="on PostgreSQL in the long profile only")
 @KINDS
