@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -124,25 +124,17 @@ async def test_no_field_can_forge_a_field_or_line_of_the_log(store: Store, caplo
 async def test_uncommitted_entries_are_not_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """Nor are they logged twice after a retry."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
+    faults: list[Exception] = [KeyError(), StoreUnavailable("locked")]
 
-    async def fails(tx: Transaction) -> None:
-        await tx.audit.add(REFUSED)
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        await store.transact(fails)
-    tries = 0
-
-    async def locked_once(tx: Transaction) -> None:
-        nonlocal tries
-        tries += 1
+    async def fails_at_first(tx: Transaction) -> None:
         await tx.audit.add(ASKED)
-        if tries == 1:
-            raise StoreUnavailable("locked")
+        if faults:
+            raise faults.pop()
 
-    with pytest.raises(StoreUnavailable):
-        await store.transact(locked_once)
-    await store.transact(locked_once)
+    for kind in (StoreUnavailable, KeyError):
+        with pytest.raises(kind):
+            await store.transact(fails_at_first)
+    await store.transact(fails_at_first)
     assert [each.getMessage().split()[1] for each in caplog.records] == ["asked"]
 
 
@@ -226,8 +218,7 @@ async def fill_people(store: Store) -> None:
     async def work(tx: Transaction) -> None:
         for person in ("UANA", "UBEN"):
             for number in range(7):
-                entry = replace(ASKED, person=Person(person, "T1"), channel_id=f"C{number % 2}")
-                await tx.audit.add(entry)
+                await tx.audit.add(replace(ASKED, person=Person(person, "T1"), channel_id=f"C{number % 2}"))
             for place in ("C1", "C2"):
                 await tx.drafts.save(person, place, "words")
             await tx.preferences.save(person, Preference("docs"))
@@ -237,12 +228,18 @@ async def fill_people(store: Store) -> None:
     await store.transact(work)
 
 
+async def deleted(store: Store, forget: Callable[[Transaction], Awaitable[Deleted]]) -> Deleted:
+    """In batches, until nothing is left."""
+    total = Deleted()
+    while batch := await store.transact(forget):
+        total += batch
+    return total
+
+
 async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store: Store, sql: Sql) -> None:
     """However many there are; others keep theirs."""
     await fill_people(store)
-    total = Deleted()
-    while batch := await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=3)):
-        total += batch
+    total = await deleted(store, lambda tx: tx.retention.forget_person("UANA", limit=3))
     assert total == Deleted(others=7 + 2 + 1 + 1 + 1)
     for table, left in (("audit", 7), ("drafts", 2), ("preferences", 1), ("homes", 1), ("counted_requests", 1)):
         assert await rows(sql, table) == left
@@ -253,9 +250,7 @@ async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store
 async def test_forgetting_a_channel_deletes_its_audit_entries(store: Store, sql: Sql) -> None:
     """Including those without a job."""
     await fill_people(store)
-    total = Deleted()
-    while batch := await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=4)):
-        total += batch
+    total = await deleted(store, lambda tx: tx.retention.forget_channel("C1", limit=4))
     assert total == Deleted(others=6)
     assert await sql("SELECT DISTINCT channel_id FROM audit") == [("C0",)]
 
@@ -308,27 +303,16 @@ async def test_entries_are_exported_as_json_lines_oldest_first(database: str, st
 
 
 @pytest.mark.full
-async def test_many_are_exported_in_pages_each_once(database: str) -> None:
-    """They are in the order of their times."""
-    engine = engine_for(database)
+async def test_many_are_exported_each_once_and_a_reader_may_close_the_pipe_early(database: str) -> None:
+    """In the order of their times; the latter as in `pagehand export | head`."""
     count = 2 * PAGE_SIZE + 17
+    engine = engine_for(database)
     async with engine.begin() as connection:
         await fill_activity(connection, count)
     await engine.dispose()
     code, found, _ = await run(database, "--since", "2000-01-01")
-    assert (code, len(found)) == (0, count)
     times = [entry["at"] for entry in found]
-    assert times == sorted(times)
-    assert len(set(times)) == count
-
-
-@pytest.mark.full
-async def test_a_reader_that_closes_the_pipe_early_gets_no_error(database: str) -> None:
-    """As in `pagehand export | head`."""
-    engine = engine_for(database)
-    async with engine.begin() as connection:
-        await fill_activity(connection, 2 * PAGE_SIZE)
-    await engine.dispose()
+    assert (code, times, len(set(times))) == (0, sorted(times), count)
     reads, writes = os.pipe()
     process = await start(database, stdout=writes)
     os.close(writes)
@@ -336,9 +320,7 @@ async def test_a_reader_that_closes_the_pipe_early_gets_no_error(database: str) 
     async with asyncio.timeout(PATIENCE):
         assert (await asyncio.to_thread(os.read, reads, 10)).startswith(b'{"at"')
         os.close(reads)
-        said = await process.stderr.read()
-        code = await process.wait()
-    assert (code, said) == (0, b"")
+        assert (await process.stderr.read(), await process.wait()) == (b"", 0)
 
 
 async def test_at_most_one_page_is_read_at_once(store: Store, clock: FakeClock) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -15,7 +14,7 @@ from typing import Any, cast
 
 import click
 import pytest
-from support.fakes.ports import FakeChat, FakeClock, FakeJobApi
+from support.fakes.ports import FakeChat, FakeClock
 from support.fakes.slack_reading import FakeSlackReading
 from support.servers.postgres import PostgresServer
 from support.worlds.core_world import ANA, BEN, CoreWorld
@@ -170,6 +169,13 @@ async def requests_in(store: Store, *states: RequestState) -> list[str]:
     return await store.transact(work)
 
 
+async def recorded(live: Path, outside: Outside) -> tuple[CoreWorld, Copies]:
+    """An instance on a new database, and copies of it, to which each transaction adds one."""
+    await migrate(f"sqlite:///{live}")
+    copies, store = Copies(live), await open_store(f"sqlite:///{live}", clock=outside.clock)
+    return outside.world(cast("Store", Recording(store, copies.make))), copies
+
+
 async def run_on(world: CoreWorld) -> None:
     """Lets minutes pass."""
     for _ in range(6):
@@ -182,12 +188,11 @@ async def run_on(world: CoreWorld) -> None:
 @pytest.mark.parametrize("keys", [False, pytest.param(True, marks=pytest.mark.full)], ids=["no keys", "keys honoured"])
 async def test_a_restored_backup_of_any_moment_repeats_nothing(scratch: Path, *, keys: bool, every: int) -> None:
     """Some of the copies after each transaction of a day are restored after it, and continued."""
-    live, outside = scratch / "live.sqlite3", Outside()
-    await migrate(f"sqlite:///{live}")
-    copies, outside.job_api.honours_keys = Copies(live), keys
-    store = await open_store(f"sqlite:///{live}", clock=outside.clock)
-    await a_day(outside.world(cast("Store", Recording(store, copies.make))))
-    await store.close()
+    outside = Outside()
+    outside.job_api.honours_keys = keys
+    world, copies = await recorded(scratch / "live.sqlite3", outside)
+    await a_day(world)
+    await world.store.close()
     assert len(copies.made) > 100
     assert outside.job_api.uploads
     assert outside.taken()["by the new id"] == 1
@@ -210,18 +215,15 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
 @pytest.mark.full
 async def test_an_answered_direct_message_is_not_processed_again_after_a_restore(scratch: Path) -> None:
     """It became a job or was sent to the one above, and the backup was made at any time while that was open."""
-    live, outside = scratch / "live.sqlite3", Outside()
-    await migrate(f"sqlite:///{live}")
-    copies = Copies(live)
-    store = await open_store(f"sqlite:///{live}", clock=outside.clock)
-    world = outside.world(cast("Store", Recording(store, copies.make)))
+    outside = Outside()
+    world, copies = await recorded(scratch / "live.sqlite3", outside)
     outside.chat.public.add("D1")
     for number, kind in enumerate((None, NEW_JOB, ADD)):
         await write_line(world, f"line {number}", f"{world.clock.now():.6f}")
         if kind is not None:
             await answer(world, kind, f"p{number}", which=-1)
         await world.pass_time(10)
-    await store.close()
+    await world.store.close()
     assert outside.taken() == Counter({"line 0": 1, "line 1": 1, "line 2": 1})
     open_ones = [copy for copy in copies.made if has_open_requests(copy)]
     assert len(open_ones) > 5
@@ -352,55 +354,7 @@ async def test_notices_resume_after_a_new_request(store: Store, clock: FakeClock
     assert before
 
 
-async def opened(path: Path) -> CoreWorld:
-    world = CoreWorld()
-    world.store = await open_store(f"sqlite:///{path}", clock=world.clock)
-    return world.assemble()
-
-
-async def restored(path: Path, chat: FakeChat, job_api: FakeJobApi) -> CoreWorld:
-    world = await opened(path)
-    world.chat, world.job_api = chat, job_api
-    return world.assemble()
-
-
-@pytest.mark.full
-async def test_a_restore_sends_nothing_twice(scratch: Path) -> None:
-    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
-    await migrate(f"sqlite:///{live}")
-    world = await opened(live)
-    ts = await world.started()
-    world.job_api.show("job-1", "completed", "https://example.org/pull/1")
-    world.clock.advance(5)
-    await world.step(world.job_poller)
-    await world.reply(ts, "more", "5.1")
-    await back_up(f"sqlite:///{live}", copy)
-    await world.pass_time(10)
-    said = world.chat.said(ts)
-    await world.store.close()
-
-    shutil.copy(copy, scratch / "restored.sqlite3")
-    again = await restored(scratch / "restored.sqlite3", world.chat, world.job_api)
-    again.clock.time = world.clock.time
-    await again.pass_time(60)
-    await again.store.close()
-    assert world.job_api.created == ["Do it"]
-    assert world.job_api.messages == {"job-1": ["more"]}
-    assert said == ["job_started", "job_finished", "job_active_again"]
-    # Only what became known after the backup is told again.
-    assert again.chat.said(ts) == [*said, "request_uncertain", "job_active_again"]
-
-
-async def test_a_backup_is_complete_and_never_overwrites_a_file(scratch: Path) -> None:
-    live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
-    await migrate(f"sqlite:///{live}")
-    await back_up(f"sqlite:///{live}", copy)
-    assert sqlite3.connect(copy).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    with pytest.raises(StoreUnavailable, match="already"):
-        await back_up(f"sqlite:///{live}", copy)
-
-
-async def test_a_backup_is_not_there_before_it_is_complete(scratch: Path) -> None:
+async def test_a_backup_is_not_there_before_it_is_complete_and_overwrites_no_file(scratch: Path) -> None:
     """Whatever kills it meanwhile, nobody takes a copy for a backup that was not marked as in doubt."""
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
@@ -411,6 +365,9 @@ async def test_a_backup_is_not_there_before_it_is_complete(scratch: Path) -> Non
 
     await backup(f"sqlite:///{live}", copy, mark_in_doubt=mark)
     assert (seen, sorted(await asyncio.to_thread(os.listdir, scratch))) == ([False], ["copy.sqlite3", "live.sqlite3"])
+    assert sqlite3.connect(copy).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with pytest.raises(StoreUnavailable, match="already"):
+        await back_up(f"sqlite:///{live}", copy)
 
 
 def test_of_backups_by_date_the_newest_are_kept(scratch: Path) -> None:
@@ -440,7 +397,7 @@ async def test_a_backup_can_be_made_before_migrating(scratch: Path) -> None:
     """The older version can make it before a migration; what may be sent meanwhile is still marked in doubt."""
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
-    world = await opened(live)
+    world = Outside().world(await open_store(f"sqlite:///{live}"))
     await world.start("Fix the intro")
     await world.store.close()
     with closing(sqlite3.connect(live)) as database, database:

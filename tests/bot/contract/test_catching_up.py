@@ -52,27 +52,16 @@ async def until_read(world: AppWorld) -> None:
     await until(is_read)
 
 
-async def test_replies_are_sent_in_order(world: AppWorld) -> None:
-    await world.start()
-    (job,) = await world.begin(PROMPT)
-    async with nobody_listening(world):
-        for words in ("first", "second", "third"):
-            await world.reply(PROMPT, words)
-        await world.workspace.people["ana"].say("docs", "// between us", thread_ts=world.card_ts(PROMPT))
-    await world.until_steered(job, "first", "second", "third")
-    await until_read(world)
-    await world.check()
-
-
-@pytest.mark.full
-async def test_what_was_heard_before_is_not_sent_again(world: AppWorld) -> None:
+async def test_replies_are_sent_in_order_and_none_that_was_heard(world: AppWorld) -> None:
     await world.start()
     (job,) = await world.begin(PROMPT)
     await world.reply(PROMPT, "heard")
     await world.until_steered(job, "heard")
     async with nobody_listening(world):
-        await world.reply(PROMPT, "missed")
-    await world.until_steered(job, "heard", "missed")
+        for words in ("first", "second", "third"):
+            await world.reply(PROMPT, words)
+        await world.workspace.people["ana"].say("docs", "// between us", thread_ts=world.card_ts(PROMPT))
+    await world.until_steered(job, "heard", "first", "second", "third")
     await until_read(world)
     await world.check()
 
@@ -94,24 +83,18 @@ async def test_a_mention_and_a_direct_message_start_jobs(world: AppWorld, ana: A
     await world.begin(PROMPT)
     await ana.say("pagehand", "Write the index")
     await world.fake_job_api.until(lambda: "Write the index" in _prompts(world))
-    async with nobody_listening(world):
-        await ben.say("docs", "@pagehand Write the reference")
-        await ben.say("docs", "Not for a bot")
-        await ana.say("pagehand", "!new Write the glossary")
-    expected = {PROMPT, "Write the index", "Write the reference", "Write the glossary"}
-    await world.fake_job_api.until(lambda: _prompts(world) == expected)
-    await until_read(world)
-    assert len(world.fake_job_api.created) == len(expected)
-
-
-@pytest.mark.full
-async def test_a_mention_in_somebodys_thread_starts_a_job(world: AppWorld, ana: Actor, ben: Actor) -> None:
-    await world.start()
     root = await ana.say("docs", "The reference is old")
     async with nobody_listening(world):
         await ben.say("docs", "@pagehand Write it anew", thread_ts=root.ts)
-    await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == 1)
-    assert "Write it anew" in world.fake_job_api.created[0].prompt
+        await ben.say("docs", "@pagehand Write the reference")
+        await ben.say("docs", "Not for a bot")
+        await ana.say("pagehand", "!new Write the glossary")
+    await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == 5)
+    await until_read(world)
+    expected = {PROMPT, "Write the index", "Write the reference", "Write the glossary"}
+    (in_thread,) = _prompts(world) - expected
+    assert "Write it anew" in in_thread
+    assert len(world.fake_job_api.created) == 5
 
 
 @pytest.mark.parametrize(

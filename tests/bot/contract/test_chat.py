@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -13,26 +14,33 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.app.edges import wait_for_identity
 from bot.domain.delivery import ReactionCall
+from bot.domain.jobs.job import Answer, FailedCheck, JobReport
 from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
 from bot.errors import (
     ChatError,
     ChatMissingScope,
     ChatNotAllowed,
-    ChatNotInChannel,
     ChatRateLimited,
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
     StoreUnavailable,
 )
-from bot.jobapi.models import Job
-from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
-from bot.notices.job import JobStarted
+from bot.jobapi.models import (
+    ChangeKind,
+    Changes,
+    CheckStatus,
+    FileChange,
+    Job,
+)
+from bot.notices.answers import ActionAnswer, ActionAnswered, AnswerRequested, CardNotPosted
+from bot.notices.job import JobFinished, JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
+from bot.slack.sending.conversations import SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.hosts import slack_proxy
 from bot.slack.sending.identity import identify
@@ -51,26 +59,34 @@ async def world() -> AsyncIterator[SlackWorld]:
 STARTED = JobStarted("j1")
 
 
+@asynccontextmanager
+async def another_chat(world: SlackWorld, base_url: str = "") -> AsyncIterator[SlackChat]:
+    """With connections of its own."""
+    async with new_session() as session:
+        token = world.workspace.credentials.bot_token
+        client = SlackClient(token, session, base_url=base_url or world.workspace.api_url)
+        private = EphemeralSender(client, KnownResponseUrls(session))
+        yield SlackChat(client, world.identity, MessageContext(), private)
+
+
 def notice(message: NoticeContent = STARTED, key: str = "th1/started") -> Notice:
     return Notice(id=1, key=key, thread_id="th1", message=message, created_at=0.0)
 
 
 async def test_the_bots_identity_is_read_once_at_start(world: SlackWorld) -> None:
-    client = SlackClient(world.workspace.credentials.bot_token, new := new_session(), base_url=world.workspace.api_url)
-    identity = await identify(client)
-    assert identity.bot_user_id == world.workspace.app.bot_user_id
-    assert identity.bot_id == world.workspace.app.bot_id
-    assert (identity.app_id, identity.team_id) == (world.workspace.app.app_id, world.workspace.state.team.id)
-    await new.close()
+    app, team = world.workspace.app, world.workspace.state.team
+    found = await identify(world.client)
+    assert (found.bot_user_id, found.bot_id) == (app.bot_user_id, app.bot_id)
+    assert (found.app_id, found.team_id) == (app.app_id, team.id)
 
 
 async def test_a_bad_token_has_its_own_error(world: SlackWorld) -> None:
-    client = SlackClient("xoxb-wrong-secret", new := new_session(), base_url=world.workspace.api_url)
-    with pytest.raises(ChatNotAllowed) as caught:
-        await identify(client)
+    async with new_session() as session:
+        client = SlackClient("xoxb-wrong-secret", session, base_url=world.workspace.api_url)
+        with pytest.raises(ChatNotAllowed) as caught:
+            await identify(client)
     assert caught.value.reason == "invalid_auth"
     assert "secret" not in repr(caught.value)
-    await new.close()
 
 
 async def test_the_card_carries_its_key_and_notifies_only_the_requester(world: SlackWorld) -> None:
@@ -102,16 +118,6 @@ async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: SlackWorld) -
         await ana.say("docs", f"message {number}")
     assert await world.chat.find(world.thread, "th1/card") == ts
     assert await world.chat.find(world.thread, "th2/card") is None
-
-
-async def test_a_notice_is_found_by_its_key_in_a_long_thread(world: SlackWorld) -> None:
-    thread = await world.posted()
-    ana = world.workspace.people["ana"]
-    for number in range(230):
-        await ana.say("docs", f"reply {number}", thread_ts=thread.ts)
-    ts = await world.chat.post(thread, notice())
-    assert await world.chat.find(thread, "th1/started") == ts
-    assert await world.chat.find(thread, "th1/finished") is None
 
 
 async def test_a_foreign_message_with_the_key_is_not_taken_for_the_bots(world: SlackWorld) -> None:
@@ -156,14 +162,17 @@ async def in_conversation(world: SlackWorld) -> tuple[Thread, str]:
 
 
 async def test_in_an_existing_thread_the_card_is_a_reply(world: SlackWorld) -> None:
-    """It is found there by its key, even if people continue to talk."""
+    """It and its notices are found there by their keys, even if people continue to talk."""
     thread, root = await in_conversation(world)
     ts = await world.chat.post_card(thread, "th1/card")
     for number in range(230):
         await world.workspace.people["ana"].say("docs", f"reply {number}", thread_ts=root)
+    thread = replace(thread, card_ts=ts)
+    started = await world.chat.post(thread, notice())
     assert [message.ts for message in world.workspace.channels.thread("docs", root)][:2] == [root, ts]
-    assert await world.chat.find(thread, "th1/card") == ts
-    assert await world.chat.find(thread, "th2/card") is None
+    assert [await world.chat.find(thread, key) for key in ("th1/started", "th1/finished")] == [started, None]
+    uncertain = replace(thread, card_ts=None)
+    assert [await world.chat.find(uncertain, key) for key in ("th1/card", "th2/card")] == [ts, None]
 
 
 async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) -> None:
@@ -182,9 +191,6 @@ async def test_a_thread_whose_root_was_deleted_takes_no_card(world: SlackWorld) 
     assert await world.chat.find(thread, "th1/card") is None
     with pytest.raises(ChatRejected, match="thread_not_found"):
         await world.chat.post_card(thread, "th1/card")
-
-
-# -- mentions ---------------------------------------------------------------------------------------------------------
 
 
 # -- private messages -------------------------------------------------------------------------------------------------
@@ -273,16 +279,6 @@ async def test_answers_do_not_follow_redirects(world: SlackWorld) -> None:
     await runner.cleanup()
 
 
-async def test_joining_a_channel(world: SlackWorld) -> None:
-    general, leads = world.workspace.channels["general"], world.workspace.channels["leads"]
-    with pytest.raises(ChatNotInChannel):
-        await world.chat.post_card(world.elsewhere("general"), "k")
-    await world.chat.join(general.id)
-    await world.chat.post_card(world.elsewhere("general"), "k")
-    with pytest.raises(ChatNotInChannel):
-        await world.chat.join(leads.id)
-
-
 # -- an app that was installed with fewer scopes --------------------------------------------------------------------
 
 
@@ -347,9 +343,7 @@ async def test_the_start_waits_as_long_as_slack_asks(world: SlackWorld, caplog: 
 
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("fault", ["drop", "server_error"])
-async def test_a_post_that_may_have_arrived_is_uncertain_and_not_retried(
-    world: SlackWorld, fault: str, *, applied: bool
-) -> None:
+async def test_a_post_that_may_have_arrived_is_not_retried(world: SlackWorld, fault: str, *, applied: bool) -> None:
     before = len(world.workspace.channels.messages("docs"))
     error = await failing(
         world, lambda workspace: getattr(workspace.faults, fault)(applied=applied, method="chat.postMessage")
@@ -368,15 +362,12 @@ async def test_a_timeout_is_uncertain() -> None:
 
 
 async def test_a_refused_connection_certainly_did_not_arrive(world: SlackWorld) -> None:
-    session = new_session()
-    client = SlackClient(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
-    chat = SlackChat(client, world.chat.identity, MessageContext(), EphemeralSender(client, world.response_urls))
-    await world.workspace.begin_outage()
-    with pytest.raises(ChatUnreachable):
+    async with another_chat(world) as chat:
+        await world.workspace.begin_outage()
+        with pytest.raises(ChatUnreachable):
+            await chat.post_card(world.thread, "k")
+        await world.workspace.end_outage()
         await chat.post_card(world.thread, "k")
-    await world.workspace.end_outage()
-    await chat.post_card(world.thread, "k")
-    await session.close()
 
 
 async def test_a_connection_cut_while_idle_is_uncertain(world: SlackWorld) -> None:
@@ -385,12 +376,13 @@ async def test_a_connection_cut_while_idle_is_uncertain(world: SlackWorld) -> No
     assert type(error) is ChatUncertain
 
 
+OK_JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 HTML = b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<html></html>"
 PLAIN = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nbusy"
-CUT = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"ok": tr'
-NO_TS = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"ok": true}'
-A_LIST = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]"
-NOT_JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 6\r\n\r\n<html>"
+CUT = OK_JSON + b'Content-Length: 100\r\n\r\n{"ok": tr'
+NO_TS = OK_JSON + b'Content-Length: 12\r\n\r\n{"ok": true}'
+A_LIST = OK_JSON + b"Content-Length: 2\r\n\r\n[]"
+NOT_JSON = OK_JSON + b"Content-Length: 6\r\n\r\n<html>"
 
 
 @pytest.mark.parametrize("answer", [HTML, PLAIN, CUT, NO_TS, A_LIST, NOT_JSON, b"", b"nonsense\r\n\r\n"])
@@ -402,32 +394,22 @@ async def test_answers_not_from_slack_are_uncertain(world: SlackWorld, answer: b
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    session = new_session()
-    client = SlackClient("xoxb-x", session, base_url=f"http://127.0.0.1:{port}/api/")
-    chat = SlackChat(client, world.chat.identity, MessageContext(), EphemeralSender(client, KnownResponseUrls(session)))
-    with pytest.raises(ChatUncertain):
-        await chat.post_card(world.thread, "k")
+    async with another_chat(world, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/") as chat:
+        with pytest.raises(ChatUncertain):
+            await chat.post_card(world.thread, "k")
     server.close()
-    await session.close()
 
 
 async def test_the_proxy_is_not_used_for_loopback(world: SlackWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    session = new_session()
-    client = SlackClient(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
-    await SlackChat(
-        client, world.chat.identity, MessageContext(), EphemeralSender(client, world.response_urls)
-    ).post_card(world.thread, "k")
+    async with another_chat(world) as chat:
+        await chat.post_card(world.thread, "k")
     assert slack_proxy("https://slack.com/api/") == "http://127.0.0.1:9"
     monkeypatch.setenv("NO_PROXY", "slack.com")
     assert slack_proxy("https://slack.com/api/") is None
-    await session.close()
 
 
-async def test_tokens_and_texts_are_not_logged_even_at_debug(
-    world: SlackWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_token_or_text_is_logged_even_at_debug(world: SlackWorld, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     ana = world.workspace.people["ana"]
     url = world.workspace.response_urls.issue(ana.id, world.thread.channel_id)
@@ -461,3 +443,68 @@ async def test_a_channel_with_a_changed_id_is_found_by_its_newest(world: SlackWo
                 await client.chat_postMessage(channel=unknown, text="nowhere")
     assert asked == ["G0BEFORE", "C0NOWHERE", "C0AWAY"]
     assert posted["channel"] == "C0DOCS001"
+
+
+# -- details of a job beyond the specification -------------------------------------------------------------------------
+
+REPORT = JobReport(
+    answer=Answer("# Done\n\nI told <!channel> & **you**: [good.example](https://evil.example)", "0a", cut=True),
+    reason="stopped by Ben <!here>",
+    question="Which of them, <@U0ANA>?",
+    unchanged=False,
+    changes=Changes(
+        files=(FileChange(path="a.md", kind=ChangeKind.ADDED, added=3, removed=0, title="Getting <started>"),),
+        file_count=13,
+        added=40,
+        removed=2,
+    ),
+    failed_checks=(
+        FailedCheck(name="links", status=CheckStatus.FAILED, problems=("a.md:3 leads <nowhere>",), problem_count=4),
+    ),
+)
+
+
+async def test_an_end_is_one_message_with_all_details(world: SlackWorld) -> None:
+    thread = await world.posted()
+    message = JobFinished(LINK, new=True, report=REPORT)
+    await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
+    _, posted = world.workspace.channels.thread("docs", thread.ts or "")
+    kinds = [block["type"] for block in posted.blocks or []]
+    assert kinds == ["section", "markdown", "section", "section", "actions"]
+    shown = f"{posted.text} {posted.blocks}"
+    assert not any(each in shown for each in ("<!channel>", "<!here>", "<@U0ANA>", "[good.example](https://evil"))
+    assert "13 files changed (+40 \N{MINUS SIGN}2)." in posted.text
+    assert "Getting" not in shown, "the card has the list"
+    assert "and 3 more" in posted.text
+    labels = [element["text"]["text"] for element in (posted.blocks or [])[-1]["elements"]]
+    assert labels == ["Open the pull request", "Show all"]
+
+
+async def test_examples_are_buttons_that_show_the_full_prompt(world: SlackWorld) -> None:
+    """They have their own row above the others; the workspace accepts them like Slack."""
+    thread, prompts = await world.posted(), ('Replace "<a>" with "&"', "x" * 75)
+    message = JobFinished(LINK, new=True, report=JobReport(examples=prompts))
+    await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
+    _, posted = world.workspace.channels.thread("docs", thread.ts or "")
+    *_, examples, others = [block["elements"] for block in posted.blocks or [] if block["type"] == "actions"]
+    assert [each["text"]["text"] for each in examples] == list(prompts)
+    assert [each["value"] for each in examples] == [f"{thread.id}/{prompt}" for prompt in prompts]
+    assert [each["text"]["text"] for each in others] == ["Open the pull request"]
+
+
+async def test_a_long_answer_reaches_one_person_in_several_messages(world: SlackWorld) -> None:
+    thread = await world.posted()
+    told = AnswerRequested(world.id("ben"), "0a", text="# Title\n\n" + "A line of `words`.\n" * 1_000)
+    await world.chat.tell(thread, Notice(1, "th1/click", "th1", told, created_at=0.0))
+    seen = list(world.workspace.state.ephemerals(world.workspace.channels["docs"], world.id("ben")))
+    assert len(seen) == 3
+    assert "".join(str(message.blocks) for message in seen).count("A line of") == 1_000
+
+
+async def test_the_requester_has_a_name_an_id_and_the_threads_permalink() -> None:
+    async with slack_world(names_within=2.0) as world:
+        thread, ana = await world.posted(), world.id("ana")
+        found = await SlackRequesters(world.permalinks, world.people).requester(ana, thread.channel_id, thread.ts or "")
+    assert (found.name, found.id) == ("ana", ana)
+    assert found.url is not None
+    assert found.url.endswith(f"/archives/{thread.channel_id}/p{(thread.ts or '').replace('.', '')}")

@@ -393,9 +393,7 @@ def test_a_nearly_full_disk_is_reported(free: int, status: FindingStatus) -> Non
     assert finding.is_fault is ("Free some room" in finding.fix)
 
 
-async def test_an_older_schema_is_reported_with_the_command_to_run(
-    used: str, server: PostgresServer | None, sql: Sql
-) -> None:
+async def test_an_older_schema_is_reported_with_its_command(used: str, server: PostgresServer | None, sql: Sql) -> None:
     newest = known_versions()[-1]
     for version in ("0018", newest):
         await sql(

@@ -152,7 +152,7 @@ def test_the_display_name_is_preferred(user: Any, name: str) -> None:
     ],
     ids=lambda says: says("U1", "").kind,
 )
-async def test_every_message_shows_names_in_quoted_text(
+async def test_each_message_shows_names_in_quotations(
     world: SlackWorld, says: Callable[[str, str], NoticeContent]
 ) -> None:
     ana, ben = world.id("ana"), world.id("ben")

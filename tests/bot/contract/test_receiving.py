@@ -185,19 +185,7 @@ async def test_the_two_events_of_a_mention_start_one_job(world: SlackWorld, conn
     assert (job.thread_ts, job.message_ts, job.origin) == (asked.ts, asked.ts, ThreadOrigin.REQUEST)
 
 
-async def test_duplicated_and_reordered_envelopes_are_harmless(world: SlackWorld, connected: SocketReceiver) -> None:
-    ana, ts = world.workspace.people["ana"], await world.post()
-    world.workspace.faults.envelope("duplicate", count=3)
-    world.workspace.faults.envelope("reorder", "events_api", count=2)
-    await ana.command("docs", "/docs", "fix the guides")
-    said = [(await ana.say("docs", f"reply {n}", thread_ts=ts)).ts for n in range(4)]
-    await world.workspace.deliveries.settled()
-    assert len(world.service.starts) == 1
-    assert {ts for ts, _ in world.service.replies} == set(said)
-    assert all(delivery.acked for delivery in world.workspace.deliveries.records)
-
-
-async def test_a_slow_store_delays_no_answer_and_a_late_failure_is_reported(
+async def test_a_slow_store_delays_no_answer_and_its_failure_is_told(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
     ana = world.workspace.people["ana"]
@@ -219,13 +207,6 @@ async def test_refreshing_a_connection_loses_no_event(world: SlackWorld, connect
         answers.append(await ana.command("docs", "/docs", f"job {len(answers)}"))
     assert all(answer.ok for answer in answers)
     assert connected.health().connected == 2
-
-
-async def test_connections_come_back_after_being_cut(world: SlackWorld, connected: SocketReceiver) -> None:
-    world.workspace.socket_mode.abort_connections()
-    await world.workspace.changes.wait_for(lambda: len(world.workspace.socket_mode.connections) == 0)
-    await until_both_connected(world)
-    assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
 @pytest.mark.full
@@ -258,9 +239,7 @@ async def test_an_outage_and_its_end_are_logged_once_each(
     assert "ticket" not in caplog.text
 
 
-async def test_a_long_outage_is_in_the_health_and_logged_once(
-    world: SlackWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_long_outage_is_in_health_and_log_once(world: SlackWorld, caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     receiver = world.receiver(monotonic=lambda: now[0])
     await world.workspace.begin_outage()
@@ -372,7 +351,7 @@ async def test_concurrent_events_are_bounded(world: SlackWorld) -> None:
         await world.workspace.changes.wait_for(lambda: len(world.service.replies) == 6)
 
 
-async def test_the_transport_logs_no_secrets_or_texts_even_at_debug(
+async def test_the_transport_logs_no_secret_or_text_at_debug(
     world: SlackWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -402,9 +381,7 @@ async def test_without_users_read_the_app_id_is_unknown_and_the_rest_works() -> 
             assert (await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")).text == RECORDED
 
 
-async def test_wrongly_signed_requests_are_refused_noted_and_not_logged(
-    http: Http, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_wrongly_signed_requests_are_noted_and_not_logged(http: Http, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     body = b'{"type": "event_callback", "text": "planted words"}'
     right = signed(SECRET, body, content_type=JSON)

@@ -148,7 +148,7 @@ async def job_api(file: SecretFileWorld) -> AsyncIterator[tuple[KeyedJobApi, Htt
         await client.aclose()
 
 
-async def test_the_key_accepted_by_the_job_api_is_used(
+async def test_the_key_that_the_api_takes_is_used(
     file: SecretFileWorld, job_api: tuple[KeyedJobApi, HttpJobApi]
 ) -> None:
     server, client = job_api
@@ -177,7 +177,7 @@ async def test_the_key_accepted_by_the_job_api_is_used(
     assert "planted" not in f"{caught.value} {caught.value.words}"
 
 
-async def test_only_a_401_is_retried_with_the_other_key(
+async def test_only_a_401_is_tried_with_another_key(
     file: SecretFileWorld, job_api: tuple[KeyedJobApi, HttpJobApi]
 ) -> None:
     """After anything else, the request may have been executed."""

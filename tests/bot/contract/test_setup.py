@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +34,9 @@ from bot.slack.sending.web_api import SlackClient, new_session
 from bot.workspace import AppConfig
 
 pytestmark = pytest.mark.promise("setup")
+
+
+NO_JOB_API = {"JOB_API_URL": "", "JOB_API_KEY": "", "JOB_API_PROJECT": ""}
 
 
 class AdministeredWorkspace(FaultyWorkspace):
@@ -87,6 +90,13 @@ class World:
         assert [secret for secret in self.secrets if secret in result.output] == []
         return result
 
+    async def set_up_alone(self, *options: str, **changed: str) -> Result:
+        """Runs it with every setting, some of them changed, and asks nothing."""
+        return await self.set_up("--no-input", *options, **self.given(**changed))
+
+    async def repository(self) -> str:
+        return str(await asyncio.to_thread(make_bare, self.directory / "docs.git", {"README.md": "Hello\n"}))
+
     @property
     def calls(self) -> list[str]:
         return [call.method for call in self.workspace.web_api.calls]
@@ -110,6 +120,12 @@ async def a_world(directory: Path, *, is_installed: bool, app: AppConfig | None 
         await workspace.stop()
 
 
+def in_order(words: Sequence[str], output: str) -> None:
+    places = [output.find(each) for each in words]
+    assert -1 not in places, (places, output)
+    assert places == sorted(places)
+
+
 @pytest.fixture
 async def new(tmp_path: Path) -> AsyncIterator[World]:
     """No app yet."""
@@ -129,7 +145,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 async def test_with_all_values_given_setup_asks_nothing_and_writes_the_settings(new: World) -> None:
     token = new.workspace.credentials.configuration_token
-    result = await new.set_up("--no-input", **new.given(PAGEHAND_CONFIGURATION_TOKEN=token))
+    result = await new.set_up_alone(PAGEHAND_CONFIGURATION_TOKEN=token)
     assert result.exit_code == 0, result.output
     written = read_env_file(new.file)
     assert {name: written[name] for name in new.given()} == new.given()
@@ -165,9 +181,7 @@ async def test_each_answer_is_validated_at_once_and_asked_again_if_wrong(new: Wo
         "(401)",
         " doctor\n",
     ]
-    places = [result.output.find(words) for words in wanted]
-    assert -1 not in places, result.output
-    assert places == sorted(places)
+    in_order(wanted, result.output)
     assert read_env_file(new.file)["JOB_API_KEY"] == KEY
 
 
@@ -198,9 +212,8 @@ async def test_without_a_right_configuration_token_setup_shows_manifest_and_menu
 async def test_over_http_the_signing_secret_comes_with_the_app(new: World) -> None:
     token = new.workspace.credentials.configuration_token
     new.file.write_text("SLACK_APP_TOKEN=xapp-1-planted-app-token\n")
-    given = new.given(SLACK_APP_TOKEN="", PAGEHAND_CONFIGURATION_TOKEN=token)
-    address = ("--http", "https://pagehand.example.org")
-    result = await new.set_up("--no-input", *address, **given)
+    changed = {"SLACK_APP_TOKEN": "", "PAGEHAND_CONFIGURATION_TOKEN": token}
+    result = await new.set_up_alone("--http", "https://pagehand.example.org", **changed)
     assert result.exit_code == 0, result.output
     assert "This replaces SLACK_APP_TOKEN" in result.output
     assert "https://pagehand.example.org/slack/events" in result.output
@@ -210,13 +223,11 @@ async def test_over_http_the_signing_secret_comes_with_the_app(new: World) -> No
 
 
 async def test_the_job_server_gets_its_own_file_and_key(world: World) -> None:
-    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
-    given = world.given(JOB_API_URL="", JOB_API_KEY="", JOB_API_PROJECT="")
-    job_server = ("--repository", str(repository), "--agent", "builtin")
-    result = await world.set_up("--no-input", *job_server, **given)
+    repository = await world.repository()
+    result = await world.set_up_alone("--repository", repository, "--agent", "builtin", **NO_JOB_API)
     assert result.exit_code == 0, result.output
     bot, server = read_env_file(world.file), read_env_file(world.directory / "jobserver.env")
-    assert server["PAGEHAND_JOBSERVER_REPOSITORY"] == str(repository)
+    assert server["PAGEHAND_JOBSERVER_REPOSITORY"] == repository
     assert server["PAGEHAND_JOBSERVER_API_KEY"] == bot["JOB_API_KEY"]
     assert bot["JOB_API_IDEMPOTENT"] == "true"
     assert not [name for name in server if "SLACK" in name]
@@ -224,23 +235,21 @@ async def test_the_job_server_gets_its_own_file_and_key(world: World) -> None:
 
 
 UNCONFINED = {"SANDBOX": "none", "EGRESS": "open", "ALLOW_ROOT": "true"}
-NO_JOB_API = {"JOB_API_URL": "", "JOB_API_KEY": "", "JOB_API_PROJECT": ""}
 
 
 async def test_a_job_server_that_would_not_work_is_reported(world: World) -> None:
-    options = ("--no-input", "--agent", "builtin")
-    given = world.given(**NO_JOB_API)
-    result = await world.set_up(*options, "--repository", str(world.directory / "none.git"), **given)
+    nowhere = str(world.directory / "none.git")
+    result = await world.set_up_alone("--agent", "builtin", "--repository", nowhere, **NO_JOB_API)
     assert result.exit_code == 1
     assert "does not appear to be a git repository" in result.output
     assert "PAGEHAND_JOBSERVER_REPOSITORY" not in read_env_file(world.directory / "jobserver.env")
 
 
 async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(world: World) -> None:
-    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
+    repository = await world.repository()
     server = world.directory / "jobserver.env"
     server.write_text(f"PAGEHAND_JOBSERVER_REPOSITORY={world.directory}/none.git\n")
-    typed = [str(repository), "no-such-agent", "builtin", "Ada:, Bob", "Ada, Bob van Dam"]
+    typed = [repository, "no-such-agent", "builtin", "Ada:, Bob", "Ada, Bob van Dam"]
     given = world.given(**NO_JOB_API)
     result = await world.set_up(typed="\n".join(typed) + "\n", **given)
     assert result.exit_code == 0, result.output
@@ -254,11 +263,9 @@ async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(
         "pagehand doctor",
         "pagehand run",
     ]
-    places = [result.output.find(words) for words in wanted]
-    assert -1 not in places, (places, result.output)
-    assert places == sorted(places)
+    in_order(wanted, result.output)
     written = read_env_file(server)
-    assert written["PAGEHAND_JOBSERVER_REPOSITORY"] == str(repository)
+    assert written["PAGEHAND_JOBSERVER_REPOSITORY"] == repository
     assert "PAGEHAND_JOBSERVER_AGENT" not in written
     reviewers = dict(entry.split(":") for entry in written["PAGEHAND_JOBSERVER_REVIEWERS"].split(","))
     assert [*reviewers] == ["Ada", "Bob van Dam"]
@@ -266,8 +273,7 @@ async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(
 
 
 async def test_an_interruption_names_the_file_that_has_the_answers(world: World) -> None:
-    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
-    options = ("--repository", str(repository))
+    options = ("--repository", await world.repository())
     result = await world.set_up(*options, typed="", **world.given(**NO_JOB_API))
     assert "are in .env and jobserver.env: run" in result.output
 
@@ -292,7 +298,7 @@ def turn(agent, text):
 async def test_for_claude_setup_takes_a_key_or_the_token_of_a_subscription(
     world: World, key: str, variable: str
 ) -> None:
-    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
+    repository = await world.repository()
     script, program = world.directory / "script.py", world.directory / "claude-agent-acp"
     script.write_text(f"options = {MODES}\n{REFUSES_THE_OLD_KEY}")
     program.write_text(f"#!/bin/sh\nexec {sys.executable} {PROGRAM} {script}\n")
@@ -302,7 +308,7 @@ async def test_for_claude_setup_takes_a_key_or_the_token_of_a_subscription(
     world.secrets.append(key)
     given = world.given(**NO_JOB_API, PATH=f"{world.directory}:{os.environ['PATH']}")
     given |= {f"PAGEHAND_JOBSERVER_{name}": value for name, value in UNCONFINED.items()}
-    options = ("--repository", str(repository), "--agent", "claude")
+    options = ("--repository", repository, "--agent", "claude")
     result = await world.set_up(*options, typed=f"claude\n{key}\n\n", **given)
     assert result.exit_code == 0, result.output
     assert result.output.index("this key is old") < result.output.index("“ready”")
@@ -322,9 +328,7 @@ async def test_updating_an_app_keeps_changes_made_by_people(tmp_path: Path) -> N
     )
     async with a_world(tmp_path, is_installed=True, app=changed) as world:
         token = world.workspace.credentials.configuration_token
-        options = ("--no-input", "--app-id", changed.app_id)
-        given = world.given(PAGEHAND_CONFIGURATION_TOKEN=token)
-        result = await world.set_up(*options, **given)
+        result = await world.set_up_alone("--app-id", changed.app_id, PAGEHAND_CONFIGURATION_TOKEN=token)
         assert result.exit_code == 0, result.output
         for line in ("oauth_config.scopes.bot: + files:read", "bot_events: + message.im", "Reinstall to Workspace"):
             assert line in result.output
@@ -335,7 +339,7 @@ async def test_updating_an_app_keeps_changes_made_by_people(tmp_path: Path) -> N
         assert "team_join" in after["settings"]["event_subscriptions"]["bot_events"]
         assert {"files:read", "reactions:write"} <= set(after["oauth_config"]["scopes"]["bot_optional"])
         world.workspace.install()
-        again = await world.set_up(*options, **given)
+        again = await world.set_up_alone("--app-id", changed.app_id, PAGEHAND_CONFIGURATION_TOKEN=token)
         assert "has all that Pagehand needs" in again.output
         assert "not granted" not in again.output
         assert await exported(world) == after
@@ -357,8 +361,7 @@ async def test_earlier_answers_are_kept_and_nothing_is_replaced_silently(world: 
     assert read_env_file(world.file)["SLACK_BOT_TOKEN"] == credentials.bot_token
     with world.file.open("a") as file:
         file.write("# a comment\nJOB_API_KEY=old-key\n")
-    given = world.given(SLACK_BOT_TOKEN="")
-    resumed = await world.set_up("--no-input", **given)
+    resumed = await world.set_up_alone(SLACK_BOT_TOKEN="")
     assert resumed.exit_code == 0, resumed.output
     assert "This replaces JOB_API_KEY in .env." in resumed.output
     assert "# a comment\n" in world.file.read_text()
@@ -410,39 +413,37 @@ async def test_manifest_errors_from_slack_are_shown_with_their_place(world: Worl
     ],
 )
 async def test_setup_explains_a_setting_that_does_not_work(world: World, environ: dict[str, str], words: str) -> None:
-    result = await world.set_up("--no-input", **world.given(**environ))
+    result = await world.set_up_alone(**environ)
     assert result.exit_code == 1
     assert words in result.output
     assert "display_information" not in result.output, "a manifest is for people"
 
 
 async def test_setup_names_scopes_that_were_not_granted(world: World) -> None:
-    options = ("--no-input",)
     world.workspace.credentials.remove_scopes("files:read")
     for without in ("files", ""):
-        given = world.given(PAGEHAND_WITHOUT=without)
-        assert (await world.set_up(*options, **given)).output.count("files:read") == 0
+        assert (await world.set_up_alone(PAGEHAND_WITHOUT=without)).output.count("files:read") == 0
         assert read_env_file(world.file)["PAGEHAND_WITHOUT"] == "files", "it is known the next time"
-    assert "of direct-messages, files" in (await world.set_up(*options, PAGEHAND_WITHOUT="words")).output
+    assert "of direct-messages, files" in (await world.set_up_alone(PAGEHAND_WITHOUT="words")).output
     world.file.unlink()
-    result = await world.set_up(*options, **world.given())
+    result = await world.set_up_alone()
     assert "not granted the scope files:read" in result.output
     assert result.exit_code == 0
     world.workspace.credentials.remove_scopes("chat:write")
-    result = await world.set_up(*options, **world.given())
+    result = await world.set_up_alone()
     assert result.exit_code == 1
     assert "Reinstall to Workspace" in result.output
 
 
 async def test_a_key_quoted_in_an_answer_is_masked(world: World) -> None:
     world.job_api.fail(refusing(401, f"The key {KEY} is not known."), times=None)
-    result = await world.set_up("--no-input", **world.given())
+    result = await world.set_up_alone()
     assert "The key *** is not known" in result.output
 
 
 async def test_setup_detects_tokens_of_two_apps(world: World) -> None:
     world.workspace.credentials.app_token = "xapp-1-A0ANOTHER-1234-planted"
-    result = await world.set_up("--no-input", **world.given())
+    result = await world.set_up_alone()
     assert result.exit_code == 1
     assert "SLACK_APP_TOKEN is of another app (A0ANOTHER) than SLACK_BOT_TOKEN (A0PAGEHND)" in result.output
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from support.fakes.ports import FakeClock
@@ -20,6 +21,11 @@ from bot.slack.sending.authorization import MissingScopes
 from bot.slack.sending.web_api import SlackClient, new_session
 
 pytestmark = pytest.mark.promise("setup watch")
+
+
+def watching(checks: Sequence[Check], missing: MissingScopes | None = None, **more: Any) -> SetupWatch:
+    options: dict[str, Any] = {"secrets": (), "token_refused": asyncio.Event()} | more
+    return SetupWatch(checks, missing_scopes=missing or MissingScopes(), monotonic=FakeClock().monotonic, **options)
 
 
 @dataclass
@@ -58,18 +64,11 @@ async def world() -> AsyncIterator[World]:
             return more
 
         checks = [Check("slack", slack), Check("slack.app_token", app_token), Check("more", found)]
-        watch = SetupWatch(
-            checks,
-            secrets=[credentials.bot_token],
-            missing_scopes=missing,
-            token_refused=asyncio.Event(),
-            monotonic=FakeClock().monotonic,
-        )
-        yield World(workspace, watch, checks, missing, more)
+        yield World(workspace, watching(checks, missing, secrets=[credentials.bot_token]), checks, missing, more)
     await workspace.stop()
 
 
-async def test_a_removed_scope_is_logged_once_and_shown_until_it_is_granted(
+async def test_a_removed_scope_is_logged_once_and_shown_until_granted(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     await world.look()
@@ -96,7 +95,7 @@ async def test_an_outage_that_may_pass_is_no_fault_and_clears_none(world: World)
     assert world.watch.counts() == {FindingStatus.WARNING: 1}
 
 
-async def test_a_revoked_token_turns_the_health_red_and_explains_itself(
+async def test_a_revoked_token_turns_health_red_and_is_explained(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     await world.look()
@@ -125,14 +124,7 @@ async def test_an_error_is_checked_again_soon_until_it_is_fixed() -> None:
         return Check(name, look)
 
     timings = WatchTimings(first=0.0, every=3_600.0, slack=3_600.0, retry=0.01)
-    watch = SetupWatch(
-        [check("job_api.docs", errors), check("job_api.other", [])],
-        secrets=(),
-        missing_scopes=MissingScopes(),
-        token_refused=asyncio.Event(),
-        monotonic=FakeClock().monotonic,
-        timings=timings,
-    )
+    watch = watching([check("job_api.docs", errors), check("job_api.other", [])], timings=timings)
     running = asyncio.create_task(watch.run())
     async with asyncio.timeout(10):
         assert [await looks.get() for _ in range(4)] == ["job_api.docs", "job_api.other", *["job_api.docs"] * 2]
@@ -150,16 +142,8 @@ async def test_a_refused_call_triggers_a_check_at_once(world: World) -> None:
         looked.set()
         return []
 
-    checks = [Check("slack", look)]
     never = WatchTimings(first=3_600.0, every=3_600.0, slack=3_600.0)
-    watch = SetupWatch(
-        checks,
-        secrets=(),
-        missing_scopes=MissingScopes(),
-        token_refused=refused,
-        monotonic=FakeClock().monotonic,
-        timings=never,
-    )
+    watch = watching([Check("slack", look)], token_refused=refused, timings=never)
     running = asyncio.create_task(watch.run())
     async with new_session() as session:
         client = SlackClient("xoxb-planted-other", session, base_url=world.workspace.api_url, token_refused=refused)

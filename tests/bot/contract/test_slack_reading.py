@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.messages import FileContent, FileMode, SlackFile
 from bot.domain.people import ChannelInfo, Member
+from bot.domain.requests.request import Reply
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.slack.message_parts.contents import files_of, read_file
 from bot.slack.message_parts.slack_message import MessageFile, SlackMessage
@@ -257,46 +258,39 @@ async def files_world() -> AsyncIterator[FileWorld]:
         yield FileWorld(slack, elsewhere, SlackFiles(client, session, seconds=5.0))
 
 
-@pytest.fixture
-async def workspace_world() -> AsyncIterator[SlackWorld]:
-    async with slack_world() as made:
-        yield made
-
-
 def file_at(url: str, **changes: object) -> SlackFile:
     return replace(SlackFile("F1", "guide.md", "text/markdown", url=url), **changes)  # type: ignore[arg-type]
 
 
-async def uploaded(workspace_world: SlackWorld, *files: Upload) -> tuple[SlackFile, ...]:
+def files_in(world: SlackWorld) -> SlackFiles:
+    return SlackFiles(world.client, world.response_urls._session)
+
+
+async def uploaded(world: SlackWorld, *files: Upload) -> tuple[SlackFile, ...]:
     """The files of a message as its event carries them."""
-    message = await workspace_world.workspace.people["ana"].say("docs", "see", files=list(files))
-    answer = await workspace_world.client.conversations_history(channel=message.channel, limit=1)
+    message = await world.workspace.people["ana"].say("docs", "see", files=list(files))
+    answer = await world.client.conversations_history(channel=message.channel, limit=1)
     return files_of(SlackMessage.read(answer["messages"][0]))
 
 
-async def test_a_file_in_the_workspace_is_read(workspace_world: SlackWorld) -> None:
-    """Its name and content are read."""
-    guide, picture = await uploaded(
-        workspace_world, Upload("guide.md", "# Größe\n".encode()), Upload("a.png", b"\x89PNG")
+async def test_a_file_in_the_workspace_is_read(world: SlackWorld) -> None:
+    """Its name and content are read; a page is read like any file, and is not a sign-in page."""
+    uploads = (
+        Upload("guide.md", "# Größe\n".encode()),
+        Upload("a.png", b"\x89PNG"),
+        Upload("a.html", b"<h1>Guide</h1>"),
     )
-    files = SlackFiles(workspace_world.client, workspace_world.response_urls._session)
+    guide, picture, page = found = await uploaded(world, *uploads)
     assert (guide.name, guide.mimetype, guide.may_be_text) == ("guide.md", "text/markdown", True)
-    assert (picture.mimetype, picture.may_be_text) == ("image/png", False)
-    assert await files.read(guide, max_bytes=1_000) == FileContent("# Größe\n".encode(), "text/markdown")
-    assert await files.read(picture, max_bytes=1_000) == FileContent(b"\x89PNG", "image/png")
+    assert (picture.mimetype, picture.may_be_text, page.mimetype) == ("image/png", False, "text/html")
+    contents = [await files_in(world).read(file, max_bytes=1_000) for file in found]
+    assert contents == [FileContent(made.content, file.mimetype) for made, file in zip(uploads, found, strict=True)]
 
 
-async def test_a_canvas_is_read_like_any_file(workspace_world: SlackWorld) -> None:
-    """It is not a sign-in page."""
-    (page,) = await uploaded(workspace_world, Upload("index.html", b"<h1>Guide</h1>"))
-    files = SlackFiles(workspace_world.client, workspace_world.response_urls._session)
-    assert (await files.read(page, max_bytes=100)).data == b"<h1>Guide</h1>"
-
-
-async def test_a_file_without_details_is_looked_up(workspace_world: SlackWorld) -> None:
+async def test_a_file_without_details_is_looked_up(world: SlackWorld) -> None:
     """In shared channels, events contain only its id."""
-    (guide,) = await uploaded(workspace_world, Upload("guide.md", b"# Guide"))
-    files = SlackFiles(workspace_world.client, workspace_world.response_urls._session)
+    (guide,) = await uploaded(world, Upload("guide.md", b"# Guide"))
+    files = files_in(world)
     reference = read_file(MessageFile.read({"id": guide.id, "mode": "file_access", "file_access": "check_file_info"}))
     assert (reference.must_look_up, reference.mode, reference.url) == (True, FileMode.OTHER, "")
     assert await files.look_up(reference) == guide
@@ -312,10 +306,10 @@ async def test_a_file_without_details_is_looked_up(workspace_world: SlackWorld) 
 
 async def test_a_missing_file_scope_is_named() -> None:
     """Slack returns a sign-in page instead of the file."""
-    async with slack_world(AppConfig(scopes=AppConfig().scopes - {"files:read"})) as workspace_world:
-        (guide,) = await uploaded(workspace_world, Upload("index.html", b"<h1>Guide</h1>"))
+    async with slack_world(AppConfig(scopes=AppConfig().scopes - {"files:read"})) as world:
+        (guide,) = await uploaded(world, Upload("index.html", b"<h1>Guide</h1>"))
         with pytest.raises(ChatMissingScope) as raised:
-            await SlackFiles(workspace_world.client, workspace_world.response_urls._session).read(guide, max_bytes=100)
+            await files_in(world).read(guide, max_bytes=100)
         assert raised.value.scopes == ("files:read",)
 
 
@@ -424,72 +418,73 @@ async def test_a_slow_file_download_is_given_up(files_world: FileWorld) -> None:
         await files_world.files.read(file_at(f"{files_world.slack.address}/cut"), max_bytes=100)
 
 
-def versions_of(workspace_world: SlackWorld) -> SlackCurrentMessages:
-    return SlackCurrentMessages(workspace_world.client, workspace_world.identity, SlackChannels(workspace_world.client))
+async def versions(
+    world: SlackWorld, thread_ts: str, since_ts: str, channel: str = "docs"
+) -> Mapping[str, Reply | None]:
+    reader = SlackCurrentMessages(world.client, world.identity, SlackChannels(world.client))
+    return await reader.versions(world.workspace.people["ana"].channel(channel).id, thread_ts, since_ts=since_ts)
 
 
-async def test_a_thread_shows_what_became_of_its_messages(workspace_world: SlackWorld) -> None:
-    ana = workspace_world.workspace.people["ana"]
-    docs = ana.channel("docs").id
+async def newest(world: SlackWorld, thread_ts: str, ts: str) -> Reply:
+    """The version of a message that was edited."""
+    found = (await versions(world, thread_ts, ts))[ts]
+    assert found is not None
+    return found
+
+
+async def test_a_thread_shows_what_became_of_its_messages(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
     root = await ana.say("docs", "Fix the guide")
     same, edited, gone = [await ana.say("docs", words, thread_ts=root.ts) for words in ("same", "before", "gone")]
     after = await ana.edit("docs", edited.ts, "after")
     await ana.delete("docs", gone.ts)
-    versions = await versions_of(workspace_world).versions(docs, root.ts, since_ts=same.ts)
-    assert versions.keys() >= {same.ts, edited.ts}
-    assert gone.ts not in versions
-    assert versions[same.ts] is None
-    now = versions[edited.ts]
-    assert now is not None
+    found = await versions(world, root.ts, same.ts)
+    assert found.keys() >= {same.ts, edited.ts}
+    assert gone.ts not in found
+    assert found[same.ts] is None
+    now = await newest(world, root.ts, edited.ts)
     assert (now.text, now.edited_at, now.person.id) == ("after", after.edited_ts, ana.id)
     assert (now.thread_ts, now.withdrawn, now.mentions_us) == (root.ts, False, False)
 
 
-async def test_an_edited_post_by_a_tool_is_read_like_a_persons(workspace_world: SlackWorld) -> None:
-    ana = workspace_world.workspace.people["ana"]
+async def test_an_edited_post_by_a_tool_is_read_like_a_persons(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
     root = await ana.say("docs", "Fix the guide")
     reply = await ana.say("docs", "before", thread_ts=root.ts)
     reply.bot_id = "B0TOOL001"
     await ana.edit("docs", reply.ts, "after")
-    now = (await versions_of(workspace_world).versions(ana.channel("docs").id, root.ts, since_ts=reply.ts))[reply.ts]
-    assert now is not None
+    now = await newest(world, root.ts, reply.ts)
     assert (now.text, now.person.id) == ("after", ana.id)
 
 
-async def test_a_request_whose_mention_was_removed_shows_that(workspace_world: SlackWorld) -> None:
-    ana = workspace_world.workspace.people["ana"]
-    root = await ana.say("docs", f"<@{workspace_world.identity.bot_user_id}> Fix the guide")
+async def test_a_request_whose_mention_was_removed_shows_that(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
+    root = await ana.say("docs", f"<@{world.identity.bot_user_id}> Fix the guide")
     await ana.edit("docs", root.ts, "Fix the guide, somebody")
-    now = (await versions_of(workspace_world).versions(ana.channel("docs").id, root.ts, since_ts=root.ts))[root.ts]
-    assert now is not None
-    assert not now.mentions_us
+    assert not (await newest(world, root.ts, root.ts)).mentions_us
 
 
 @pytest.mark.parametrize("answered", [False, True])
-async def test_a_deleted_first_message_is_missing(workspace_world: SlackWorld, *, answered: bool) -> None:
+async def test_a_deleted_first_message_is_missing(world: SlackWorld, *, answered: bool) -> None:
     """Slack answers that there is no such thread or, if there are replies, shows a tombstone."""
-    ana = workspace_world.workspace.people["ana"]
+    ana = world.workspace.people["ana"]
     root = await ana.say("docs", "Fix the guide")
     if answered:
         await ana.say("docs", "Really", thread_ts=root.ts)
     await ana.delete("docs", root.ts)
-    versions = await versions_of(workspace_world).versions(ana.channel("docs").id, root.ts, since_ts=root.ts)
-    assert root.ts not in versions
+    assert root.ts not in await versions(world, root.ts, root.ts)
 
 
-async def test_lines_outside_threads_are_read_from_the_first_one_on(workspace_world: SlackWorld) -> None:
-    ana = workspace_world.workspace.people["ana"]
+async def test_lines_outside_threads_are_read_from_the_first_one_on(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
     earlier, line = [await ana.say("docs", words) for words in ("earlier", "line")]
     await ana.edit("docs", line.ts, "line two")
-    versions = await versions_of(workspace_world).versions(ana.channel("docs").id, "", since_ts=line.ts)
-    assert earlier.ts not in versions
-    now = versions[line.ts]
-    assert now is not None
-    assert now.edited_at
+    assert earlier.ts not in await versions(world, "", line.ts)
+    assert (await newest(world, "", line.ts)).edited_at
 
 
-async def test_a_channel_that_slack_does_not_show_is_no_deletion(workspace_world: SlackWorld) -> None:
-    ana = workspace_world.workspace.people["ana"]
+async def test_a_channel_that_slack_does_not_show_is_no_deletion(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
     root = await ana.say("general", "Fix the guide")
     with pytest.raises(ChatNotInChannel):
-        await versions_of(workspace_world).versions(ana.channel("general").id, root.ts, since_ts=root.ts)
+        await versions(world, root.ts, root.ts, channel="general")

@@ -23,7 +23,7 @@ async def all_of(store: Store, channel_id: str) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(CHANGES)))
-async def test_id_changes_are_followed_in_any_order_and_repeatedly(
+async def test_id_changes_are_followed_in_any_order_again(
     store: Store, order: Sequence[tuple[str, str, float]]
 ) -> None:
     await changed(store, *order, *reversed(order))

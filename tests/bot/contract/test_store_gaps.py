@@ -53,45 +53,45 @@ async def claim_received(store: Store) -> Sequence[ClaimedRequest]:
 async def began(store: Store, clock: FakeClock) -> float:
     """Somebody has listened before; the first gap is read. Returns until when."""
     assert await listens(store)
-    (first,) = await claim(store)
-    await close(store, first.gap)
+    await close(store, await found(store))
     return clock.time
 
 
+async def found(store: Store, **terms: Any) -> Gap:
+    """The only gap."""
+    (claimed,) = await claim(store, **terms)
+    return claimed.gap
+
+
 async def test_a_new_database_starts_now(store: Store, clock: FakeClock) -> None:
+    """Also one that was restored from a version that noted no gaps."""
+    await store.transact(lambda tx: tx.gaps.restored())
+    assert await claim(store) == []
     assert await listens(store)
-    (first,) = await claim(store)
-    assert first == ClaimedGap(Gap("", "", clock.time, clock.time, first=True), 1)
+    assert await claim(store) == [ClaimedGap(Gap("", "", clock.time, clock.time, first=True), 1)]
 
 
-async def test_a_first_gap_that_is_unread_at_the_next_start_is_read_like_any_other(
-    store: Store, clock: FakeClock
-) -> None:
+async def test_a_first_gap_unread_at_the_next_start_is_read_like_any_other(store: Store, clock: FakeClock) -> None:
     """A reaction from the time after it is asked about, and words wait for its history."""
     began = clock.time
     await listens(store)
     clock.time += 600
     await listens(store, "two")
-    (found,) = await claim(store)
-    assert found.gap == Gap("", "", began, clock.time - 1)
+    assert await found(store) == Gap("", "", began, clock.time - 1)
 
 
 async def test_the_time_in_which_nobody_listened_is_a_gap(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += 600
     assert await listens(store, "two")
-    (found,) = await claim(store)
-    assert found.gap == Gap("", "", began, clock.time - 1)
+    assert await found(store) == Gap("", "", began, clock.time - 1)
 
 
-async def test_a_half_open_connection_is_a_gap_from_its_last_answer(
-    store: Store, clock: FakeClock, began: float
-) -> None:
+async def test_a_half_open_connection_is_a_gap_since_its_answer(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += 20
     await listens(store, now=Listening(-21.0, -18.0))
     clock.time += 1
     assert await listens(store, now=Listening(0.0, 0.0))
-    (found,) = await claim(store)
-    assert found.gap == Gap("", "", began + 2, clock.time)
+    assert await found(store) == Gap("", "", began + 2, clock.time)
 
 
 async def test_while_another_process_listens_there_is_no_gap(store: Store, clock: FakeClock, began: float) -> None:
@@ -114,23 +114,22 @@ async def test_a_process_that_died_just_before_did_not_listen(store: Store, cloc
     await listens(store, "three")
     resumed = clock.time - 1
     clock.time += 4 * BEAT
-    (found,) = await claim(store)
-    assert found.gap == Gap("", "", died, resumed)
+    assert await found(store) == Gap("", "", died, resumed)
 
 
 async def test_a_gap_is_claimed_once_and_again_after_its_lease(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += 600
     await listens(store, "two")
-    (found,) = await claim(store)
+    gap = await found(store)
     assert await claim(store, "two") == []
     clock.time += 20
-    assert await store.transact(lambda tx: tx.gaps.keep(found.gap, "one", lease=30.0)) == clock.time
+    assert await store.transact(lambda tx: tx.gaps.keep(gap, "one", lease=30.0)) == clock.time
     clock.time += 20
     assert await claim(store, "two") == []
     clock.time += 20
     assert [each.attempts for each in await claim(store, "two")] == [2]
-    assert await store.transact(lambda tx: tx.gaps.keep(found.gap, "one", lease=30.0)) is None
-    await close(store, found.gap, "one")
+    assert await store.transact(lambda tx: tx.gaps.keep(gap, "one", lease=30.0)) is None
+    await close(store, gap, "one")
     clock.time += 40
     assert len(await claim(store)) == 1
 
@@ -138,12 +137,11 @@ async def test_a_gap_is_claimed_once_and_again_after_its_lease(store: Store, clo
 async def test_a_gap_that_became_longer_is_read_again(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += 600
     await listens(store, "two")
-    (found,) = await claim(store)
+    shorter = await found(store)
     clock.time += 600
     await listens(store, "three")
-    await close(store, found.gap)
-    (longer,) = await claim(store)
-    assert longer.gap == Gap("", "", began, clock.time - 1)
+    await close(store, shorter)
+    assert await found(store) == Gap("", "", began, clock.time - 1)
 
 
 async def test_it_is_spread_over_jobs_direct_messages_and_channels(store: Store, clock: FakeClock) -> None:
@@ -161,26 +159,18 @@ async def test_it_is_spread_over_jobs_direct_messages_and_channels(store: Store,
     direct = await get_thread(store, "direct")
     await save(store, "direct", direct.state, poll_in=None)
     await store.transact(lambda tx: tx.gaps.spread(gap))
-    found = [each.gap for each in await claim(store, limit=20)]
-    places = {(each.channel_id, each.thread_ts) for each in found}
+    spread = [each.gap for each in await claim(store, limit=20)]
+    places = {(each.channel_id, each.thread_ts) for each in spread}
     assert places == {("C1", "1.1"), ("C1", "2.1"), ("D1", "3.1"), ("D1", ""), ("*", "")}
-    assert {(each.since, each.until) for each in found} == {(gap.since, gap.until)}
+    assert {(each.since, each.until) for each in spread} == {(gap.since, gap.until)}
 
 
-async def test_after_a_restored_backup_everything_since_is_asked_about(
-    store: Store, clock: FakeClock, began: float
-) -> None:
+async def test_after_a_restored_backup_all_since_is_asked_about(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += 600
     await store.transact(lambda tx: tx.gaps.restored())
     clock.time += 60
     await listens(store, "two")
-    (found,) = await claim(store)
-    assert found.gap == Gap("", "", began, clock.time - 1, asks=True)
-
-
-async def test_a_restored_database_of_an_earlier_version_starts_now(store: Store, clock: FakeClock) -> None:
-    await store.transact(lambda tx: tx.gaps.restored())
-    assert await claim(store) == []
+    assert await found(store) == Gap("", "", began, clock.time - 1, asks=True)
 
 
 async def test_a_reaction_for_a_stop_is_new_once(store: Store) -> None:
@@ -212,9 +202,9 @@ async def test_words_go_on_when_the_history_was_read(store: Store, clock: FakeCl
     received: dict[str, Any] = {"state": RequestState.RECEIVED, "recorded_at": clock.time}
     await add(store, a_thread("t1", ts="1.1"), a_follow_up("3.1", **received))
     await store.transact(lambda tx: tx.gaps.add([Gap("C1", "1.1", 1.0, 2.0)], newest=1.0))
-    (found,) = await claim(store)
+    gap = await found(store)
     assert await claim_received(store) == []
-    await close(store, found.gap)
+    await close(store, gap)
     assert len(await claim_received(store)) == 1
 
 
@@ -265,15 +255,9 @@ async def test_removal_goes_in_steps(store: Store, clock: FakeClock) -> None:
 
 async def test_forgetting_a_person_covers_every_table(store: Store, sql: Sql) -> None:
     await add(store, a_thread("hers", requester_id="UANA"), a_start("hers"), say=[a_post("a")])
-    told = an_answer("told", "UANA")
-    other = an_answer("other", "UBEN")
-    await add(
-        store,
-        a_thread("his", requester_id="UBEN", ts="5.1"),
-        a_follow_up("5.2", "his", person_id="UANA"),
-        a_follow_up("5.3", "his", person_id="UBEN"),
-        say=[told, other],
-    )
+    replies = [a_follow_up(f"5.{person}", "his", person_id=person) for person in ("UANA", "UBEN")]
+    told = [an_answer(person, person) for person in ("UANA", "UBEN")]
+    await add(store, a_thread("his", requester_id="UBEN", ts="5.1"), *replies, say=told)
 
     async def forget(tx: Transaction) -> Deleted:
         return await tx.retention.forget_person("UANA", limit=10)

@@ -318,7 +318,7 @@ async def keep(store: Store, reply: Reply) -> bool:
 
 async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store) -> None:
     await watched(store)
-    await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
+    await add(store, a_follow_up(REPLY))
     request = await get_request(store, f"t1-{REPLY}")
     await save_words(store, replace(request, state=RequestState.WITHDRAWN, text=""))
     assert await claim_requests(store) == []
@@ -329,8 +329,7 @@ async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store)
 
 async def test_a_request_that_may_have_arrived_keeps_that_mark(store: Store, clock: FakeClock) -> None:
     await watched(store)
-    await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000002.000100")))
-    await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000003.000100")))
+    await add(store, a_follow_up("1700000002.000100"), a_follow_up("1700000003.000100"))
     (lost,) = await claim_requests(store)
     assert not lost.request.uncertain
     clock.advance(31)
@@ -349,8 +348,7 @@ async def test_a_request_that_may_have_arrived_keeps_that_mark(store: Store, clo
 
 @pytest.mark.parametrize("reverse", [False, True])
 async def test_the_newest_version_of_an_early_reply_is_kept(store: Store, *, reverse: bool) -> None:
-    await store.transact(lambda tx: tx.threads.add(a_thread()))
-    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    await add(store, a_thread(), say=[CARD])
     second = replace(EARLY, text="second", attachments=Attachments(), edited_at="1700000008.000100")
     versions = [EARLY, second, replace(second, text="third", edited_at="1700000009.000100")]
     for version in reversed(versions) if reverse else versions:
@@ -360,8 +358,7 @@ async def test_the_newest_version_of_an_early_reply_is_kept(store: Store, *, rev
 
 
 async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(store: Store) -> None:
-    await store.transact(lambda tx: tx.threads.add(a_thread()))
-    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    await add(store, a_thread(), say=[CARD])
     other = replace(EARLY, message_ts="1700000003.000100")
     gone = Reply(Person("", ""), "C1", "", REPLY, "", edited_at="1700000009.000100", withdrawn=True)
     for reply in (EARLY, other, gone):

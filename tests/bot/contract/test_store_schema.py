@@ -2,20 +2,17 @@
 clock was set back."""
 
 import asyncio
-import contextlib
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from click.testing import CliRunner, Result
 from sqlalchemy import CheckConstraint, Connection, inspect, text
 from support.disks import a_disk, fill, make_read_only
@@ -32,10 +29,11 @@ from support.worlds.store_world import (
     claim_notices,
     claim_polls,
     claim_requests,
+    run_sql,
     watched,
 )
 
-from bot.app.edges import migrate_at_start, open_current_store
+from bot.app.edges import open_current_store
 from bot.cli.backup import back_up
 from bot.cli.main import main
 from bot.domain.threads.thread import ThreadState
@@ -47,7 +45,7 @@ from bot.store.database.engine import engine_for
 from bot.store.database.errors import classify
 from bot.store.database.files import hold_file
 from bot.store.people import ClaimedHome
-from bot.store.schema.migration import MIGRATIONS, VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
+from bot.store.schema.migration import VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.tables import metadata
 from bot.store.store import Store, Transaction, open_store
 
@@ -68,15 +66,11 @@ async def test_concurrent_instances_may_migrate(empty_database: str) -> None:
 
 
 async def test_a_failed_migration_changes_nothing(empty_database: str) -> None:
-    engine = engine_for(empty_database)
-    async with engine.begin() as connection:
-        await connection.execute(text("CREATE TABLE notices (id INTEGER)"))
+    await run_sql(empty_database, "CREATE TABLE notices (id INTEGER)")
     with pytest.raises(StoreError):
         await migrate(empty_database)
     assert await schema_state(empty_database) is SchemaState.EMPTY
-    async with engine.begin() as connection:
-        await connection.execute(text("DROP TABLE notices"))
-    await engine.dispose()
+    await run_sql(empty_database, "DROP TABLE notices")
     await migrate(empty_database)
     assert await schema_state(empty_database) is SchemaState.CURRENT
 
@@ -105,93 +99,15 @@ async def test_the_migrations_create_the_tables_of_the_metadata(empty_database: 
 
 
 NEWEST = known_versions()[-1]
-_ANOTHER = """
-import sqlalchemy as sa
-from alembic import op
-
-revision = "{next}"
-down_revision = "{newest}"
-
-
-def upgrade() -> None:
-    op.add_column("threads", sa.Column("note", sa.Text(), nullable=False, server_default="none"))
-    op.execute({then!r})
-"""
-
-
-def migrations_with_another(folder: Path, *, then: str = "SELECT 1") -> Path:
-    """The existing migrations, and one more, as the next version of Pagehand would have it."""
-    made = shutil.copytree(MIGRATIONS, folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
-    following = f"{int(NEWEST) + 1:04}"
-    script = _ANOTHER.format(next=following, newest=NEWEST, then=then)
-    (made / "versions" / f"{following}_notes.py").write_text(script)
-    return made
-
-
-async def test_an_older_database_keeps_its_rows(empty_database: str, tmp_path: Path) -> None:
-    migrations = migrations_with_another(tmp_path)
-    await migrate(empty_database)
-    store = await open_store(empty_database)
-    await add(store, a_thread("t1"), a_start("t1"))
-    await store.close()
-    assert await schema_state(empty_database, migrations) is SchemaState.OLDER
-    await migrate(empty_database, migrations)
-    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
-    engine = engine_for(empty_database)
-    async with engine.begin() as connection:
-        assert [tuple(row) for row in await connection.execute(text("SELECT id, note FROM threads"))] == [
-            ("t1", "none")
-        ]
-    await engine.dispose()
-    with pytest.raises(SchemaMismatch, match="newer version"):
-        await open_store(empty_database)
-
-
-async def test_a_failed_step_leaves_an_older_database_unchanged(empty_database: str, tmp_path: Path) -> None:
-    migrations = migrations_with_another(tmp_path, then="SELECT * FROM nothing")
-    await migrate(empty_database)
-    with pytest.raises(StoreError):
-        await migrate(empty_database, migrations)
-    assert await schema_state(empty_database) is SchemaState.CURRENT
-    await (await open_store(empty_database)).close()
-
-
-async def test_at_start_an_older_file_is_migrated_but_not_a_shared_database(
-    empty_database: str, server: object, tmp_path: Path
-) -> None:
-    migrations = migrations_with_another(tmp_path)
-    await migrate_at_start(empty_database, migrations)
-    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
-    engine = engine_for(empty_database)
-    async with engine.begin() as connection:
-        await connection.execute(text("ALTER TABLE threads DROP COLUMN note"))
-        await connection.execute(text("UPDATE pagehand_schema SET version_num = :version"), {"version": NEWEST})
-    await engine.dispose()
-    with pytest.raises(SchemaMismatch, match="pagehand migrate") if server else contextlib.nullcontext():
-        await migrate_at_start(empty_database, migrations)
-    state = await schema_state(empty_database, migrations)
-    assert state is (SchemaState.OLDER if server else SchemaState.CURRENT)
 
 
 async def test_a_schema_before_the_first_migration_is_refused_untouched(empty_database: str) -> None:
     await migrate(empty_database)
-    engine = engine_for(empty_database)
-    async with engine.begin() as connection:
-        await connection.execute(text("UPDATE pagehand_schema SET version_num = '0016'"))
-    await engine.dispose()
-    assert await schema_state(empty_database) is SchemaState.TOO_OLD
-    for refused in (open_store, migrate, open_current_store):
+    await run_sql(empty_database, "UPDATE pagehand_schema SET version_num = '0016'")
+    for opening in (open_store, migrate, open_current_store):
         with pytest.raises(SchemaMismatch, match=r"before 1\.0"):
-            await refused(empty_database)
+            await opening(empty_database)
     assert await schema_state(empty_database) is SchemaState.TOO_OLD
-
-
-def test_the_listed_versions_match_the_migrations(tmp_path: Path) -> None:
-    """They are read from the file names, so that a start need not import Alembic."""
-    migrations = migrations_with_another(tmp_path)
-    script = ScriptDirectory(str(migrations))
-    assert known_versions(migrations) == [revision.revision for revision in script.walk_revisions()][::-1]
-    assert known_versions(migrations)[-1] == script.get_current_head()
 
 
 def _names_of_checks(connection: Connection) -> dict[str, set[str | None]]:
@@ -201,13 +117,11 @@ def _names_of_checks(connection: Connection) -> dict[str, set[str | None]]:
 
 async def test_tables_lost_while_running_raise_a_clear_error(empty_database: str) -> None:
     await migrate(empty_database)
-    store, engine = await open_store(empty_database), engine_for(empty_database)
-    async with engine.begin() as connection:
-        await connection.execute(text("DROP TABLE polls"))
+    store = await open_store(empty_database)
+    await run_sql(empty_database, "DROP TABLE polls")
     with pytest.raises(SchemaMismatch, match="pagehand migrate"):
         await claim_polls(store)
     await store.close()
-    await engine.dispose()
 
 
 async def claim_homes(store: Store, owner: str) -> Sequence[ClaimedHome]:
@@ -257,51 +171,48 @@ async def long_open(store: Store, *, limit: int = 100) -> LongOpenJobs:
     return await store.transact(lambda tx: tx.condition.long_open(before=tx.now - LONG_OPEN, limit=limit))
 
 
-async def begin(store: Store, name: str, *, poll_in: float | None = 0.0) -> None:
+def saving(name: str, poll_in: float | None) -> Callable[[Transaction], Awaitable[None]]:
+    return lambda tx: tx.threads.save_state(name, ThreadState(JOB), poll_in=poll_in)
+
+
+async def begun(store: Store, name: str, *, poll_in: float | None = 0.0) -> None:
     """Records a job that is polled from now on, unless it has ended."""
     await add(store, a_thread(name))
-    await store.transact(partial(_save, name, poll_in))
-
-
-async def _save(name: str, poll_in: float | None, tx: Transaction) -> None:
-    await tx.threads.save_state(name, ThreadState(JOB), poll_in=poll_in)
+    await store.transact(saving(name, poll_in))
 
 
 async def test_jobs_unchanged_for_hours_are_counted(store: Store, clock: FakeClock) -> None:
+    assert await long_open(store) == LongOpenJobs(0, 0.0)
     for name in ("oldest", "old"):
-        await begin(store, name)
+        await begun(store, name)
         clock.advance(1800)
-    await begin(store, "ended", poll_in=None)
+    await begun(store, "ended", poll_in=None)
     await add(store, a_thread("never started"))
     clock.advance(LONG_OPEN)
-    await begin(store, "new")
+    await begun(store, "new")
     assert await long_open(store) == LongOpenJobs(2, LONG_OPEN + 3600)
     assert (await long_open(store, limit=1)).count <= 1
-    await store.transact(partial(_save, "oldest", None))
+    await store.transact(saving("oldest", None))
     assert await long_open(store) == LongOpenJobs(1, LONG_OPEN + 1800)
 
 
-async def test_an_empty_database_has_no_long_open_jobs(store: Store) -> None:
-    assert await long_open(store) == LongOpenJobs(0, 0.0)
-
-
-async def test_long_open_jobs_are_warned_of_once(
+async def test_long_open_jobs_are_told_of_once(
     store: Store, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     check = DatabaseProbe(store, RecordingHealth(clock.monotonic), watching_jobs=True)
-    await begin(store, "first")
+    await begun(store, "first")
     await check.count_long_open()
     assert check.warning() == ""
     clock.advance(LONG_OPEN + 3600)
     await check.count_long_open()
     await check.count_long_open()
     assert check.warning().startswith("1 job has been open for over 4 hours without a change, the oldest for 5 hours.")
-    await begin(store, "second")
+    await begun(store, "second")
     clock.advance(LONG_OPEN + 3600)
     await check.count_long_open()
     assert [record.getMessage().partition(" been")[0] for record in caplog.records] == ["1 job has", "2 jobs have"]
     for name in ("first", "second"):
-        await store.transact(partial(_save, name, None))
+        await store.transact(saving(name, None))
     await check.count_long_open()
     assert check.warning() == ""
 
@@ -324,6 +235,13 @@ SETTINGS = {
 
 def pagehand(command: str, file: Path, *options: str) -> Result:
     return CliRunner().invoke(main, [command, *options], env={**SETTINGS, "DATABASE_URL": f"sqlite:///{file}"})
+
+
+def refused(command: str, file: Path, *options: str) -> str:
+    """Returns what a command says that fails."""
+    result = pagehand(command, file, *options)
+    assert result.exit_code == 1, result.output
+    return result.output
 
 
 async def made(directory: Path) -> Path:
@@ -354,9 +272,8 @@ def database_file(tmp_path: Path, sqlite_template: Path) -> Path:
 
 def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "pagehand.db").symlink_to(tmp_path / "nowhere" / "pagehand.db")
-    failed = pagehand("migrate", tmp_path / "pagehand.db")
-    assert failed.exit_code == 1
-    assert "could not be made. Check that its directory may be written." in failed.output
+    words = "could not be made. Check that its directory may be written."
+    assert words in refused("migrate", tmp_path / "pagehand.db")
 
 
 def test_a_full_disk_is_reported_when_the_wal_has_no_room() -> None:
@@ -372,9 +289,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
         file, filler = disk / "pagehand.db", disk / "filler"
         fill(filler)
         for command in ("migrate", "run"):
-            failed = pagehand(command, file)
-            assert failed.exit_code == 1
-            assert "The database's disk is full. Nothing was lost; make room on it." in failed.output
+            assert "The database's disk is full. Nothing was lost; make room on it." in refused(command, file)
             for left in disk.glob("pagehand.db*"):
                 left.unlink()
         filler.unlink()
@@ -387,17 +302,14 @@ def test_a_read_only_disk_is_named(tmp_path: Path, sqlite_template: Path, comman
         shutil.copy(sqlite_template, disk / "pagehand.db")
         make_read_only(disk)
         for name, words in (("pagehand.db", "could not be opened"), ("new.db", "could not be made")):
-            failed = pagehand(command, disk / name)
-            assert failed.exit_code == 1
-            assert words in failed.output
-            assert "directory" in failed.output
+            said = refused(command, disk / name)
+            assert words in said
+            assert "directory" in said
 
 
 def test_a_second_process_on_a_file_is_refused(database_file: Path) -> None:
     with hold_file(str(database_file)):
-        refused = pagehand("run", database_file)
-    assert refused.exit_code == 1
-    assert "and a SQLite database serves one. Stop that one first" in refused.output
+        assert "and a SQLite database serves one. Stop that one first" in refused("run", database_file)
 
 
 NOBODY = 65534

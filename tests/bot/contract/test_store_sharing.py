@@ -24,7 +24,6 @@ from support.worlds.store_world import (
     claim_notices,
     claim_polls,
     claim_requests,
-    done,
     get_thread,
     on_postgres,
     on_sqlite,
@@ -376,39 +375,6 @@ async def test_a_thread_has_one_request_in_flight(stores: Sequence[Store]) -> No
 
     await asyncio.gather(*(send_requests(store, owner) for store, owner in zip(stores, OWNERS, strict=True)))
     assert sent == [f"{n}" for n in range(8)]
-
-
-@pytest.mark.full
-@pytest.mark.promise("one owner")
-async def test_notices_stay_in_order_while_more_are_recorded(stores: Sequence[Store]) -> None:
-    threads = ["t1", "t2", "t3"]
-    for name in threads:
-        await add(stores[0], a_thread(name), say=[CARD])
-    said: dict[str, list[str]] = {name: [] for name in threads}
-    delivering = True
-
-    async def speak(store: Store) -> None:
-        for n in range(10):
-            for name in threads:
-                await say(store, a_post(f"{n}"), CARD, thread=name)
-
-    async def deliver(store: Store, owner: str) -> None:
-        idle = False
-        while not idle:
-            items = await claim_notices(store, owner, limit=2)
-            for item in items:
-                if item.notice.delivery == "post":
-                    said[item.thread.id].append(item.notice.key.split("/")[1])
-                assert await done(store, item, owner)
-            idle = not items and not delivering
-            await asyncio.sleep(0)
-
-    outboxes = [asyncio.create_task(deliver(stores[n], OWNERS[n])) for n in (1, 2)]
-    await speak(stores[0])
-    delivering = False
-    await asyncio.gather(*outboxes)
-    await deliver(stores[0], "one")
-    assert said == {name: [f"{n}" for n in range(10)] for name in threads}
 
 
 @pytest.mark.full

@@ -5,6 +5,7 @@ only the newer one knows.
 import logging
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
 
@@ -24,12 +25,13 @@ from support.worlds.store_world import (
     add,
     claim_notices,
     claim_requests,
+    run_sql,
     watched,
 )
 
 from bot.app.edges import migrate_at_start, open_current_store
 from bot.domain.requests.request import RejectionReason, RequestState
-from bot.errors import SchemaMismatch
+from bot.errors import SchemaMismatch, StoreError
 from bot.notices.notice import UnknownNotice
 from bot.store.backup import backup
 from bot.store.claims import PATIENCE
@@ -53,17 +55,62 @@ compatible_with = "%s"
 def upgrade() -> None:
     op.add_column("threads", sa.Column("note", sa.Text(), nullable=False, server_default="none"))
     op.create_table("news", sa.Column("id", sa.Text(), primary_key=True))
+    op.execute("%s")
 """
 
 
-def newer_migrations(folder: Path, compatible_with: str) -> Path:
+def newer_migrations(folder: Path, compatible_with: str = NEXT, *, then: str = "SELECT 1") -> Path:
     """The migrations of the next version of Pagehand."""
     made = folder / "migrations"
     (made / "versions").mkdir(parents=True)
     for file in MIGRATIONS.glob("**/*.py"):
         (made / file.relative_to(MIGRATIONS)).symlink_to(file)
-    (made / "versions" / f"{NEXT}_news.py").write_text(NEWER % compatible_with)
+    (made / "versions" / f"{NEXT}_news.py").write_text(NEWER % (compatible_with, then))
     return made
+
+
+def test_the_listed_versions_match_the_migrations(tmp_path: Path) -> None:
+    """They are read from the file names, so that a start need not import Alembic."""
+    migrations = newer_migrations(tmp_path)
+    script = ScriptDirectory(str(migrations))
+    assert known_versions(migrations) == [revision.revision for revision in script.walk_revisions()][::-1]
+    assert known_versions(migrations)[-1] == script.get_current_head()
+
+
+async def test_an_older_database_keeps_its_rows(empty_database: str, tmp_path: Path) -> None:
+    migrations = newer_migrations(tmp_path)
+    await migrate(empty_database)
+    store = await open_store(empty_database)
+    await add(store, a_thread("t1"), a_start("t1"))
+    await store.close()
+    assert await schema_state(empty_database, migrations) is SchemaState.OLDER
+    await migrate(empty_database, migrations)
+    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
+    assert await run_sql(empty_database, "SELECT id, note FROM threads") == [("t1", "none")]
+
+
+async def test_a_failed_step_leaves_an_older_database_unchanged(empty_database: str, tmp_path: Path) -> None:
+    migrations = newer_migrations(tmp_path, then="SELECT * FROM nothing")
+    await migrate(empty_database)
+    with pytest.raises(StoreError):
+        await migrate(empty_database, migrations)
+    assert await schema_state(empty_database) is SchemaState.CURRENT
+    await (await open_store(empty_database)).close()
+
+
+async def test_at_start_an_older_file_is_migrated_but_not_a_shared_database(
+    empty_database: str, server: object, tmp_path: Path
+) -> None:
+    migrations = newer_migrations(tmp_path)
+    await migrate_at_start(empty_database, migrations)
+    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
+    for statement in ("ALTER TABLE threads DROP COLUMN note", "DROP TABLE news"):
+        await run_sql(empty_database, statement)
+    await run_sql(empty_database, "UPDATE pagehand_schema SET version_num = :version", version=NEWEST)
+    with pytest.raises(SchemaMismatch, match="pagehand migrate") if server else nullcontext():
+        await migrate_at_start(empty_database, migrations)
+    state = await schema_state(empty_database, migrations)
+    assert state is (SchemaState.OLDER if server else SchemaState.CURRENT)
 
 
 async def test_a_schema_expanded_by_a_newer_version_still_works(empty_database: str, tmp_path: Path) -> None:
@@ -83,7 +130,7 @@ async def test_a_schema_expanded_by_a_newer_version_still_works(empty_database: 
 
 
 async def test_a_schema_that_requires_a_newer_version_is_refused(empty_database: str, tmp_path: Path) -> None:
-    migrations = newer_migrations(tmp_path, NEXT)
+    migrations = newer_migrations(tmp_path)
     await migrate(empty_database, migrations)
     assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
     assert await schema_state(empty_database) is SchemaState.NEWER
@@ -141,7 +188,7 @@ def test_1_0_0_can_read_each_reason_of_a_rejection() -> None:
 
 
 @pytest.mark.either_database
-async def test_a_notice_of_a_newer_kind_is_left_to_newer_instances_in_order(
+async def test_a_notice_of_a_newer_kind_is_left_to_newer_ones_in_order(
     store: Store, sql: Sql, clock: FakeClock
 ) -> None:
     await add(store, a_thread("t1", ts="1.1"), say=[a_post("a"), a_post("b")])

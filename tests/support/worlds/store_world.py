@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from support.fakes.slack_limits import ANY_NUMBER
 
 from bot.domain.requests.request import Request, RequestKind, RequestState
@@ -14,6 +15,7 @@ from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import JobStarted
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged
+from bot.store.database.engine import engine_for
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.request_queue import ClaimedRequest
 from bot.store.store import Store, Transaction
@@ -32,6 +34,16 @@ on_postgres = pytest.mark.parametrize(
 LEASE = 30.0
 CARD = CARD_CHANGED
 JOB = Job("job-1", "active", repository="acme/docs", ref="main")
+
+
+async def run_sql(url: str, statement: str, **values: object) -> Sequence[tuple[Any, ...]]:
+    """Runs SQL in any database, on a connection of its own."""
+    engine = engine_for(url)
+    async with engine.begin() as connection:
+        result = await connection.execute(text(statement), values)
+        rows = [tuple(row) for row in result] if result.returns_rows else []
+    await engine.dispose()
+    return rows
 
 
 def a_thread(name: str = "t1", **changes: Any) -> Thread:

@@ -14,27 +14,6 @@ from bot.workspace import Message, SlackError, WorkspaceServer
 from bot.workspace.model.entities import Upload
 
 
-async def test_the_answer_to_a_command_is_ephemeral(workspace: FaultyWorkspace) -> None:
-    app = bolt_app(workspace)
-    seen: list[dict[str, Any]] = []
-
-    @app.command("/docs")
-    async def docs(ack: Any, command: dict[str, Any]) -> None:
-        seen.append(command)
-        await ack(f"You said: {command['text']}")
-
-    async with connected(workspace, app):
-        ana = workspace.people["ana"]
-        answer = await ana.command("docs", "/docs", "tell @ben about #general & <more>")
-
-    assert answer.ok
-    assert answer.text.startswith("You said: tell &lt;@U0BEN0001&gt;") or "<@U0BEN0001>" in answer.text
-    assert seen[0]["text"] == "tell <@U0BEN0001> about <#C0GENERAL|general> &amp; &lt;more&gt;"
-    assert seen[0]["channel_name"] == "docs"
-    assert [m.text for m in ana.ephemerals("docs")] == [answer.text]
-    assert workspace.people["ben"].ephemerals("docs") == []
-
-
 async def test_an_unacknowledged_command_times_out(workspace: FaultyWorkspace) -> None:
     workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, WSServerHandshakeError
+from support.worlds.modal_samples import input_block, modal
 from support.worlds.workspace_world import client_of
 
 from bot.workspace import WorkspaceServer
@@ -15,19 +16,8 @@ from bot.workspace.page.rendering import MAX_QUEUED_FRAMES
 from bot.workspace.page.requests import MAX_WAITING
 
 ANA, BEN, GIA, EMIL, DOCS = "U0ANA0001", "U0BEN0001", "U0GIA0001", "U0EMIL001", "C0DOCS001"
-PROMPT: dict[str, Any] = {
-    "type": "input",
-    "block_id": "b",
-    "label": {"type": "plain_text", "text": "Prompt"},
-    "element": {"type": "plain_text_input", "action_id": "a"},
-}
-MODAL: dict[str, Any] = {
-    "type": "modal",
-    "title": {"type": "plain_text", "text": "T"},
-    "submit": {"type": "plain_text", "text": "S"},
-    "private_metadata": "the app's own",
-    "blocks": [PROMPT],
-}
+PROMPT = input_block("b", "Prompt", {"type": "plain_text_input", "action_id": "a"})
+MODAL = modal(PROMPT, private_metadata="the app's own")
 HOME: dict[str, Any] = {"type": "home", "blocks": [PROMPT]}
 
 
@@ -75,15 +65,6 @@ async def test_writing_reacting_editing_and_deleting(workspace: WorkspaceServer,
     assert workspace.channels.messages("docs") == []
 
 
-async def test_commands_in_the_composer(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    assert (await do(browser, "send", text="/nope x"))["error"] == "/nope is not a valid command."
-    assert (await do(browser, "send", text="/docs x"))["ok"]
-    assert (await snapshot(browser, ANA))["messages"][DOCS][-1]["ephemeral"]
-    invited = await do(browser, "send", text="/invite @pagehand", channel="C0GENERAL")
-    assert invited["ok"]
-    assert workspace.app.bot_user_id in workspace.channels["general"].members
-
-
 async def test_a_stream_has_only_what_the_person_may_see(workspace: WorkspaceServer, browser: ClientSession) -> None:
     client = client_of(workspace)
     async with (
@@ -109,9 +90,7 @@ async def text_of(stream: ClientWebSocketResponse) -> str:
     return str(frame["message"]["text"])
 
 
-async def test_a_stream_reports_when_the_app_connects_and_disconnects(
-    workspace: WorkspaceServer, browser: ClientSession
-) -> None:
+async def test_a_stream_reports_the_apps_connection(workspace: WorkspaceServer, browser: ClientSession) -> None:
     async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
         await stream.receive_json()
         async with browser.ws_connect(workspace.socket_mode.open_url()):
@@ -223,13 +202,13 @@ async def test_views_are_shown_only_to_their_person_and_without_private_metadata
         await client.views_publish(user_id=ANA, view=HOME)
         view = workspace.views.open(ANA, MODAL)
         await workspace.people["ben"].say("general", "for ben as well")
-        home, modal = await ana.receive_json(), await ana.receive_json()
+        home, shown = await ana.receive_json(), await ana.receive_json()
         assert (home["type"], home["home"]["view"]["blocks"][0]["block_id"]) == ("home", "b")
-        assert (modal["type"], modal["view"]["id"]) == ("modal", view.id)
-        assert "the app's own" not in str(modal)
+        assert (shown["type"], shown["view"]["id"]) == ("modal", view.id)
+        assert "the app's own" not in str(shown)
         assert (await ben.receive_json())["type"] == "message"
     seen = await snapshot(browser, ANA)
-    assert seen["modal"] == modal["view"]
+    assert seen["modal"] == shown["view"]
     assert seen["home"] == home["home"]
     assert (await snapshot(browser, BEN))["home"] == {"view": None}
     assert (await snapshot(browser, EMIL))["home"] is None

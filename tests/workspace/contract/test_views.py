@@ -1,13 +1,13 @@
 """Modals with a real slack-bolt app: opened, filled in, answered in all of Slack's ways, closed."""
 
 import json
-import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from slack_bolt.async_app import AsyncApp
 from support.servers.slack_faults import FaultyWorkspace
+from support.worlds.modal_samples import input_block, modal, plain
 from support.worlds.workspace_world import bolt_app, client_of, connected, error, refused
 
 from bot.workspace import SlackError
@@ -17,28 +17,7 @@ from bot.workspace.people import Actor
 DOCS = "C0DOCS001"
 
 
-def text(words: str) -> dict[str, Any]:
-    return {"type": "plain_text", "text": words}
-
-
-def option(value: str) -> dict[str, Any]:
-    return {"text": text(value.capitalize()), "value": value}
-
-
-def field(block_id: str, element: dict[str, Any], **more: object) -> dict[str, Any]:
-    return {"type": "input", "block_id": block_id, "label": text(block_id), "element": element, **more}
-
-
-def typed(action_id: str = "text", **more: object) -> dict[str, Any]:
-    return {"type": "plain_text_input", "action_id": action_id, **more}
-
-
-TASK = field("task", typed(multiline=True, max_length=3000))
-
-
-def modal(*blocks: dict[str, Any], **more: object) -> dict[str, Any]:
-    view = {"type": "modal", "callback_id": "task", "title": text("New task"), "submit": text("Start")}
-    return view | {"blocks": list(blocks or (TASK,))} | more
+TASK = input_block("task", "Task", {"type": "plain_text_input", "multiline": True, "max_length": 3000})
 
 
 class ModalApp:
@@ -48,11 +27,10 @@ class ModalApp:
         self.workspace = workspace
         self.ana: Actor = workspace.people["ana"]
         self.client = client_of(workspace)
-        self.view = modal()
+        self.view = modal(TASK)
         self.answer: dict[str, Any] = {}
         self.submitted: list[dict[str, Any]] = []
         self.closed: list[dict[str, Any]] = []
-        self.used: list[dict[str, Any]] = []
         self.triggers: list[str] = []
 
     def app(self) -> AsyncApp:
@@ -71,11 +49,6 @@ class ModalApp:
         @app.view_closed("task")
         async def closed(ack: Any, body: dict[str, Any]) -> None:
             self.closed.append(body)
-            await ack()
-
-        @app.action(re.compile("."))
-        async def used(ack: Any, body: dict[str, Any]) -> None:
-            self.used.append(body)
             await ack()
 
         return app
@@ -111,11 +84,11 @@ async def test_a_modal_is_opened_filled_in_and_submitted(modal_app: ModalApp) ->
     opened = await modal_app.open(modal(TASK, private_metadata="p", notify_on_close=True))
     shown = modal_app.shown
     assert (shown.id, shown.title, shown.submit) == (opened["id"], "New task", "Start")
-    await modal_app.ana.views.enter("text", "Write it\ndown")
+    await modal_app.ana.views.enter("task", "Write it\ndown")
     assert (await modal_app.ana.views.submit()).ok
     (body,) = modal_app.submitted
     assert body["view"]["state"]["values"] == {
-        "task": {"text": {"type": "plain_text_input", "value": "Write it\ndown"}}
+        "task": {"task": {"type": "plain_text_input", "value": "Write it\ndown"}}
     }
     assert body["view"]["private_metadata"] == "p"
     assert body["view"]["id"] == opened["id"]
@@ -124,28 +97,16 @@ async def test_a_modal_is_opened_filled_in_and_submitted(modal_app: ModalApp) ->
     assert modal_app.closed == []
 
 
-async def test_errors_are_shown_at_their_inputs_and_the_text_stays(modal_app: ModalApp) -> None:
-    await modal_app.open()
-    modal_app.answer = {"response_action": "errors", "errors": {"task": "Say a little more."}}
-    await modal_app.ana.views.enter("text", "x")
-    result = await modal_app.ana.views.submit()
-    assert result.errors == {"task": "Say a little more."}
-    assert modal_app.shown.errors == result.errors
-    assert modal_app.shown.values["task"]["text"]["value"] == "x"
-    modal_app.answer = {}
-    await modal_app.ana.views.enter("text", "x, and more")
-    assert (await modal_app.ana.views.submit()).ok
-    assert modal_app.ana.views.top is None
-
-
 async def test_errors_that_slack_finds_never_reach_the_app(modal_app: ModalApp) -> None:
     """An empty required input and a text that is too long."""
-    await modal_app.open(modal(TASK, field("note", typed("note", max_length=3), optional=True)))
+    await modal_app.open(
+        modal(TASK, input_block("note", "Note", {"type": "plain_text_input", "max_length": 3}, optional=True))
+    )
     await modal_app.ana.views.enter("note", "long", block_id="note")
     result = await modal_app.ana.views.submit()
     assert (result.ok, set(result.errors)) == (False, {"task", "note"})
     await modal_app.ana.views.enter("note", "")
-    await modal_app.ana.views.enter("text", "go")
+    await modal_app.ana.views.enter("task", "go")
     assert (await modal_app.ana.views.submit()).ok
     (body,) = modal_app.submitted
     assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
@@ -153,28 +114,28 @@ async def test_errors_that_slack_finds_never_reach_the_app(modal_app: ModalApp) 
 
 async def test_a_number_must_be_one(modal_app: ModalApp) -> None:
     """The submitted value is the typed text, as in Slack."""
-    whole = {"type": "number_input", "action_id": "n", "is_decimal_allowed": False}
-    share = {"type": "number_input", "action_id": "share", "is_decimal_allowed": True}
-    await modal_app.open(modal(field("count", whole), field("share", share, optional=True)))
+    whole = {"type": "number_input", "is_decimal_allowed": False}
+    share = {"type": "number_input", "is_decimal_allowed": True}
+    await modal_app.open(modal(input_block("n", "Count", whole), input_block("share", "Share", share, optional=True)))
     for typed_in in ("many", "2.5"):
         await modal_app.ana.views.enter("n", typed_in)
-        assert (await modal_app.ana.views.submit()).errors == {"count": "Enter a whole number."}
+        assert (await modal_app.ana.views.submit()).errors == {"n": "Enter a whole number."}
     await modal_app.ana.views.enter("n", "9")
     await modal_app.ana.views.enter("share", "1e5")
     assert (await modal_app.ana.views.submit()).errors == {"share": "Enter a number."}
     await modal_app.ana.views.enter("share", "-0.5")
     assert (await modal_app.ana.views.submit()).ok
     values = modal_app.submitted[0]["view"]["state"]["values"]
-    assert (values["count"]["n"], values["share"]["share"]["value"]) == ({"type": "number_input", "value": "9"}, "-0.5")
+    assert (values["n"]["n"], values["share"]["share"]["value"]) == ({"type": "number_input", "value": "9"}, "-0.5")
 
 
 async def test_an_answer_can_update_the_view_and_keeps_what_was_typed(modal_app: ModalApp) -> None:
     opened = await modal_app.open()
-    await modal_app.ana.views.enter("text", "kept")
-    modal_app.answer = {"response_action": "update", "view": modal(TASK, title=text("Sure?"))}
+    await modal_app.ana.views.enter("task", "kept")
+    modal_app.answer = {"response_action": "update", "view": modal(TASK, title="Sure?")}
     assert (await modal_app.ana.views.submit()).ok
     top = modal_app.shown
-    assert (top.id, top.title, top.values["task"]["text"]["value"]) == (opened["id"], "Sure?", "kept")
+    assert (top.id, top.title, top.values["task"]["task"]["value"]) == (opened["id"], "Sure?", "kept")
     assert top.hash != opened["hash"]
 
 
@@ -182,28 +143,28 @@ async def test_an_answer_can_update_the_view_and_keeps_what_was_typed(modal_app:
     "answer",
     [
         {"response_action": "errors", "errors": {"nowhere": "x"}},
-        {"response_action": "update", "view": {"type": "modal", "title": text("T" * 25), "blocks": []}},
+        {"response_action": "update", "view": {"type": "modal", "title": plain("T" * 25), "blocks": []}},
         {"response_action": "update", "view": {"type": "home", "blocks": []}},
     ],
 )
 async def test_an_invalid_answer_leaves_the_modal_open(modal_app: ModalApp, answer: dict[str, Any]) -> None:
     await modal_app.open()
     modal_app.answer = answer
-    await modal_app.ana.views.enter("text", "kept")
+    await modal_app.ana.views.enter("task", "kept")
     assert (await modal_app.ana.views.submit()).error == "dispatch_unknown_error"
-    assert modal_app.shown.values["task"]["text"]["value"] == "kept"
+    assert modal_app.shown.values["task"]["task"]["value"] == "kept"
 
 
 async def test_the_app_hears_of_closing_only_on_request(modal_app: ModalApp) -> None:
     """The event does not have what was entered. The cross at the top closes all and says so."""
     await modal_app.open()
     await modal_app.ana.views.close()
-    opened = await modal_app.open(modal(notify_on_close=True))
-    await modal_app.ana.views.enter("text", "lost")
+    opened = await modal_app.open(modal(TASK, notify_on_close=True))
+    await modal_app.ana.views.enter("task", "lost")
     await modal_app.ana.views.close()
-    modal_app.answer = {"response_action": "push", "view": modal()}
-    await modal_app.open(modal(notify_on_close=True))
-    await modal_app.ana.views.enter("text", "on")
+    modal_app.answer = {"response_action": "push", "view": modal(TASK)}
+    await modal_app.open(modal(TASK, notify_on_close=True))
+    await modal_app.ana.views.enter("task", "on")
     await modal_app.ana.views.submit()
     await modal_app.ana.views.close(clear=True)
     assert [body["is_cleared"] for body in modal_app.closed] == [False, True]
@@ -214,10 +175,10 @@ async def test_the_app_hears_of_closing_only_on_request(modal_app: ModalApp) -> 
 
 async def test_a_trigger_opens_one_view_before_it_expires(modal_app: ModalApp) -> None:
     async def opening(trigger: str) -> str:
-        return await error(modal_app.client.views_open(trigger_id=trigger, view=modal()))
+        return await error(modal_app.client.views_open(trigger_id=trigger, view=modal(TASK)))
 
     trigger = await modal_app.trigger()
-    await modal_app.client.views_open(trigger_id=trigger, view=modal())
+    await modal_app.client.views_open(trigger_id=trigger, view=modal(TASK))
     assert await opening(trigger) == "invalid_trigger_id"
     modal_app.workspace.triggers.lifetime = -1
     assert await opening(await modal_app.trigger()) == "expired_trigger_id"
@@ -227,65 +188,15 @@ async def test_a_trigger_opens_one_view_before_it_expires(modal_app: ModalApp) -
 async def test_a_view_is_updated_by_its_id(modal_app: ModalApp) -> None:
     """A stale hash is a conflict, and a closed view is not found."""
     opened = await modal_app.open()
-    await modal_app.ana.views.enter("text", "kept")
-    renamed = modal(title=text("Renamed"))
+    await modal_app.ana.views.enter("task", "kept")
+    renamed = modal(TASK, title="Renamed")
     updated = await modal_app.client.views_update(view_id=opened["id"], hash=opened["hash"], view=renamed)
-    assert updated["view"]["state"]["values"]["task"]["text"]["value"] == "kept"
-    stale = modal_app.client.views_update(view_id=opened["id"], hash=opened["hash"], view=modal())
+    assert updated["view"]["state"]["values"]["task"]["task"]["value"] == "kept"
+    stale = modal_app.client.views_update(view_id=opened["id"], hash=opened["hash"], view=modal(TASK))
     assert await error(stale) == "hash_conflict"
     assert modal_app.shown.title == "Renamed"
     await modal_app.ana.views.close()
-    assert await error(modal_app.client.views_update(view_id=opened["id"], view=modal())) == "not_found"
-
-
-async def test_buttons_and_dispatching_inputs_in_a_modal_tell_the_app(modal_app: ModalApp) -> None:
-    """The payload has the view with all values and no channel."""
-    button = {"type": "button", "action_id": "more", "text": text("More"), "value": "1"}
-    select = {"type": "static_select", "action_id": "project", "options": [option("one"), option("two")]}
-    opened = await modal_app.open(
-        modal(
-            field("project", select, dispatch_action=True),
-            field("quiet", typed("quiet"), optional=True),
-            {"type": "actions", "block_id": "buttons", "elements": [button]},
-        )
-    )
-    await modal_app.ana.views.enter("quiet", "not told")
-    assert modal_app.used == []
-    await modal_app.ana.views.enter("project", "two")
-    await modal_app.ana.views.press("more")
-    chosen, pressed = modal_app.used
-    assert chosen["actions"][0]["selected_option"] == option("two")
-    assert (pressed["actions"][0]["value"], "channel" in pressed, "message" in pressed) == ("1", False, False)
-    assert pressed["container"] == {"type": "view", "view_id": opened["id"]}
-    values = pressed["view"]["state"]["values"]
-    assert values["project"]["project"]["selected_option"] == option("two")
-    assert values["quiet"]["quiet"]["value"] == "not told"
-
-
-async def test_every_kind_of_input_has_its_own_form_of_value(modal_app: ModalApp) -> None:
-    options = [option("one"), option("two")]
-    radio = {"type": "radio_buttons", "action_id": "a", "options": options, "initial_option": options[0]}
-    current = {"type": "conversations_select", "action_id": "a", "default_to_current_conversation": True}
-    await modal_app.open(
-        modal(
-            field("radio", radio),
-            field("boxes", {"type": "checkboxes", "action_id": "a", "options": options}, optional=True),
-            field("channel", current),
-            field("text", typed("a", initial_value="begun")),
-        )
-    )
-    await modal_app.ana.views.enter("a", ["two", "one"], block_id="boxes")
-    with pytest.raises(SlackError, match="invalid_option"):
-        await modal_app.ana.views.enter("a", "three", block_id="radio")
-    assert (await modal_app.ana.views.submit()).ok
-    (body,) = modal_app.submitted
-    values = {block_id: held["a"] for block_id, held in body["view"]["state"]["values"].items()}
-    assert values == {
-        "radio": {"type": "radio_buttons", "selected_option": options[0]},
-        "boxes": {"type": "checkboxes", "selected_options": [options[1], options[0]]},
-        "channel": {"type": "conversations_select", "selected_conversation": DOCS},
-        "text": {"type": "plain_text_input", "value": "begun"},
-    }
+    assert await error(modal_app.client.views_update(view_id=opened["id"], view=modal(TASK))) == "not_found"
 
 
 LONG = "x" * 3001
@@ -294,15 +205,15 @@ LONG = "x" * 3001
 @pytest.mark.parametrize(
     ("view", "place"),
     [
-        (modal(title=text("T" * 25)), "/view/modal/title/text"),
-        (modal(close=text("T" * 25)), "/view/modal/close/text"),
-        (modal(submit=None), "/view/modal"),
-        (modal(private_metadata=LONG), "/view/modal/private_metadata"),
+        (modal(TASK, title="T" * 25), "/view/modal/title/text"),
+        (modal(TASK, close=plain("T" * 25)), "/view/modal/close/text"),
+        (modal(TASK, submit=None), "/view/modal"),
+        (modal(TASK, private_metadata=LONG), "/view/modal/private_metadata"),
         (modal(*[{"type": "divider"}] * 101), "/view/modal/blocks"),
         (modal({"type": "markdown", "text": "x"}), "/view/modal/blocks/0"),
-        (modal(field("b", {"type": "button", "action_id": "a", "text": text("x")})), "/blocks/0/input/element"),
+        (modal(input_block("b", "B", {"type": "button", "text": plain("x")})), "/blocks/0/input/element"),
         (modal(TASK, TASK), "/view/blocks"),
-        (modal(colour="red"), "/view/modal/colour"),
+        (modal(TASK, colour="red"), "/view/modal/colour"),
         ({"type": "modal", "blocks": []}, "/view/modal/title"),
         ({"type": "home", "blocks": []}, "/view/type"),
     ],
@@ -314,8 +225,8 @@ async def test_an_invalid_view_is_refused(modal_app: ModalApp, view: dict[str, A
 
 
 async def test_a_view_may_have_250_kilobytes(modal_app: ModalApp) -> None:
-    options = [{"text": text("x" * 75), "value": f"{number}{'v' * 140}"} for number in range(100)]
-    blocks = [field(f"b{n}", {"type": "static_select", "action_id": "a", "options": options}) for n in range(11)]
+    options = [{"text": plain("x" * 75), "value": f"{number}{'v' * 140}"} for number in range(100)]
+    blocks = [input_block(f"b{n}", "B", {"type": "static_select", "options": options}) for n in range(11)]
     view = modal(*blocks)
     assert len(json.dumps(view)) > 250_000
     answer = await refused(modal_app.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
@@ -325,7 +236,7 @@ async def test_a_view_may_have_250_kilobytes(modal_app: ModalApp) -> None:
 async def test_submissions_survive_faults(modal_app: ModalApp) -> None:
     """A lost one leaves the modal open for another try; a duplicated one closes it once."""
     await modal_app.open()
-    await modal_app.ana.views.enter("text", "kept")
+    await modal_app.ana.views.enter("task", "kept")
     modal_app.workspace.faults.envelope("lose", "interactive")
     modal_app.workspace.deliveries.ack_timeout = 0.05
     assert (await modal_app.ana.views.submit()).error == "operation_timeout"
@@ -334,4 +245,4 @@ async def test_submissions_survive_faults(modal_app: ModalApp) -> None:
     assert (await modal_app.ana.views.submit()).ok
     assert modal_app.ana.views.top is None
     await modal_app.workspace.changes.wait_for(lambda: len(modal_app.submitted) == 2)
-    assert {body["view"]["state"]["values"]["task"]["text"]["value"] for body in modal_app.submitted} == {"kept"}
+    assert {body["view"]["state"]["values"]["task"]["task"]["value"] for body in modal_app.submitted} == {"kept"}

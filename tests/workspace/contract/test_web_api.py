@@ -30,18 +30,16 @@ def section(text: str) -> dict[str, Any]:
 
 
 async def test_tokens_are_refused_as_slack_refuses_them(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    nobody = AsyncWebClient(base_url=workspace.api_url)
+    nobody, credentials = AsyncWebClient(base_url=workspace.api_url), workspace.credentials
     assert await error(nobody.auth_test()) == "not_authed"
     assert await error(nobody.auth_test(token="xoxb-wrong")) == "invalid_auth"
-    assert await error(client.auth_test(token=workspace.credentials.app_token)) == "not_allowed_token_type"
-    assert (
-        await error(client.apps_connections_open(app_token=workspace.credentials.bot_token)) == "not_allowed_token_type"
-    )
-    workspace.credentials.revoke()
+    assert await error(client.auth_test(token=credentials.app_token)) == "not_allowed_token_type"
+    assert await error(client.apps_connections_open(app_token=credentials.bot_token)) == "not_allowed_token_type"
+    credentials.revoke()
     assert await error(client.auth_test()) == "token_revoked"
-    workspace.credentials.revoke("account_inactive")
+    credentials.revoke("account_inactive")
     assert await error(client.auth_test()) == "account_inactive"
-    workspace.credentials.restore()
+    credentials.restore()
     assert (await client.auth_test())["ok"]
 
 
@@ -102,15 +100,6 @@ async def test_where_the_bot_may_not_post(workspace: FaultyWorkspace, client: As
     workspace.channels.unarchive("docs")
     workspace.channels.remove_bot("docs")
     assert await error(client.chat_postMessage(channel=DOCS, text="x")) == "not_in_channel"
-
-
-async def test_a_message_to_a_person_goes_to_the_direct_conversation(
-    workspace: FaultyWorkspace, client: AsyncWebClient
-) -> None:
-    ana = workspace.people["ana"]
-    answer = await client.chat_postMessage(channel=ana.id, text="hello")
-    assert answer["channel"] == workspace.channels["ana"].id
-    assert [m.text for m in workspace.channels.messages("ana")] == ["hello"]
 
 
 async def test_long_texts_are_cut_and_long_updates_refused(client: AsyncWebClient) -> None:
@@ -290,8 +279,5 @@ async def test_a_missing_scope_for_people_is_named(scope: str, method: str, argu
         workspace.channels.add_bot("leads")
         client = client_of(workspace)
         answer = await refused(client.api_call(method, params=arguments))
-        assert (answer["error"], answer["needed"], scope in answer["provided"].split(",")) == (
-            "missing_scope",
-            scope,
-            False,
-        )
+        assert (answer["error"], answer["needed"]) == ("missing_scope", scope)
+        assert scope not in answer["provided"].split(",")
