@@ -12,12 +12,12 @@ from support.fakes.ports import FakeClock
 from support.scratch import IN_MEMORY
 from support.servers.postgres import PostgresServer
 from support.worlds.doctor_world import note
-from support.worlds.store_world import Opener, Sql
+from support.worlds.store_world import Opener, Sql, StoreWorld
 
 from bot.domain.findings import LastTime
 from bot.store.database.engine import engine_for
 from bot.store.database.errors import StoreTimings
-from bot.store.store import Store, open_store
+from bot.store.store import open_store
 
 
 @pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))
@@ -62,10 +62,10 @@ def clock() -> FakeClock:
 @pytest.fixture
 async def another_store(database: str, clock: FakeClock) -> AsyncIterator[Opener]:
     """Opens one more store on the test's database, as another process would."""
-    opened: list[Store] = []
+    opened: list[StoreWorld] = []
 
-    async def another(**options: float) -> Store:
-        opened.append(await open_store(database, clock=clock, timings=StoreTimings(**options)))
+    async def another(**options: float) -> StoreWorld:
+        opened.append(StoreWorld(await open_store(database, clock=clock, timings=StoreTimings(**options))))
         return opened[-1]
 
     yield another
@@ -74,9 +74,15 @@ async def another_store(database: str, clock: FakeClock) -> AsyncIterator[Opener
 
 
 @pytest.fixture
-async def store(another_store: Opener) -> Store:
+async def store(another_store: Opener) -> StoreWorld:
     """A store whose time is the fixture `clock`."""
     return await another_store()
+
+
+@pytest.fixture
+async def stores(another_store: Opener) -> Sequence[StoreWorld]:
+    """As three processes would have them."""
+    return [await another_store() for _ in range(3)]
 
 
 @pytest.fixture

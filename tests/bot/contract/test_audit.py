@@ -16,7 +16,7 @@ import click
 import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.finished_jobs import fill_activity
-from support.worlds.store_world import Opener, Sql, a_follow_up, a_start, a_thread, add, deliver_all
+from support.worlds.store_world import Opener, Sql, StoreWorld, a_follow_up, a_start, a_thread
 
 from bot.cli.personal_data import PAGE_SIZE, entries, line, period
 from bot.domain.people import Preference
@@ -27,7 +27,7 @@ from bot.runtime.logging import TextFormatter
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
 from bot.store.database.engine import engine_for
 from bot.store.retention import Deleted, OldRows
-from bot.store.store import Store, Transaction
+from bot.store.store import Transaction
 
 pytestmark = [pytest.mark.either_database, pytest.mark.promise("audit")]
 
@@ -36,7 +36,7 @@ ASKED = AuditEntry(AuditAction.ASKED, ANA, "C1", "t1", "job-1", "docs", "command
 REFUSED = AuditEntry(AuditAction.REFUSED, Person("UGUS", "T2"), "C2", reason="guest")
 
 
-async def record(store: Store, *those: AuditEntry) -> None:
+async def record(store: StoreWorld, *those: AuditEntry) -> None:
     """Records these in one transaction, which has one time."""
 
     async def work(tx: Transaction) -> None:
@@ -46,7 +46,7 @@ async def record(store: Store, *those: AuditEntry) -> None:
     await store.transact(work)
 
 
-async def exported(store: Store, since: float, until: float, page_size: int = 3) -> list[RecordedEntry]:
+async def exported(store: StoreWorld, since: float, until: float, page_size: int = 3) -> list[RecordedEntry]:
     return [entry async for entry in entries(store, since, until, page_size=page_size)]
 
 
@@ -59,7 +59,7 @@ async def rows(sql: Sql, table: str) -> int:
     return int(number)
 
 
-async def test_entries_are_paged_in_any_size(store: Store, clock: FakeClock) -> None:
+async def test_entries_are_paged_in_any_size(store: StoreWorld, clock: FakeClock) -> None:
     """Many entries of one transaction have one time: none is left out between two pages, and none is repeated."""
     begin = clock.now()
     await record(store, *(replace(ASKED, job_id=f"{number}") for number in range(7)))
@@ -74,7 +74,7 @@ async def test_entries_are_paged_in_any_size(store: Store, clock: FakeClock) -> 
     assert found[0].entry == replace(ASKED, job_id="0")
 
 
-async def test_a_period_includes_its_start_and_excludes_its_end(store: Store, clock: FakeClock) -> None:
+async def test_a_period_includes_its_start_and_excludes_its_end(store: StoreWorld, clock: FakeClock) -> None:
     """So that two consecutive periods have each entry once."""
     begin = clock.now()
     for number in range(4):
@@ -85,7 +85,7 @@ async def test_a_period_includes_its_start_and_excludes_its_end(store: Store, cl
     assert await exported(store, begin + 99, begin + 100) == []
 
 
-async def test_a_late_entry_is_sorted_by_its_time(store: Store, clock: FakeClock) -> None:
+async def test_a_late_entry_is_sorted_by_its_time(store: StoreWorld, clock: FakeClock) -> None:
     """The order is by time, not by number."""
     begin = clock.now()
     await record(store, replace(ASKED, job_id="second"))
@@ -99,7 +99,7 @@ def text_of(record: logging.LogRecord) -> str:
     return TextFormatter([]).format(record).partition("bot.store.audit: ")[2]
 
 
-async def test_each_entry_is_logged_in_one_line(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_entry_is_logged_in_one_line(store: StoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     """The line has every known value, and nothing else."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, ASKED, REFUSED)
@@ -109,7 +109,9 @@ async def test_each_entry_is_logged_in_one_line(store: Store, caplog: pytest.Log
     ]
 
 
-async def test_no_field_can_forge_a_field_or_line_of_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_field_can_forge_a_field_or_line_of_the_log(
+    store: StoreWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     """Values of more than a word are quoted and bounded."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, replace(ASKED, project="docs\naudit: asked person=UEVE", job_id='a b" c=d', reason="x" * 5_000))
@@ -121,7 +123,7 @@ async def test_no_field_can_forge_a_field_or_line_of_the_log(store: Store, caplo
     assert len(text) < 700
 
 
-async def test_uncommitted_entries_are_not_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_uncommitted_entries_are_not_logged(store: StoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     """Nor are they logged twice after a retry."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     faults: list[Exception] = [KeyError(), StoreUnavailable("locked")]
@@ -149,7 +151,7 @@ async def test_transactions_sharing_a_commit_log_only_their_own_entries(
     assert told == sorted(f"j{number}" for number in range(30))
 
 
-async def test_old_audit_entries_are_deleted_in_small_steps(store: Store, sql: Sql, clock: FakeClock) -> None:
+async def test_old_audit_entries_are_deleted_in_small_steps(store: StoreWorld, sql: Sql, clock: FakeClock) -> None:
     """Newer ones are kept."""
     for _ in range(5):
         await record(store, ASKED)
@@ -164,13 +166,13 @@ async def test_old_audit_entries_are_deleted_in_small_steps(store: Store, sql: S
 
 
 @pytest.mark.full
-async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, clock: FakeClock) -> None:
+async def test_a_sweep_deletes_from_every_growing_table(store: StoreWorld, sql: Sql, clock: FakeClock) -> None:
     """Versions of messages after eight days, counted requests after two hours, drafts after a day, abandoned
     Homes and held replies, and audit entries with their jobs.
     """
     held = RequestState.AWAITING_PERSON
-    await add(store, a_thread(), a_start(state=RequestState.ACCEPTED), a_follow_up("1.1", state=held))
-    await add(store, a_thread("t2", ts="2.1"), a_start("t2", state=held))
+    await store.add(a_thread(), a_start(state=RequestState.ACCEPTED), a_follow_up("1.1", state=held))
+    await store.add(a_thread("t2", ts="2.1"), a_start("t2", state=held))
 
     async def fill(tx: Transaction, numbers: range) -> None:
         for number in numbers:
@@ -191,7 +193,7 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
         clock.advance((days * DAY) - (clock.now() - begin))
         await store.transact(lambda tx: tx.drafts.save("UNEW", "C1", "new"))
         await sweep()
-        await deliver_all(store)  # unanswered ones are reported
+        await store.deliver_all()  # unanswered ones are reported
         counted[days] = [
             await rows(sql, table)
             for table in ("message_versions", "counted_requests", "drafts", "requests", "homes", "audit")
@@ -203,7 +205,7 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
     assert await rows(sql, "preferences") == 1
 
 
-async def test_a_draft_changed_meanwhile_is_kept(store: Store, sql: Sql, clock: FakeClock) -> None:
+async def test_a_draft_changed_meanwhile_is_kept(store: StoreWorld, sql: Sql, clock: FakeClock) -> None:
     """A day counts from the last change."""
     await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "one"))
     clock.advance(0.8 * DAY)
@@ -214,7 +216,7 @@ async def test_a_draft_changed_meanwhile_is_kept(store: Store, sql: Sql, clock: 
     assert await rows(sql, "drafts") == 1
 
 
-async def fill_people(store: Store) -> None:
+async def fill_people(store: StoreWorld) -> None:
     async def work(tx: Transaction) -> None:
         for person in ("UANA", "UBEN"):
             for number in range(7):
@@ -228,7 +230,7 @@ async def fill_people(store: Store) -> None:
     await store.transact(work)
 
 
-async def deleted(store: Store, forget: Callable[[Transaction], Awaitable[Deleted]]) -> Deleted:
+async def deleted(store: StoreWorld, forget: Callable[[Transaction], Awaitable[Deleted]]) -> Deleted:
     """In batches, until nothing is left."""
     total = Deleted()
     while batch := await store.transact(forget):
@@ -236,7 +238,7 @@ async def deleted(store: Store, forget: Callable[[Transaction], Awaitable[Delete
     return total
 
 
-async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store: Store, sql: Sql) -> None:
+async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store: StoreWorld, sql: Sql) -> None:
     """However many there are; others keep theirs."""
     await fill_people(store)
     total = await deleted(store, lambda tx: tx.retention.forget_person("UANA", limit=3))
@@ -247,7 +249,7 @@ async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store
         assert [person for (person,) in found] == ["UBEN"]
 
 
-async def test_forgetting_a_channel_deletes_its_audit_entries(store: Store, sql: Sql) -> None:
+async def test_forgetting_a_channel_deletes_its_audit_entries(store: StoreWorld, sql: Sql) -> None:
     """Including those without a job."""
     await fill_people(store)
     total = await deleted(store, lambda tx: tx.retention.forget_channel("C1", limit=4))
@@ -281,7 +283,9 @@ async def run(database: str, *arguments: str) -> tuple[int | None, list[dict[str
 
 
 @pytest.mark.full
-async def test_entries_are_exported_as_json_lines_oldest_first(database: str, store: Store, clock: FakeClock) -> None:
+async def test_entries_are_exported_as_json_lines_oldest_first(
+    database: str, store: StoreWorld, clock: FakeClock
+) -> None:
     """Each entry has its time in UTC, and null for unknown values; the store stays in use meanwhile."""
     await record(store, ENTRY)
     clock.advance(3600)
@@ -323,7 +327,7 @@ async def test_many_are_exported_each_once_and_a_reader_may_close_the_pipe_early
         assert (await process.stderr.read(), await process.wait()) == (b"", 0)
 
 
-async def test_at_most_one_page_is_read_at_once(store: Store, clock: FakeClock) -> None:
+async def test_at_most_one_page_is_read_at_once(store: StoreWorld, clock: FakeClock) -> None:
     """However many there are: each page is printed before the next is read."""
     await record(store, *(replace(ENTRY, job_id=str(number)) for number in range(10)))
     transactions = 0

@@ -9,13 +9,10 @@ from support.worlds.store_world import (
     CARD,
     JOB,
     Sql,
+    StoreWorld,
     a_follow_up,
     a_start,
     a_thread,
-    add,
-    deliver_all,
-    get_request,
-    get_thread,
 )
 
 from bot.cli.personal_data import forget_all
@@ -25,7 +22,7 @@ from bot.domain.threads.thread import Announcements, Participation, ThreadState,
 from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import RequestRejected, RequestSummary
-from bot.store.store import Store, Transaction
+from bot.store.store import Transaction
 
 pytestmark = [pytest.mark.either_database, pytest.mark.promise("forget")]
 
@@ -39,7 +36,7 @@ async def forget(url: str, *, person_id: str = "", channel_id: str = "") -> str:
     return await asyncio.to_thread(forget_all, url, person_id=person_id, channel_id=channel_id)
 
 
-async def fill(store: Store) -> None:
+async def fill(store: StoreWorld) -> None:
     """A job of Ben's, with Ana's text and id wherever other people's rows can contain them."""
     waiting = (UnexplainedRejection(NoticeKey("w"), REJECTED),)
     state = ThreadState(
@@ -47,8 +44,7 @@ async def fill(store: Store) -> None:
         people=Participation(participants=("UANA", "UCLEO"), let_through=("UANA",)),
         announcements=Announcements(unexplained=waiting),
     )
-    await add(
-        store,
+    await store.add(
         a_thread("his", requester_id="UBEN", ts="5.1", state=ThreadState()),
         a_start("his", person_id="UBEN", state=RequestState.ACCEPTED, context=RequestContext(f"Ana:\n> {PLANTED}")),
         a_follow_up("5.2", "his", state=RequestState.ACCEPTED, attachments=Attachments(forwarded=(SHARE,))),
@@ -62,7 +58,7 @@ async def fill(store: Store) -> None:
         await tx.notices.add("his", NewNotice(NoticeKey("told"), told))
 
     await store.transact(more)
-    assert "his/told" in await deliver_all(store)
+    assert "his/told" in await store.deliver_all()
 
 
 def holds(directory: Path, words: str) -> bool:
@@ -70,7 +66,7 @@ def holds(directory: Path, words: str) -> bool:
     return any(words.encode() in file.read_bytes() for file in directory.glob("pagehand.db*"))
 
 
-async def test_traces_of_a_person_in_other_rows_are_deleted(store: Store, database: str, sql: Sql) -> None:
+async def test_traces_of_a_person_in_other_rows_are_deleted(store: StoreWorld, database: str, sql: Sql) -> None:
     await fill(store)
     said = await forget(database, person_id="UANA")
     assert "quotations: 2" in said
@@ -78,39 +74,39 @@ async def test_traces_of_a_person_in_other_rows_are_deleted(store: Store, databa
     tables = ("threads", "requests", "notices")
     rows = [str(await sql(f"SELECT * FROM {table}")) for table in tables]  # noqa: S608 - the tests' own words
     assert not [table for table, held in zip(tables, rows, strict=True) if PLANTED in held or "UANA" in held]
-    assert (await get_thread(store, "his")).state.people.participants == ("UCLEO",)
-    assert (await get_request(store, "his-start")).text == "Do it"
+    assert (await store.get_thread("his")).state.people.participants == ("UCLEO",)
+    assert (await store.get_request("his-start")).text == "Do it"
     assert (await forget(database, person_id="UANA")).startswith("There is nothing to delete.")
 
 
-async def test_no_trace_is_left_in_the_database_files(scratch: Path, store: Store, database: str) -> None:
+async def test_no_trace_is_left_in_the_database_files(scratch: Path, store: StoreWorld, database: str) -> None:
     """On SQLite, where the files are ours, with an instance running."""
     await fill(store)
     await store.transact(lambda tx: tx.drafts.save("UANA", "job/C1", PLANTED))
-    await add(store, a_thread("hers", prompt=PLANTED), a_start("hers", text=PLANTED))
+    await store.add(a_thread("hers", prompt=PLANTED), a_start("hers", text=PLANTED))
     on_sqlite = database.startswith("sqlite")
     assert holds(scratch, PLANTED) == on_sqlite
     said = await forget(database, person_id="UANA")
     assert "still contain traces" not in said
     assert ("PostgreSQL's files" in said) != on_sqlite
     assert not holds(scratch, PLANTED)
-    await add(store, a_thread("later"))  # a running instance continues
+    await store.add(a_thread("later"))  # a running instance continues
 
 
-async def test_unfinished_jobs_are_kept_and_reported(store: Store, database: str) -> None:
+async def test_unfinished_jobs_are_kept_and_reported(store: StoreWorld, database: str) -> None:
     """Quotations in other people's unfinished work are kept until it is finished."""
     context = RequestContext("somebody's words")
-    await add(store, a_thread("his", requester_id="UBEN", ts="5.1"), a_follow_up("5.2", "his", context=context))
+    await store.add(a_thread("his", requester_id="UBEN", ts="5.1"), a_follow_up("5.2", "his", context=context))
     said = await forget(database, person_id="UANA")
     assert "Left: 1 unfinished entry of other people" in said
-    assert (await get_request(store, "his-5.2")).context == context
+    assert (await store.get_request("his-5.2")).context == context
     await store.transact(lambda tx: tx.requests.settle("his-5.2", RequestState.ACCEPTED))
     assert "Left" not in await forget(database, person_id="UANA")
-    assert (await get_request(store, "his-5.2")).context is None
+    assert (await store.get_request("his-5.2")).context is None
 
 
-async def test_forgetting_a_channel_deletes_its_drafts(store: Store, database: str, sql: Sql) -> None:
-    await add(store, a_thread("here", channel_id="C1"))
+async def test_forgetting_a_channel_deletes_its_drafts(store: StoreWorld, database: str, sql: Sql) -> None:
+    await store.add(a_thread("here", channel_id="C1"))
     places = ("job/C1", "message/C1/1.1", "thread/here", "job/C2", "message/C2/1.1", "job/C11")
     for place in places:
         await store.transact(lambda tx, place=place: tx.drafts.save("UBEN", place, "words"))  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """Homes on a real store: published when they are due, retried after failures, and shown in the workspace."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -25,23 +25,18 @@ pytestmark = pytest.mark.either_database
 
 @dataclass
 class FakeViews(HomeViews):
-    """Records what was published; `faults` are raised one after the other, and a call can be held."""
+    """Records what was published; `faults` are raised one after the other, and the next call waits for a `gate`."""
 
     published: list[HomeContent] = field(default_factory=list)
     faults: list[ChatError] = field(default_factory=list)
-    held: asyncio.Event = field(default_factory=asyncio.Event)
-    _released: asyncio.Event | None = None
-
-    def hold(self) -> Callable[[], None]:
-        """Makes the next call wait; returns what releases it."""
-        self._released = asyncio.Event()
-        return self._released.set
+    gate: asyncio.Event | None = None
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def publish_home(self, content: HomeContent) -> None:
-        if (released := self._released) is not None:
-            self._released = None
-            self.held.set()
-            await released.wait()
+        if (gate := self.gate) is not None:
+            self.gate = None
+            self.reached.set()
+            await gate.wait()
         if self.faults:
             raise self.faults.pop(0)
         self.published.append(content)
@@ -158,14 +153,14 @@ async def test_a_home_in_doubt_is_published_again(world: HomeWorld) -> None:
     await world.service.open_home("UANA")
     (late,) = await world.publisher.claim(10)
     claimed_at = world.clock.monotonic()
-    release = world.views.hold()
+    world.views.gate = gate = asyncio.Event()
     publishing = asyncio.create_task(world.publisher.process(late, claimed_at))
-    await world.views.held.wait()
+    await world.views.reached.wait()
     world.clock.advance(31.0)
     other = HomePublisher(world.store, world.views, settings_of("other", world.clock))
     (item,) = await other.claim(10)
     await other.process(item, world.clock.monotonic())
-    release()
+    gate.set()
     await publishing
     assert len(await world.work()) == 1
     assert await world.work() == []

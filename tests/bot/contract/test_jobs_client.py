@@ -275,12 +275,6 @@ async def test_the_client_keeps_no_cookies(server: Server) -> None:
     assert "Cookie" not in server.came[1][2]
 
 
-async def test_any_prompt_arrives_unchanged(server: Server) -> None:
-    prompt = "Füge 待 \u202e\x00 hinzu " * 40_000
-    await server.open().create("acme", PromptCall(prompt, "k"))
-    assert json.loads(server.came[0][3]) == {"prompt": prompt}
-
-
 async def test_the_requester_is_sent_and_details_come_back_without_our_key(server: Server) -> None:
     server.reply = answering(200, JOB[:-1] + b', "details": {"summary": "The key is ' + KEY.encode() + b'"}}')
     who = Requester("Ana", "U0ANA", "https://slack.example/p1")

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.fakes.slack_payloads import signed
+from support.fakes.slack_payloads import edit, signed
 from support.hypothesis_settings import examples
 from support.servers.free_ports import free_port
 from support.worlds.listening_world import JSON
@@ -399,24 +399,17 @@ async def test_an_empty_signing_secret_accepts_nothing() -> None:
 
 
 async def test_an_edit_of_the_longest_message_arrives(http: Http) -> None:
-    def version(sign: str) -> dict[str, Any]:
-        words = sign * 40_000
+    def blocks(words: str) -> list[dict[str, Any]]:
         element = {"type": "rich_text_section", "elements": [{"type": "text", "text": words}]}
-        block = {"type": "rich_text", "block_id": "b1", "elements": [element]}
-        of_ana = {"user": "U0ANA", "ts": "1700000002.000100", "thread_ts": "1700000001.000100"}
-        return {"type": "message", "text": words, "blocks": [block], **of_ana}
+        return [{"type": "rich_text", "block_id": "b1", "elements": [element]}]
 
-    event: dict[str, Any] = {"type": "message", "subtype": "message_changed"}
-    event |= {
-        "channel": "C1",
-        "ts": "1700000003.000100",
-        "message": version("\U00020000"),
-        "previous_message": version("\U00020001"),
-    }
+    old, new = "\U00020001" * 40_000, "\U00020000" * 40_000
+    event = edit(new, before=old, team=None, blocks=blocks(new))["event"]
+    event["previous_message"]["blocks"] = blocks(old)
     body = {"type": "event_callback", "team_id": http.world.workspace.state.team.id, "event": event}
     assert await http.post_signed(json.dumps(body).encode()) == 200
     (reply,) = http.world.service.edits
-    assert reply.text == "\U00020000" * 40_000
+    assert reply.text == new
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'"x"', b"", b"payload=%7B", b"payload=[]", b"[" * 50_000])

@@ -16,19 +16,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from support.worlds.store_world import (
     CARD,
     Opener,
+    StoreWorld,
     a_thread,
-    add,
-    claim_polls,
-    get_thread,
     on_postgres,
     on_sqlite,
-    watched,
 )
 
 from bot.errors import ConfigError, StoreUnavailable
 from bot.store.database.engine import engine_for
 from bot.store.database.errors import StoreTimings
-from bot.store.store import Store, Transaction, open_store
+from bot.store.store import Transaction, open_store
 
 
 async def no_work(tx: Transaction) -> float:
@@ -46,7 +43,7 @@ async def cut(database: str) -> None:
 
 
 @on_sqlite
-async def test_every_transaction_takes_the_write_lock_at_its_start(store: Store, scratch: Path) -> None:
+async def test_every_transaction_takes_the_write_lock_at_its_start(store: StoreWorld, scratch: Path) -> None:
     file = scratch / "pagehand.db"
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)) as other:
 
@@ -60,7 +57,7 @@ async def test_every_transaction_takes_the_write_lock_at_its_start(store: Store,
 
 
 @on_sqlite
-async def test_commits_are_flushed_to_disk(store: Store) -> None:
+async def test_commits_are_flushed_to_disk(store: StoreWorld) -> None:
     async def pragmas(tx: Transaction) -> list[object]:
         names = ("journal_mode", "synchronous", "foreign_keys")
         return [(await tx.session.connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in names]
@@ -69,10 +66,10 @@ async def test_commits_are_flushed_to_disk(store: Store) -> None:
 
 
 @on_sqlite
-async def test_a_lock_of_another_program_is_waited_for(store: Store, scratch: Path) -> None:
+async def test_a_lock_of_another_program_is_waited_for(store: StoreWorld, scratch: Path) -> None:
     with closing(sqlite3.connect(scratch / "pagehand.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        waiting = [asyncio.create_task(add(store, a_thread(f"t{n}"))) for n in range(3)]
+        waiting = [asyncio.create_task(store.add(a_thread(f"t{n}"))) for n in range(3)]
         done, _ = await asyncio.wait(waiting, timeout=0.3)
         assert not done
         other.execute("COMMIT")
@@ -93,10 +90,10 @@ async def test_a_lasting_lock_is_explained(another_store: Opener, scratch: Path)
 
 
 @on_postgres
-async def test_connections_cut_while_idle_are_replaced(store: Store, database: str) -> None:
-    await watched(store)
+async def test_connections_cut_while_idle_are_replaced(store: StoreWorld, database: str) -> None:
+    await store.watched()
     await cut(database)
-    assert len(await claim_polls(store)) == 1
+    assert len(await store.claim_polls()) == 1
 
 
 @on_postgres
@@ -120,7 +117,7 @@ async def test_an_unresponsive_server_does_not_block_shutdown(
 
 
 @on_postgres
-async def test_work_is_repeated_as_a_whole_after_a_cut_connection(store: Store, database: str) -> None:
+async def test_work_is_repeated_as_a_whole_after_a_cut_connection(store: StoreWorld, database: str) -> None:
     tries = 0
 
     async def work(tx: Transaction) -> None:
@@ -133,17 +130,17 @@ async def test_work_is_repeated_as_a_whole_after_a_cut_connection(store: Store, 
 
     await store.transact(work)
     assert tries == 3
-    assert await get_thread(store) == a_thread()
+    assert await store.get_thread() == a_thread()
 
 
 @pytest.mark.full
 @on_postgres
-async def test_stalled_transactions_lose_their_locks(store: Store, another_store: Opener) -> None:
+async def test_stalled_transactions_lose_their_locks(store: StoreWorld, another_store: Opener) -> None:
     """Between preparing a statement and running it, the server does not count a connection as idle."""
     other = await another_store()
 
     async def stall(thread: str, *, within_a_statement: bool) -> None:
-        await watched(store, thread)
+        await store.watched(thread)
         began, goes_on, tries = asyncio.Event(), asyncio.Event(), []
 
         async def stand_still(tx: Transaction) -> None:
@@ -158,7 +155,7 @@ async def test_stalled_transactions_lose_their_locks(store: Store, another_store
 
         standing = asyncio.create_task(store.transact(stand_still))
         await began.wait()
-        assert (await get_thread(other, thread)).id == thread
+        assert (await other.get_thread(thread)).id == thread
         assert not standing.done()
         goes_on.set()
         await standing
@@ -168,9 +165,9 @@ async def test_stalled_transactions_lose_their_locks(store: Store, another_store
 
 
 @on_postgres
-async def test_deadlocked_work_is_repeated(store: Store) -> None:
-    await add(store, a_thread("t1"))
-    await add(store, a_thread("t2"))
+async def test_deadlocked_work_is_repeated(store: StoreWorld) -> None:
+    await store.add(a_thread("t1"))
+    await store.add(a_thread("t2"))
     both = asyncio.Barrier(2)
     tries = 0
 
@@ -202,7 +199,7 @@ async def test_statements_have_a_timeout(database: str) -> None:
     await engine.dispose()
 
 
-async def test_cancelled_work_leaves_no_trace(store: Store, another_store: Opener) -> None:
+async def test_cancelled_work_leaves_no_trace(store: StoreWorld, another_store: Opener) -> None:
     begun = asyncio.Event()
 
     async def work(tx: Transaction) -> None:
@@ -217,11 +214,11 @@ async def test_cancelled_work_leaves_no_trace(store: Store, another_store: Opene
         await task
     for usable in (store, await another_store()):
         assert await usable.transact(lambda tx: tx.threads.get("t1")) is None
-    await add(store, a_thread())
+    await store.add(a_thread())
 
 
 @on_sqlite
-async def test_cancelling_running_or_waiting_work_leaves_no_trace(store: Store) -> None:
+async def test_cancelling_running_or_waiting_work_leaves_no_trace(store: StoreWorld) -> None:
     begun, goes_on = threading.Event(), threading.Event()
 
     async def work(tx: Transaction) -> None:
@@ -231,7 +228,7 @@ async def test_cancelling_running_or_waiting_work_leaves_no_trace(store: Store) 
 
     running = asyncio.create_task(store.transact(work))
     await asyncio.to_thread(begun.wait, 10)
-    waiting = asyncio.create_task(add(store, a_thread("t2")))
+    waiting = asyncio.create_task(store.add(a_thread("t2")))
     await asyncio.sleep(0)
     for task in (running, waiting):
         task.cancel()

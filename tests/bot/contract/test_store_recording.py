@@ -12,21 +12,11 @@ from support.worlds.store_world import (
     JOB,
     LEASE,
     Sql,
+    StoreWorld,
     a_follow_up,
     a_post,
     a_start,
     a_thread,
-    add,
-    claim_notices,
-    claim_polls,
-    claim_requests,
-    deliver_all,
-    get_request,
-    get_thread,
-    save,
-    say,
-    settle,
-    watched,
 )
 
 from bot.domain.context import FetchedFile, FetchedParts, FetchedThread, FileOutcome, ThreadPart, with_files
@@ -49,7 +39,7 @@ from bot.notices.notice import NewNotice, NoticeKey
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.service import Service
 from bot.store.request_parts import ClaimedFile
-from bot.store.store import Store, Transaction
+from bot.store.store import Transaction
 
 pytestmark = pytest.mark.either_database
 
@@ -57,31 +47,31 @@ HOSTILE = "a\0b \ud83d c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 KEPT = "a\ufffdb \ufffd c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 
 
-async def test_a_thread_is_recorded_once(store: Store) -> None:
-    await add(store, a_thread())
+async def test_a_thread_is_recorded_once(store: StoreWorld) -> None:
+    await store.add(a_thread())
     assert not await store.transact(lambda tx: tx.threads.add(a_thread(prompt="Another")))
-    assert (await get_thread(store)).prompt == "Do it"
+    assert (await store.get_thread()).prompt == "Do it"
 
 
-async def test_a_redelivery_is_refused_whatever_its_id(store: Store) -> None:
-    await add(store, a_thread(), a_start())
+async def test_a_redelivery_is_refused_whatever_its_id(store: StoreWorld) -> None:
+    await store.add(a_thread(), a_start())
     again = a_start(id="another", text="Another")
     assert not await store.transact(lambda tx: tx.requests.add(again))
     assert not await store.transact(lambda tx: tx.requests.add(a_start(source_key="another")))
     assert await store.transact(lambda tx: tx.requests.get("another")) is None
 
 
-async def test_follow_ups_come_in_the_order_they_were_written(store: Store) -> None:
+async def test_follow_ups_come_in_the_order_they_were_written(store: StoreWorld) -> None:
     late, early = a_follow_up("1700000009.000100"), a_follow_up("1700000008.999999")
     taken = a_follow_up("1700000001.000100", state=RequestState.ACCEPTED)
-    await add(store, a_thread(), a_start(), late, taken, early)
+    await store.add(a_thread(), a_start(), late, taken, early)
     assert await store.transact(lambda tx: tx.requests.waiting_follow_ups("t1")) == [early, late]
 
 
 A_REJECTION = RequestRejected(RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, "More"), RejectionReason.API, "no")
 
 
-async def test_a_thread_state_is_saved_with_a_new_revision(store: Store, clock: FakeClock) -> None:
+async def test_a_thread_state_is_saved_with_a_new_revision(store: StoreWorld, clock: FakeClock) -> None:
     state = ThreadState(
         job=replace(JOB, status="completed", pr_link="https://example.com/1"),
         round=2,
@@ -96,57 +86,57 @@ async def test_a_thread_state_is_saved_with_a_new_revision(store: Store, clock: 
         ),
         work=Work(changed_at=3.25),
     )
-    await add(store, a_thread())
-    await save(store, "t1", state, poll_in=2.0)
-    thread = await get_thread(store)
+    await store.add(a_thread())
+    await store.save("t1", state, poll_in=2.0)
+    thread = await store.get_thread()
     assert (thread.state, thread.revision) == (state, 1)
-    assert not await claim_polls(store)
+    assert not await store.claim_polls()
     clock.advance(2.0)
-    assert [item.thread for item in await claim_polls(store)] == [thread]
+    assert [item.thread for item in await store.claim_polls()] == [thread]
 
 
-async def test_the_same_fact_is_recorded_as_one_notice(store: Store, sql: Sql) -> None:
-    await add(store, a_thread(), say=[a_post("started", job="1"), a_post("started", job="2")])
-    await say(store, a_post("started", job="3"))
+async def test_the_same_fact_is_recorded_as_one_notice(store: StoreWorld, sql: Sql) -> None:
+    await store.add(a_thread(), say=[a_post("started", job="1"), a_post("started", job="2")])
+    await store.say(a_post("started", job="3"))
     [(key, message)] = await sql("SELECT key, message FROM notices")
     assert (key, json.loads(message)["job_id"]) == ("t1/started", "1")
-    assert await deliver_all(store) == ["t1/started"]
-    await say(store, a_post("started", job="4"))
-    assert await deliver_all(store) == []
+    assert await store.deliver_all() == ["t1/started"]
+    await store.say(a_post("started", job="4"))
+    assert await store.deliver_all() == []
 
 
 HELD = replace(a_post("r1/active"), due_in=5.0)
 END = NewNotice(NoticeKey("r1/completed"), JobFinished())
 
 
-async def test_an_end_drops_only_held_notices(store: Store, clock: FakeClock, sql: Sql) -> None:
+async def test_an_end_drops_only_held_notices(store: StoreWorld, clock: FakeClock, sql: Sql) -> None:
     """Notices that were due, or belong to another thread, are posted before it."""
-    await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[a_post("started")])
-    await add(store, a_thread("t2", ts="17.2", card_ts="17.2"), say=[HELD])
-    await say(store, HELD)
+    await store.add(a_thread(ts="17.1", card_ts="17.1"), say=[a_post("started")])
+    await store.add(a_thread("t2", ts="17.2", card_ts="17.2"), say=[HELD])
+    await store.say(HELD)
     clock.advance(4.9)
-    await say(store, END)
+    await store.say(END)
     assert {key for (key,) in await sql("SELECT key FROM notices")} == {"t1/started", "t1/r1/completed", "t2/r1/active"}
 
 
-async def test_a_notice_held_long_enough_is_posted_before_the_end(store: Store, clock: FakeClock) -> None:
+async def test_a_notice_held_long_enough_is_posted_before_the_end(store: StoreWorld, clock: FakeClock) -> None:
     """Although no worker has claimed it yet."""
-    await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[HELD])
-    assert await deliver_all(store) == []
+    await store.add(a_thread(ts="17.1", card_ts="17.1"), say=[HELD])
+    assert await store.deliver_all() == []
     clock.advance(5.0)
-    await say(store, END)
-    assert await deliver_all(store) == ["t1/r1/active", "t1/r1/completed"]
+    await store.say(END)
+    assert await store.deliver_all() == ["t1/r1/active", "t1/r1/completed"]
 
 
-async def test_a_notice_is_identified_by_its_key_in_its_thread(store: Store) -> None:
+async def test_a_notice_is_identified_by_its_key_in_its_thread(store: StoreWorld) -> None:
     key = "click/T1/" + "1.2.abc" * 99
-    await add(store, a_thread(), say=[a_post(key)])
+    await store.add(a_thread(), say=[a_post(key)])
     assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key)))
     assert not await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key[:-1])))
     assert not await store.transact(lambda tx: tx.notices.is_open("t2", NoticeKey(key)))
 
 
-async def test_a_transaction_is_atomic(store: Store) -> None:
+async def test_a_transaction_is_atomic(store: StoreWorld) -> None:
     async def work(tx: Transaction) -> None:
         await tx.threads.add(a_thread())
         await tx.notices.add("t1", CARD)
@@ -157,20 +147,19 @@ async def test_a_transaction_is_atomic(store: Store) -> None:
     assert await store.transact(lambda tx: tx.threads.get("t1")) is None
 
 
-async def test_any_text_is_stored_as_far_as_the_database_allows(store: Store) -> None:
-    await add(
-        store,
+async def test_any_text_is_stored_as_far_as_the_database_allows(store: StoreWorld) -> None:
+    await store.add(
         a_thread(prompt=HOSTILE),
         a_start(text=HOSTILE, source_key=HOSTILE, problem=HOSTILE),
         say=[a_post(HOSTILE, repository=HOSTILE)],
     )
-    await save(store, "t1", ThreadState(failure=Failure(problem_text=HOSTILE)), poll_in=0.0)
-    thread, request = await get_thread(store), await get_request(store, "t1-start")
+    await store.save("t1", ThreadState(failure=Failure(problem_text=HOSTILE)), poll_in=0.0)
+    thread, request = await store.get_thread(), await store.get_request("t1-start")
     assert (thread.prompt, thread.state.failure.problem_text) == (KEPT, KEPT)
     assert (request.text, request.problem) == (KEPT, KEPT)
     assert not await store.transact(lambda tx: tx.requests.add(a_start(id="another", source_key=HOSTILE)))
-    await say(store, a_post(HOSTILE))
-    [claimed] = await claim_notices(store)
+    await store.say(a_post(HOSTILE))
+    [claimed] = await store.claim_notices()
     assert claimed.notice.message == JobStarted("job-1", KEPT)
     assert claimed.notice.key.startswith("t1/a\ufffdb")
     assert await store.transact(lambda tx: tx.threads.find_by_card("C\0", HOSTILE)) is None
@@ -194,14 +183,14 @@ async def test_any_text_is_stored_as_far_as_the_database_allows(store: Store) ->
         "UPDATE threads SET state = NULL",
     ],
 )
-async def test_the_database_rejects_invalid_rows(store: Store, sql: Sql, statement: str) -> None:
-    await add(store, a_thread(), a_start(), say=[CARD])
+async def test_the_database_rejects_invalid_rows(store: StoreWorld, sql: Sql, statement: str) -> None:
+    await store.add(a_thread(), a_start(), say=[CARD])
     with pytest.raises(Exception, match=r"(?i)constraint"):
         await sql(statement)
 
 
-async def test_deleting_a_thread_deletes_all_its_rows(store: Store, sql: Sql) -> None:
-    await add(store, a_thread(), a_start(), say=[CARD])
+async def test_deleting_a_thread_deletes_all_its_rows(store: StoreWorld, sql: Sql) -> None:
+    await store.add(a_thread(), a_start(), say=[CARD])
     await sql("DELETE FROM threads")
     for table in ("polls", "requests", "notices"):
         assert await sql(f"SELECT * FROM {table}") == []  # noqa: S608 - three fixed names
@@ -213,18 +202,18 @@ FILES = [SlackFile(f"F{n}", f"{n}.png", "image/png", mode=FileMode.SNIPPET) for 
 GIVEN = FileOutcome(PromptFile("id", "0.png", "image/png"), project="docs")
 
 
-async def claim(store: Store, owner: str = "one", limit: int = 9) -> list[ClaimedFile]:
+async def claim(store: StoreWorld, owner: str = "one", limit: int = 9) -> list[ClaimedFile]:
     return list(await store.transact(lambda tx: tx.request_parts.claim(owner, lease=LEASE, limit=limit)))
 
 
-async def waiting(store: Store, *, count: int = 3) -> None:
+async def waiting(store: StoreWorld, *, count: int = 3) -> None:
     """A follow-up that waits for these files, and one after it."""
-    await watched(store)
-    await add(store, a_follow_up(FIRST), a_follow_up(SECOND))
+    await store.watched()
+    await store.add(a_follow_up(FIRST), a_follow_up(SECOND))
     await store.transact(lambda tx: tx.request_parts.to_upload(ONE, FILES[:count]))
 
 
-async def test_each_file_is_claimed_separately_by_one_owner(store: Store) -> None:
+async def test_each_file_is_claimed_separately_by_one_owner(store: StoreWorld) -> None:
     """However many workers claim concurrently."""
     await waiting(store)
     taken = await asyncio.gather(*(claim(store, owner, limit=1) for owner in ("one", "two", "three", "four")))
@@ -232,9 +221,9 @@ async def test_each_file_is_claimed_separately_by_one_owner(store: Store) -> Non
     assert await claim(store, "six") == []
 
 
-async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: Store) -> None:
+async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: StoreWorld) -> None:
     await waiting(store, count=2)
-    assert await claim_requests(store) == []
+    assert await store.claim_requests() == []
     for number, item in enumerate(await claim(store)):
         assert (item.file, item.position, item.attempts, item.thread.id) == (FILES[number], number, 1, "t1")
 
@@ -248,34 +237,34 @@ async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: Sto
                 await tx.request_parts.complete(ONE, context)
 
         await store.transact(work)
-    (sent,) = await claim_requests(store)
+    (sent,) = await store.claim_requests()
     assert (sent.request.id, sent.uncertain) == (ONE, False)
     assert sent.request.context is not None
     assert sent.request.context.files == (GIVEN.uploaded,)
 
 
 @pytest.mark.full
-async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: Store) -> None:
+async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: StoreWorld) -> None:
     """Except for a request that was handed back: they are uploaded when it is sent again."""
     await waiting(store)
-    await settle(store, ONE, RequestState.REJECTED, problem=RejectionReason.HANDED_BACK)
+    await store.settle(ONE, RequestState.REJECTED, problem=RejectionReason.HANDED_BACK)
     assert await claim(store) == []
-    await settle(store, ONE, RequestState.WAITING, afresh=True)
+    await store.settle(ONE, RequestState.WAITING, afresh=True)
     assert len(await claim(store)) == 3
     await store.transact(lambda tx: tx.claims.release("one"))
-    await settle(store, ONE, RequestState.WITHDRAWN)
+    await store.settle(ONE, RequestState.WITHDRAWN)
     assert await claim(store) == []
-    await settle(store, ONE, RequestState.WAITING)
-    assert [item.request.id for item in await claim_requests(store)] == [ONE]
+    await store.settle(ONE, RequestState.WAITING)
+    assert [item.request.id for item in await store.claim_requests()] == [ONE]
 
 
-async def test_forgetting_a_person_deletes_their_files(store: Store) -> None:
+async def test_forgetting_a_person_deletes_their_files(store: StoreWorld) -> None:
     await waiting(store)
     await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=9))
     assert await claim(store) == []
 
 
-async def test_the_start_of_slack_failures_is_kept(store: Store, clock: FakeClock) -> None:
+async def test_the_start_of_slack_failures_is_kept(store: StoreWorld, clock: FakeClock) -> None:
     await waiting(store, count=1)
     (item,) = await claim(store)
     await store.transact(lambda tx: tx.request_parts.postpone(replace(item, failing_since=7.0), due_in=5.0))
@@ -284,10 +273,10 @@ async def test_the_start_of_slack_failures_is_kept(store: Store, clock: FakeCloc
     assert await claim(store) == [replace(item, attempts=2, failing_since=7.0)]
 
 
-async def test_prepared_parts_are_kept_until_the_request_proceeds(store: Store) -> None:
+async def test_prepared_parts_are_kept_until_the_request_proceeds(store: StoreWorld) -> None:
     """With any text and file names."""
-    await watched(store)
-    await add(store, a_follow_up(FIRST, state=RequestState.RECEIVED))
+    await store.watched()
+    await store.add(a_follow_up(FIRST, state=RequestState.RECEIVED))
     message = ThreadMessage(
         "Ana", "a\0\ud800ß", "1.2", (FILES[0],), previews=(LinkPreview("t", "x", "https://x.example"),)
     )
@@ -300,7 +289,7 @@ async def test_prepared_parts_are_kept_until_the_request_proceeds(store: Store) 
     assert kept.thread is not None
     assert kept.thread.messages is not None
     assert kept.thread.messages[0].previews == message.previews
-    await settle(store, ONE, RequestState.WITHDRAWN)
+    await store.settle(ONE, RequestState.WITHDRAWN)
     assert await store.transact(lambda tx: tx.request_parts.fetched(ONE)) == FetchedParts()
 
 
@@ -308,47 +297,47 @@ REPLY = "1700000002.000100"
 EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
 
 
-async def save_words(store: Store, request: Request) -> None:
+async def save_words(store: StoreWorld, request: Request) -> None:
     await store.transact(lambda tx: tx.requests.save(request))
 
 
-async def keep(store: Store, reply: Reply) -> bool:
+async def keep(store: StoreWorld, reply: Reply) -> bool:
     return await store.transact(lambda tx: tx.early_replies.keep(reply))
 
 
-async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store) -> None:
-    await watched(store)
-    await add(store, a_follow_up(REPLY))
-    request = await get_request(store, f"t1-{REPLY}")
+async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: StoreWorld) -> None:
+    await store.watched()
+    await store.add(a_follow_up(REPLY))
+    request = await store.get_request(f"t1-{REPLY}")
     await save_words(store, replace(request, state=RequestState.WITHDRAWN, text=""))
-    assert await claim_requests(store) == []
+    assert await store.claim_requests() == []
     await save_words(store, replace(request, state=RequestState.WAITING, text="again"))
-    (claimed,) = await claim_requests(store)
+    (claimed,) = await store.claim_requests()
     assert claimed.request.text == "again"
 
 
-async def test_a_request_that_may_have_arrived_keeps_that_mark(store: Store, clock: FakeClock) -> None:
-    await watched(store)
-    await add(store, a_follow_up("1700000002.000100"), a_follow_up("1700000003.000100"))
-    (lost,) = await claim_requests(store)
+async def test_a_request_that_may_have_arrived_keeps_that_mark(store: StoreWorld, clock: FakeClock) -> None:
+    await store.watched()
+    await store.add(a_follow_up("1700000002.000100"), a_follow_up("1700000003.000100"))
+    (lost,) = await store.claim_requests()
     assert not lost.request.uncertain
     clock.advance(31)
-    (taken_over,) = await claim_requests(store)
+    (taken_over,) = await store.claim_requests()
     assert taken_over.uncertain
     assert taken_over.request.uncertain
-    await settle(store, lost.request.id, RequestState.WAITING)
-    assert (await get_request(store, lost.request.id)).uncertain
-    await settle(store, lost.request.id, RequestState.ACCEPTED)
-    (other,) = await claim_requests(store)
+    await store.settle(lost.request.id, RequestState.WAITING)
+    assert (await store.get_request(lost.request.id)).uncertain
+    await store.settle(lost.request.id, RequestState.ACCEPTED)
+    (other,) = await store.claim_requests()
     assert not other.request.uncertain
-    await settle(store, other.request.id, RequestState.UNCERTAIN, uncertain=True)
-    await settle(store, other.request.id, RequestState.WAITING, afresh=True)
-    assert (await get_request(store, other.request.id)).uncertain
+    await store.settle(other.request.id, RequestState.UNCERTAIN, uncertain=True)
+    await store.settle(other.request.id, RequestState.WAITING, afresh=True)
+    assert (await store.get_request(other.request.id)).uncertain
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-async def test_the_newest_version_of_an_early_reply_is_kept(store: Store, *, reverse: bool) -> None:
-    await add(store, a_thread(), say=[CARD])
+async def test_the_newest_version_of_an_early_reply_is_kept(store: StoreWorld, *, reverse: bool) -> None:
+    await store.add(a_thread(), say=[CARD])
     second = replace(EARLY, text="second", attachments=Attachments(), edited_at="1700000008.000100")
     versions = [EARLY, second, replace(second, text="third", edited_at="1700000009.000100")]
     for version in reversed(versions) if reverse else versions:
@@ -357,8 +346,8 @@ async def test_the_newest_version_of_an_early_reply_is_kept(store: Store, *, rev
     assert taken == [versions[-1]]
 
 
-async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(store: Store) -> None:
-    await add(store, a_thread(), say=[CARD])
+async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(store: StoreWorld) -> None:
+    await store.add(a_thread(), say=[CARD])
     other = replace(EARLY, message_ts="1700000003.000100")
     gone = Reply(Person("", ""), "C1", "", REPLY, "", edited_at="1700000009.000100", withdrawn=True)
     for reply in (EARLY, other, gone):
@@ -372,7 +361,7 @@ async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(
 @pytest.mark.parametrize(
     "order", [("", "5.1", "6.1"), ("6.1", "5.1", ""), ("5.1", "", "6.1"), ("6.1", "", "5.1")], ids=str
 )
-async def test_only_the_newest_version_counts(store: Store, order: tuple[str, ...]) -> None:
+async def test_only_the_newest_version_counts(store: StoreWorld, order: tuple[str, ...]) -> None:
     """Of the same message; a redelivered one counts again."""
     for number, edited_at in enumerate(order):
         expected = edited_at == max(order[: number + 1])
@@ -384,7 +373,7 @@ async def test_only_the_newest_version_counts(store: Store, order: tuple[str, ..
     assert await store.transact(lambda tx: tx.message_versions.note(replace(other, channel_id="C2")))
 
 
-async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: Store, sql: Sql) -> None:
+async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: StoreWorld, sql: Sql) -> None:
     """On several connections: whichever is first, the other one sees its effect."""
     service = Service(store, on_commit=lambda: None)
     written = [f"17000000{number}.000100" for number in range(10, 40)]
@@ -396,7 +385,7 @@ async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: Store,
 
 
 async def test_each_version_gets_one_private_answer_across_processes(
-    store: Store,
+    store: StoreWorld,
 ) -> None:
     """An older version delivered later is not answered."""
     services = [Service(store, on_commit=lambda: None) for _ in range(3)]

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,26 +10,14 @@ from support.worlds.store_world import (
     CARD,
     LEASE,
     Sql,
+    StoreWorld,
     a_follow_up,
     a_post,
     a_reaction,
     a_start,
     a_thread,
-    add,
     changed,
-    claim_notices,
-    claim_polls,
-    claim_requests,
-    deliver_all,
-    done,
-    get_request,
-    get_thread,
-    save,
-    save_polls,
-    say,
-    settle,
     unchanged,
-    watched,
 )
 
 from bot.domain.delivery import ReactionProgress
@@ -42,117 +29,117 @@ from bot.service import Service
 from bot.store.claims import PATIENCE
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.request_queue import ClaimedRequest
-from bot.store.store import Store, Transaction
+from bot.store.store import Transaction
 
 pytestmark = pytest.mark.either_database
 
 LASTING = [CARD, a_reaction("m", "eyes")]
 
 
-async def test_a_notice_is_given_up_and_the_next_one_proceeds(store: Store, sql: Sql) -> None:
-    await add(store, a_thread(), say=[a_post("a"), a_post("b")])
-    [claimed] = await claim_notices(store)
+async def test_a_notice_is_given_up_and_the_next_one_proceeds(store: StoreWorld, sql: Sql) -> None:
+    await store.add(a_thread(), say=[a_post("a"), a_post("b")])
+    [claimed] = await store.claim_notices()
     assert not await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "two", problem="is_archived"))
     assert await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "one", problem="is_archived"))
     assert await sql("SELECT state, problem FROM notices ORDER BY id LIMIT 1") == [("given_up", "is_archived")]
-    assert await deliver_all(store) == ["t1/b"]
+    assert await store.deliver_all() == ["t1/b"]
 
 
 @pytest.mark.parametrize("given_up", [False, True])
 @pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
 async def test_a_newer_revision_stays_open_when_an_older_is_delivered_or_given_up(
-    store: Store, notice: NewNotice, *, given_up: bool
+    store: StoreWorld, notice: NewNotice, *, given_up: bool
 ) -> None:
-    await add(store, a_thread(), say=[notice])
-    [older] = await claim_notices(store)
-    await say(store, notice)
-    assert not await claim_notices(store)
+    await store.add(a_thread(), say=[notice])
+    [older] = await store.claim_notices()
+    await store.say(notice)
+    assert not await store.claim_notices()
     if given_up:
         assert await store.transact(lambda tx: tx.notices.give_up(older.notice, "one", problem="msg_too_long"))
     else:
-        assert await done(store, older)
-    [newer] = await claim_notices(store)
+        assert await store.done(older)
+    [newer] = await store.claim_notices()
     assert (newer.notice.revision, newer.notice.id, newer.notice.attempts) == (1, older.notice.id, 1)
-    assert await done(store, newer)
-    assert not await claim_notices(store)
+    assert await store.done(newer)
+    assert not await store.claim_notices()
 
 
 @pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
-async def test_a_lasting_notice_reopens_after_any_outcome(store: Store, notice: NewNotice) -> None:
-    await add(store, a_thread(), say=[notice])
-    [claimed] = await claim_notices(store)
+async def test_a_lasting_notice_reopens_after_any_outcome(store: StoreWorld, notice: NewNotice) -> None:
+    await store.add(a_thread(), say=[notice])
+    [claimed] = await store.claim_notices()
     await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "one", problem="is_archived"))
-    await say(store, notice)
-    [claimed] = await claim_notices(store)
+    await store.say(notice)
+    [claimed] = await store.claim_notices()
     await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=60.0, without_blocks=True))
-    await say(store, notice)
-    [claimed] = await claim_notices(store)
+    await store.say(notice)
+    [claimed] = await store.claim_notices()
     assert (claimed.notice.revision, claimed.notice.attempts, claimed.notice.without_blocks) == (2, 1, False)
 
 
-async def test_a_card_in_doubt_stays_uncertain_until_its_ts_is_known(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread(), say=[CARD])
-    [claimed] = await claim_notices(store)
+async def test_a_card_in_doubt_stays_uncertain_until_its_ts_is_known(store: StoreWorld, clock: FakeClock) -> None:
+    await store.add(a_thread(), say=[CARD])
+    [claimed] = await store.claim_notices()
     await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=0.0, uncertain=True))
-    await say(store, CARD)
-    [claimed] = await claim_notices(store)
+    await store.say(CARD)
+    [claimed] = await store.claim_notices()
     assert claimed.notice.uncertain
     await store.transact(lambda tx: tx.threads.set_card("t1", "17.1"))
-    await say(store, CARD)
-    await done(store, claimed, ts="17.1")
-    [claimed] = await claim_notices(store)
+    await store.say(CARD)
+    await store.done(claimed, ts="17.1")
+    [claimed] = await store.claim_notices()
     assert not claimed.notice.uncertain
     clock.advance(LEASE)
-    await claim_notices(store, "two")
-    await say(store, CARD)
+    await store.claim_notices("two")
+    await store.say(CARD)
     clock.advance(LEASE)
-    assert len(await claim_notices(store)) == 1
+    assert len(await store.claim_notices()) == 1
 
 
 @pytest.mark.parametrize("change", [unchanged, changed])
-async def test_a_poll_older_than_the_saved_state_is_dropped_and_repeated(store: Store, change: type) -> None:
-    await watched(store)
-    [claimed] = await claim_polls(store)
-    await save(store, "t1", replace(claimed.thread.state, round=7), poll_in=30.0)
-    assert await save_polls(store, change(claimed)) == 0
-    assert (await get_thread(store)).state.round == 7
-    assert not await claim_notices(store)
-    assert not await claim_polls(store)  # due at the time set by save_known, not by the dropped poll
+async def test_a_poll_older_than_the_saved_state_is_dropped_and_repeated(store: StoreWorld, change: type) -> None:
+    await store.watched()
+    [claimed] = await store.claim_polls()
+    await store.save("t1", replace(claimed.thread.state, round=7), poll_in=30.0)
+    assert await store.save_polls(change(claimed)) == 0
+    assert (await store.get_thread()).state.round == 7
+    assert not await store.claim_notices()
+    assert not await store.claim_polls()  # due at the time set by save_known, not by the dropped poll
 
 
-async def test_a_job_is_not_polled_again_while_a_poll_is_in_flight(store: Store) -> None:
-    await watched(store)
-    [claimed] = await claim_polls(store)
-    await save(store, "t1", replace(claimed.thread.state, round=1), poll_in=0.0)
-    assert not await claim_polls(store, "two")
-    assert await save_polls(store, unchanged(claimed)) == 0
-    assert len(await claim_polls(store, "two")) == 1
+async def test_a_job_is_not_polled_again_while_a_poll_is_in_flight(store: StoreWorld) -> None:
+    await store.watched()
+    [claimed] = await store.claim_polls()
+    await store.save("t1", replace(claimed.thread.state, round=1), poll_in=0.0)
+    assert not await store.claim_polls("two")
+    assert await store.save_polls(unchanged(claimed)) == 0
+    assert len(await store.claim_polls("two")) == 1
 
 
 @pytest.mark.parametrize("change", [unchanged, changed])
-async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: Store, clock: FakeClock, change: type) -> None:
-    await watched(store)
-    [late] = await claim_polls(store, "paused")
+async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: StoreWorld, clock: FakeClock, change: type) -> None:
+    await store.watched()
+    [late] = await store.claim_polls("paused")
     clock.advance(LEASE)
-    [claimed] = await claim_polls(store, "alive")
-    assert await save_polls(store, change(late), owner="paused") == 0
-    assert not await claim_polls(store, "third")
-    assert await save_polls(store, change(claimed), owner="alive") == 1
+    [claimed] = await store.claim_polls("alive")
+    assert await store.save_polls(change(late), owner="paused") == 0
+    assert not await store.claim_polls("third")
+    assert await store.save_polls(change(claimed), owner="alive") == 1
 
 
-async def test_a_dropped_poll_releases_a_watch_that_is_still_held(store: Store) -> None:
-    await watched(store)
-    [claimed] = await claim_polls(store)
+async def test_a_dropped_poll_releases_a_watch_that_is_still_held(store: StoreWorld) -> None:
+    await store.watched()
+    [claimed] = await store.claim_polls()
     stale = replace(claimed, thread=replace(claimed.thread, revision=0))
-    assert await save_polls(store, changed(stale)) == 0
-    assert len(await claim_polls(store, "two")) == 1
+    assert await store.save_polls(changed(stale)) == 0
+    assert len(await store.claim_polls("two")) == 1
 
 
-async def test_polls_are_saved_in_batches_independently(store: Store) -> None:
+async def test_polls_are_saved_in_batches_independently(store: StoreWorld) -> None:
     for n in range(6):
-        await watched(store, f"t{n}")
-    claimed = {item.thread.id: item for item in await claim_polls(store)}
-    await save(store, "t4", replace(claimed["t4"].thread.state, round=1), poll_in=0.0)
+        await store.watched(f"t{n}")
+    claimed = {item.thread.id: item for item in await store.claim_polls()}
+    await store.save("t4", replace(claimed["t4"].thread.state, round=1), poll_in=0.0)
     polls = [
         unchanged(claimed["t5"]),
         changed(claimed["t4"], a_post("a")),
@@ -160,76 +147,76 @@ async def test_polls_are_saved_in_batches_independently(store: Store) -> None:
         unchanged(claimed["t2"], next_poll_in=0.0),
         changed(claimed["t1"], a_post("a"), not_found_count=1),
     ]
-    assert await save_polls(store, *polls) == 4
-    assert {item.thread.id for item in await claim_polls(store, "two")} == {"t2", "t4"}
-    assert sorted(await deliver_all(store)) == ["t1/a", "t1/card", "t3/a", "t3/card"]
-    assert (await get_thread(store, "t3")).state.failure.not_found_count == 3
+    assert await store.save_polls(*polls) == 4
+    assert {item.thread.id for item in await store.claim_polls("two")} == {"t2", "t4"}
+    assert sorted(await store.deliver_all()) == ["t1/a", "t1/card", "t3/a", "t3/card"]
+    assert (await store.get_thread("t3")).state.failure.not_found_count == 3
 
 
-async def test_a_watch_can_end_while_its_job_is_polled(store: Store) -> None:
-    await watched(store, "t1")
-    [claimed] = await claim_polls(store)
+async def test_a_watch_can_end_while_its_job_is_polled(store: StoreWorld) -> None:
+    await store.watched("t1")
+    [claimed] = await store.claim_polls()
     await store.transact(lambda tx: tx.threads.save_state("t1", claimed.thread.state, poll_in=None))
-    assert await claim_polls(store, "another") == []
+    assert await store.claim_polls("another") == []
 
 
-async def reacted(store: Store, item: ClaimedNotice, *shown: Reaction, done: bool) -> bool:
+async def reacted(store: StoreWorld, item: ClaimedNotice, *shown: Reaction, done: bool) -> bool:
     return await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", ReactionProgress(shown, done)))
 
 
-async def test_a_partial_mark_is_known_to_the_next_attempt(store: Store) -> None:
-    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
-    [first] = await claim_notices(store)
+async def test_a_partial_mark_is_known_to_the_next_attempt(store: StoreWorld) -> None:
+    await store.add(a_thread(), say=[a_reaction("m", "eyes")])
+    [first] = await store.claim_notices()
     assert (first.notice.reactions_shown, first.notice.reaction_added) == ((), False)
     assert await reacted(store, first, Reaction.RECORDED, done=True)
-    assert not await claim_notices(store)
-    await say(store, a_reaction("m", "white_check_mark"))
-    [second] = await claim_notices(store)
+    assert not await store.claim_notices()
+    await store.say(a_reaction("m", "white_check_mark"))
+    [second] = await store.claim_notices()
     assert (second.notice.reactions_shown, second.notice.reaction_added) == ((Reaction.RECORDED,), False)
     assert await reacted(store, second, Reaction.RECORDED, Reaction.ACCEPTED, done=False)
-    [third] = await claim_notices(store)
+    [third] = await store.claim_notices()
     assert third.notice.reactions_shown == (Reaction.RECORDED, Reaction.ACCEPTED)
     assert (third.notice.reaction_added, third.notice.attempts) == (True, 1)
     await store.transact(lambda tx: tx.notices.postpone(third.notice, "one", due_in=0.0))
-    [again] = await claim_notices(store)
+    [again] = await store.claim_notices()
     assert (again.notice.reactions_shown, again.notice.reaction_added) == (third.notice.reactions_shown, True)
 
 
-async def test_a_mark_replaced_in_flight_is_reported_by_its_poster(store: Store) -> None:
-    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
-    [first] = await claim_notices(store)
-    await say(store, a_reaction("m", "white_check_mark"))
+async def test_a_mark_replaced_in_flight_is_reported_by_its_poster(store: StoreWorld) -> None:
+    await store.add(a_thread(), say=[a_reaction("m", "eyes")])
+    [first] = await store.claim_notices()
+    await store.say(a_reaction("m", "white_check_mark"))
     assert await reacted(store, first, Reaction.RECORDED, done=True)
-    [second] = await claim_notices(store)
+    [second] = await store.claim_notices()
     assert (second.notice.reactions_shown, second.notice.reaction_added) == ((Reaction.RECORDED,), False)
 
 
-async def test_a_mark_in_doubt_stays_so_over_a_failure(store: Store, clock: FakeClock) -> None:
+async def test_a_mark_in_doubt_stays_so_over_a_failure(store: StoreWorld, clock: FakeClock) -> None:
     """The first attempt may have added the mark that was replaced during the second."""
-    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
-    await claim_notices(store, "dead")
+    await store.add(a_thread(), say=[a_reaction("m", "eyes")])
+    await store.claim_notices("dead")
     clock.advance(LEASE)
-    [second] = await claim_notices(store)
-    await say(store, a_reaction("m", "white_check_mark"))
+    [second] = await store.claim_notices()
+    await store.say(a_reaction("m", "white_check_mark"))
     await store.transact(lambda tx: tx.notices.postpone(second.notice, "one", due_in=0.0))
-    [third] = await claim_notices(store)
+    [third] = await store.claim_notices()
     assert third.notice.reactions_shown is None
 
 
-async def test_a_postponed_notice_is_due_at_once_when_something_newer_is(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread(), say=[replace(a_reaction("m", "eyes"), due_in=5.0)])
-    assert not await claim_notices(store)
-    await say(store, a_reaction("m", "white_check_mark"))
-    [claimed] = await claim_notices(store)
+async def test_a_postponed_notice_is_due_at_once_when_something_newer_is(store: StoreWorld, clock: FakeClock) -> None:
+    await store.add(a_thread(), say=[replace(a_reaction("m", "eyes"), due_in=5.0)])
+    assert not await store.claim_notices()
+    await store.say(a_reaction("m", "white_check_mark"))
+    [claimed] = await store.claim_notices()
     assert claimed.notice.message == ReactionChanged("m", Reaction.ACCEPTED)
 
 
 FIRST, SECOND, THIRD = (f"1700000000.00000{n}" for n in (1, 2, 3))
 
 
-async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
+async def claimed_as_one(store: StoreWorld, *others: str) -> ClaimedRequest:
     """Claims the first follow-up with these."""
-    [claimed] = await claim_requests(store)
+    [claimed] = await store.claim_requests()
 
     async def merge(tx: Transaction) -> None:
         following = {request.id: request for request in await tx.requests.follow_ups_after(claimed.request, limit=9)}
@@ -239,26 +226,26 @@ async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
     return claimed
 
 
-async def test_merged_requests_are_claimed_and_counted_like_the_first(store: Store) -> None:
+async def test_merged_requests_are_claimed_and_counted_like_the_first(store: StoreWorld) -> None:
     """Nobody else gets them, and later requests wait for all of them."""
-    await watched(store)
-    await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
+    await store.watched()
+    await store.add(*map(a_follow_up, (FIRST, SECOND, THIRD)))
     await claimed_as_one(store, f"t1-{SECOND}")
-    second = await get_request(store, f"t1-{SECOND}")
+    second = await store.get_request(f"t1-{SECOND}")
     assert (second.state, second.attempts, second.merged_into) == (RequestState.SENDING, 1, f"t1-{FIRST}")
-    await settle(store, f"t1-{FIRST}", RequestState.ACCEPTED)
-    assert not await claim_requests(store), "the second is still on its way"
-    await settle(store, f"t1-{SECOND}", RequestState.ACCEPTED)
-    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{THIRD}"]
+    await store.settle(f"t1-{FIRST}", RequestState.ACCEPTED)
+    assert not await store.claim_requests(), "the second is still on its way"
+    await store.settle(f"t1-{SECOND}", RequestState.ACCEPTED)
+    assert [item.request.id for item in await store.claim_requests()] == [f"t1-{THIRD}"]
 
 
-async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: Store, clock: FakeClock) -> None:
+async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: StoreWorld, clock: FakeClock) -> None:
     """None of them is claimed alone; once claimed again, they are known to be in doubt."""
-    await watched(store)
-    await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
+    await store.watched()
+    await store.add(*map(a_follow_up, (FIRST, SECOND, THIRD)))
     await claimed_as_one(store, f"t1-{SECOND}")
     clock.advance(LEASE + 1)
-    [again] = await claim_requests(store, "two")
+    [again] = await store.claim_requests("two")
     assert (again.request.id, again.uncertain) == (f"t1-{FIRST}", True)
 
     async def merge(tx: Transaction) -> list[str]:
@@ -267,61 +254,60 @@ async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: 
         return [request.id for request in others]
 
     assert await store.transact(merge) == [f"t1-{SECOND}"]
-    assert (await get_request(store, f"t1-{SECOND}")).uncertain
+    assert (await store.get_request(f"t1-{SECOND}")).uncertain
     assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{SECOND}", "two"))
 
 
-async def test_a_stop_is_claimed_before_waiting_and_after_in_flight_requests(store: Store) -> None:
+async def test_a_stop_is_claimed_before_waiting_and_after_in_flight_requests(store: StoreWorld) -> None:
     """Although it has no place among the messages."""
-    await watched(store)
+    await store.watched()
     stop = replace(a_follow_up("", id="t1-stop", source_key="stop"), kind=RequestKind.STOP, text="")
-    await add(store, *map(a_follow_up, (FIRST, SECOND)))
-    [claimed] = await claim_requests(store)
-    await add(store, stop)
-    assert not await claim_requests(store)
-    await settle(store, claimed.request.id, RequestState.ACCEPTED)
-    assert [item.request.id for item in await claim_requests(store)] == ["t1-stop"]
-    assert not await claim_requests(store)
-    await settle(store, "t1-stop", RequestState.ACCEPTED)
-    assert [item.request.id for item in await claim_requests(store)] == [f"t1-{SECOND}"]
+    await store.add(*map(a_follow_up, (FIRST, SECOND)))
+    [claimed] = await store.claim_requests()
+    await store.add(stop)
+    assert not await store.claim_requests()
+    await store.settle(claimed.request.id, RequestState.ACCEPTED)
+    assert [item.request.id for item in await store.claim_requests()] == ["t1-stop"]
+    assert not await store.claim_requests()
+    await store.settle("t1-stop", RequestState.ACCEPTED)
+    assert [item.request.id for item in await store.claim_requests()] == [f"t1-{SECOND}"]
     assert [each.id for each in await store.transact(lambda tx: tx.requests.stops("t1"))] == ["t1-stop"]
 
 
 THREADS = ("t1", "t2", "t3", "t4")
 
 
-async def claim_received(store: Store, limit: int) -> Sequence[str]:
-    claimed = await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=limit))
-    return [item.request.id for item in claimed]
-
-
 @pytest.mark.parametrize("limit", [1, 3, 9])
-async def test_replies_recorded_together_are_prepared_in_the_order_they_were_written(store: Store, limit: int) -> None:
+async def test_replies_recorded_together_are_prepared_in_the_order_they_were_written(
+    store: StoreWorld, limit: int
+) -> None:
     """As early replies are, and replies that move to another job."""
-    await watched(store)
+    await store.watched()
     replies = [a_follow_up(f"5.{number}", state=RequestState.RECEIVED) for number in range(6)]
-    await add(store, *reversed(replies))
+    await store.add(*reversed(replies))
     order: list[str] = []
-    while claimed := await claim_received(store, limit):
-        order += claimed
+    while claimed := await store.claim_received(limit):
+        order += [item.request.id for item in claimed]
     assert order == [reply.id for reply in replies]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 9])
-async def test_the_most_overdue_come_first_and_requests_of_threads_in_turn(store: Store, sql: Sql, limit: int) -> None:
+async def test_the_most_overdue_come_first_and_requests_of_threads_in_turn(
+    store: StoreWorld, sql: Sql, limit: int
+) -> None:
     for name in reversed(THREADS):
-        await watched(store, name)
-        await deliver_all(store)
-        await add(store, a_follow_up("5.1", name))
+        await store.watched(name)
+        await store.deliver_all()
+        await store.add(a_follow_up("5.1", name))
     for name in reversed(THREADS):
-        await say(store, a_post("a"), thread=name)
+        await store.say(a_post("a"), thread=name)
     for overdue, name in enumerate(reversed(THREADS)):
         for table in ("notices", "polls"):
             await sql(f"UPDATE {table} SET due_at = {1000 - overdue} WHERE thread_id = '{name}' AND due_at IS NOT NULL")  # noqa: S608 - the test's own names
     first = list(THREADS[:limit])
-    assert [item.thread.id for item in await claim_notices(store, limit=limit)] == first
-    assert [poll.thread.id for poll in await claim_polls(store, limit=limit)] == first
-    assert [item.thread.id for item in await claim_requests(store, limit=limit)] == first
+    assert [item.thread.id for item in await store.claim_notices(limit=limit)] == first
+    assert [poll.thread.id for poll in await store.claim_polls(limit=limit)] == first
+    assert [item.thread.id for item in await store.claim_requests(limit=limit)] == first
 
 
 BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"problem": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]
@@ -349,75 +335,77 @@ async def make_unreleased(sql: Sql, message: dict[str, object], delivery: Delive
 
 
 @pytest.mark.parametrize("delivery", [Delivery.POST, Delivery.EPHEMERAL])
-async def test_a_notice_of_an_unreleased_kind_is_posted_as_text(store: Store, sql: Sql, delivery: Delivery) -> None:
-    await add(store, a_thread("t1"), say=[a_post("a")])
+async def test_a_notice_of_an_unreleased_kind_is_posted_as_text(
+    store: StoreWorld, sql: Sql, delivery: Delivery
+) -> None:
+    await store.add(a_thread("t1"), say=[a_post("a")])
     fields: dict[str, object] = {"person_id": "UANA", "moods": ["so", "so"]}
     await make_unreleased(sql, {"kind": "shrug", **fields}, delivery)
-    [claimed] = await claim_notices(store)
+    [claimed] = await store.claim_notices()
     assert claimed.notice.message == UnknownNotice("shrug", fields, delivery=delivery)
     assert (claimed.notice.delivery, claimed.notice.message.about) == (delivery, "UANA")
 
 
 @pytest.mark.parametrize("delivery", [Delivery.CARD, Delivery.REACTION])
-async def test_an_unreadable_card_or_reaction_blocks_nothing(store: Store, sql: Sql, delivery: Delivery) -> None:
-    await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
+async def test_an_unreadable_card_or_reaction_blocks_nothing(store: StoreWorld, sql: Sql, delivery: Delivery) -> None:
+    await store.add(a_thread("t1"), say=[a_post("a"), a_post("b")])
     await make_unreleased(sql, {"kind": "shrug"}, delivery)
-    claimed = [*await claim_notices(store), *await claim_notices(store)]
+    claimed = [*await store.claim_notices(), *await store.claim_notices()]
     assert [item.notice.key for item in claimed] == ["t1/b"]
 
 
 @pytest.mark.parametrize("message", BROKEN_MESSAGES)
 async def test_malformed_messages_are_set_aside(
-    store: Store, sql: Sql, caplog: pytest.LogCaptureFixture, message: str
+    store: StoreWorld, sql: Sql, caplog: pytest.LogCaptureFixture, message: str
 ) -> None:
-    await add(store, a_thread("t1"), say=[a_post("a", repository="secret words"), a_post("b")])
-    await add(store, a_thread("t2"), say=[CARD])
+    await store.add(a_thread("t1"), say=[a_post("a", repository="secret words"), a_post("b")])
+    await store.add(a_thread("t2"), say=[CARD])
     await sql("UPDATE notices SET message = :message WHERE key = 't1/a'", message=message)
-    assert [[item.notice.key for item in await claim_notices(store)] for _ in "12"] == [["t2/card"], ["t1/b"]]
+    assert [[item.notice.key for item in await store.claim_notices()] for _ in "12"] == [["t2/card"], ["t1/b"]]
     [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE key = 't1/a'")
     assert (state, "cannot be read" in problem) == ("given_up", True)
     assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
 
 
 @pytest.mark.parametrize("state", BROKEN_KNOWN)
-async def test_an_unreadable_thread_does_not_block_others(store: Store, sql: Sql, state: str) -> None:
+async def test_an_unreadable_thread_does_not_block_others(store: StoreWorld, sql: Sql, state: str) -> None:
     for name in ("t1", "t2"):
-        await watched(store, name)
-        await add(store, a_follow_up("1", name))
+        await store.watched(name)
+        await store.add(a_follow_up("1", name))
         await store.transact(lambda tx, name=name: tx.notices.add(name, a_post("a")))  # type: ignore[misc]
     await sql("UPDATE threads SET state = :state WHERE id = 't1'", state=state)
-    assert [item.thread.id for item in await claim_polls(store)] == ["t2"]
-    assert [item.thread.id for item in await claim_requests(store)] == ["t2"]
+    assert [item.thread.id for item in await store.claim_polls()] == ["t2"]
+    assert [item.thread.id for item in await store.claim_requests()] == ["t2"]
     assert await sql("SELECT due_at, claimed_by FROM polls WHERE thread_id = 't1'") == [(None, None)]
     assert await sql("SELECT state, due_at FROM requests WHERE thread_id = 't1'") == [("rejected", None)]
 
 
-async def test_in_an_unreadable_thread_posts_go_out_and_the_card_is_left_alone(store: Store, sql: Sql) -> None:
-    await watched(store, "t1")
-    await add(store, a_follow_up("1", "t1"))
+async def test_in_an_unreadable_thread_posts_go_out_and_the_card_is_left_alone(store: StoreWorld, sql: Sql) -> None:
+    await store.watched("t1")
+    await store.add(a_follow_up("1", "t1"))
     await store.transact(lambda tx: tx.notices.add("t1", a_post("a")))
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
     await sql("UPDATE threads SET state = '{' WHERE id = 't1'")
-    await claim_polls(store)
-    await claim_requests(store)
-    said = [*await deliver_all(store), *await deliver_all(store)]  # the card is set aside in between
+    await store.claim_polls()
+    await store.claim_requests()
+    said = [*await store.deliver_all(), *await store.deliver_all()]  # the card is set aside in between
     assert [key.rpartition("/")[2] for key in said] == ["a", "damaged", "unreadable"]
     [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE delivery = 'card'")
     assert state == "given_up"
     assert "cannot be read" in problem
 
 
-async def test_a_reply_to_an_unreadable_thread_goes_nowhere_and_is_answered(store: Store, sql: Sql) -> None:
+async def test_a_reply_to_an_unreadable_thread_goes_nowhere_and_is_answered(store: StoreWorld, sql: Sql) -> None:
     thread = a_thread(ts="1.1")
-    await add(store, thread, a_start())
+    await store.add(thread, a_start())
     await sql("UPDATE threads SET state = '{'")
     service = Service(store, on_commit=lambda: None)
     assert not await service.receive(Reply(Person("UANA", thread.team_id), thread.channel_id, "1.1", "2.1", "more"))
     assert await sql("SELECT count(*) FROM requests WHERE kind = 'follow_up'") == [(0,)]
 
 
-async def test_errors_about_an_unreadable_thread_quote_nothing(store: Store, sql: Sql) -> None:
-    await add(store, a_thread(), a_start())
+async def test_errors_about_an_unreadable_thread_quote_nothing(store: StoreWorld, sql: Sql) -> None:
+    await store.add(a_thread(), a_start())
     await sql("""UPDATE threads SET state = '{"round": "secret words"}'""")
     with pytest.raises(StoreError, match="thread t1 cannot be read") as caught:
         await store.transact(lambda tx: tx.threads.get("t1"))
@@ -425,10 +413,10 @@ async def test_errors_about_an_unreadable_thread_quote_nothing(store: Store, sql
 
 
 @pytest.mark.parametrize("server", ["sqlite"], indirect=True)
-async def test_the_author_of_an_unreadable_request_is_told(store: Store, sql: Sql) -> None:
-    await add(store, a_thread(ts="1.1"), a_start())
+async def test_the_author_of_an_unreadable_request_is_told(store: StoreWorld, sql: Sql) -> None:
+    await store.add(a_thread(ts="1.1"), a_start())
     await sql("UPDATE requests SET text = x'ff'")
-    assert await claim_requests(store) == []
-    [claimed] = await claim_notices(store)
+    assert await store.claim_requests() == []
+    [claimed] = await store.claim_notices()
     message = RequestRejected(RequestSummary("t1-start", "UANA", None), RejectionReason.UNREADABLE)
     assert claimed.notice.message == message

@@ -22,15 +22,11 @@ from support.worlds.store_world import (
     LEASE,
     Opener,
     Sql,
+    StoreWorld,
     a_post,
     a_start,
     a_thread,
-    add,
-    claim_notices,
-    claim_polls,
-    claim_requests,
     run_sql,
-    watched,
 )
 
 from bot.app.edges import open_current_store
@@ -47,7 +43,7 @@ from bot.store.database.files import hold_file
 from bot.store.people import ClaimedHome
 from bot.store.schema.migration import VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.tables import metadata
-from bot.store.store import Store, Transaction, open_store
+from bot.store.store import Transaction, open_store
 
 
 async def test_an_empty_database_is_refused_until_migrated(empty_database: str) -> None:
@@ -117,14 +113,14 @@ def _names_of_checks(connection: Connection) -> dict[str, set[str | None]]:
 
 async def test_tables_lost_while_running_raise_a_clear_error(empty_database: str) -> None:
     await migrate(empty_database)
-    store = await open_store(empty_database)
+    store = StoreWorld(await open_store(empty_database))
     await run_sql(empty_database, "DROP TABLE polls")
     with pytest.raises(SchemaMismatch, match="pagehand migrate"):
-        await claim_polls(store)
+        await store.claim_polls()
     await store.close()
 
 
-async def claim_homes(store: Store, owner: str) -> Sequence[ClaimedHome]:
+async def claim_homes(store: StoreWorld, owner: str) -> Sequence[ClaimedHome]:
     return await store.transact(lambda tx: tx.homes.claim(owner, lease=LEASE, limit=10))
 
 
@@ -132,12 +128,12 @@ async def test_times_from_before_the_clock_was_set_back_become_due(
     another_store: Opener, server: object, clock: FakeClock, sql: Sql
 ) -> None:
     before = await another_store()
-    await watched(before, "t1")
-    await watched(before, "t2", poll_in=14 * 60)
-    await watched(before, "t4", poll_in=60)
-    await add(before, a_thread("t3", ts="3.1"), a_start("t3"), say=[a_post("a")])
+    await before.watched("t1")
+    await before.watched("t2", poll_in=14 * 60)
+    await before.watched("t4", poll_in=60)
+    await before.add(a_thread("t3", ts="3.1"), a_start("t3"), say=[a_post("a")])
     await before.transact(lambda tx: tx.homes.opened("UANA"))
-    claims = (claim_polls, claim_requests, claim_notices, claim_homes)
+    claims = (StoreWorld.claim_polls, StoreWorld.claim_requests, StoreWorld.claim_notices, claim_homes)
     for claim in claims:
         assert len(await claim(before, "before")) == 1
     clock.advance(-3600)
@@ -160,14 +156,14 @@ async def test_a_file_that_is_not_a_database_is_refused_clearly(tmp_path: Path) 
         await open_store(f"sqlite:///{tmp_path}/nowhere/pagehand.db")
 
 
-async def test_a_probe_leaves_no_trace(store: Store, sql: Sql) -> None:
+async def test_a_probe_leaves_no_trace(store: StoreWorld, sql: Sql) -> None:
     for _ in range(3):
         await store.transact(lambda tx: tx.condition.try_write())
     for table in metadata.tables:
         assert await sql(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608 - our own names
 
 
-async def long_open(store: Store, *, limit: int = 100) -> LongOpenJobs:
+async def long_open(store: StoreWorld, *, limit: int = 100) -> LongOpenJobs:
     return await store.transact(lambda tx: tx.condition.long_open(before=tx.now - LONG_OPEN, limit=limit))
 
 
@@ -175,19 +171,19 @@ def saving(name: str, poll_in: float | None) -> Callable[[Transaction], Awaitabl
     return lambda tx: tx.threads.save_state(name, ThreadState(JOB), poll_in=poll_in)
 
 
-async def begun(store: Store, name: str, *, poll_in: float | None = 0.0) -> None:
+async def begun(store: StoreWorld, name: str, *, poll_in: float | None = 0.0) -> None:
     """Records a job that is polled from now on, unless it has ended."""
-    await add(store, a_thread(name))
+    await store.add(a_thread(name))
     await store.transact(saving(name, poll_in))
 
 
-async def test_jobs_unchanged_for_hours_are_counted(store: Store, clock: FakeClock) -> None:
+async def test_jobs_unchanged_for_hours_are_counted(store: StoreWorld, clock: FakeClock) -> None:
     assert await long_open(store) == LongOpenJobs(0, 0.0)
     for name in ("oldest", "old"):
         await begun(store, name)
         clock.advance(1800)
     await begun(store, "ended", poll_in=None)
-    await add(store, a_thread("never started"))
+    await store.add(a_thread("never started"))
     clock.advance(LONG_OPEN)
     await begun(store, "new")
     assert await long_open(store) == LongOpenJobs(2, LONG_OPEN + 3600)
@@ -197,7 +193,7 @@ async def test_jobs_unchanged_for_hours_are_counted(store: Store, clock: FakeClo
 
 
 async def test_long_open_jobs_are_told_of_once(
-    store: Store, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    store: StoreWorld, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     check = DatabaseProbe(store, RecordingHealth(clock.monotonic), watching_jobs=True)
     await begun(store, "first")
@@ -342,8 +338,8 @@ def modes(directory: Path) -> dict[str, int]:
 
 async def test_a_new_database_and_its_backup_are_private_to_the_owner(path: Path) -> None:
     await migrate(f"sqlite:///{path}")
-    store = await open_store(f"sqlite:///{path}")
-    await add(store, a_thread())
+    store = StoreWorld(await open_store(f"sqlite:///{path}"))
+    await store.add(a_thread())
     await back_up(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
     names = (path.name, f"{path.name}-wal", f"{path.name}-shm", "copy.sqlite3")
     assert modes(path.parent) == dict.fromkeys(names, 0o600)
@@ -353,11 +349,11 @@ async def test_a_new_database_and_its_backup_are_private_to_the_owner(path: Path
 async def test_an_existing_file_loses_permissions_for_others(path: Path) -> None:
     url = f"sqlite:///{path}"
     await migrate(url)
-    first = await open_store(url)
-    await add(first, a_thread())
+    first = StoreWorld(await open_store(url))
+    await first.add(a_thread())
     for file in path.parent.iterdir():
         file.chmod(0o664)
-    second = await open_store(url)
+    second = StoreWorld(await open_store(url))
     assert set(modes(path.parent).values()) == {0o600}
     for store in (first, second):
         await store.close()

@@ -16,22 +16,14 @@ from support.worlds.store_world import (
     CARD,
     Opener,
     Sql,
+    StoreWorld,
     a_follow_up,
     a_post,
     a_thread,
-    add,
     changed,
-    claim_notices,
-    claim_polls,
-    claim_requests,
-    get_thread,
     on_postgres,
     on_sqlite,
-    save_polls,
-    say,
-    settle,
     unchanged,
-    watched,
 )
 
 from bot.domain.requests.request import Person, Reply, RequestState
@@ -41,13 +33,13 @@ from bot.scheduler.database_check import DatabaseProbe
 from bot.store.database import sqlite_thread
 from bot.store.database.postgres import CONNECTIONS
 from bot.store.database.sqlite_thread import WorkSuspendedError
-from bot.store.store import SqlStore, Store, Transaction
+from bot.store.store import SqlStore, Transaction
 
 Work = Callable[[Transaction], Awaitable[object]]
 
 
 @asynccontextmanager
-async def held(store: Store, then: Work | None = None) -> AsyncIterator[None]:
+async def held(store: StoreWorld, then: Work | None = None) -> AsyncIterator[None]:
     """A transaction stays open until this ends; later ones wait."""
     begun, goes_on = threading.Event(), threading.Event()
 
@@ -66,7 +58,7 @@ async def held(store: Store, then: Work | None = None) -> AsyncIterator[None]:
         await asyncio.gather(holding, return_exceptions=True)
 
 
-async def asked(store: Store, *works: Work, urgent: bool = False) -> list["asyncio.Task[object]"]:
+async def asked(store: StoreWorld, *works: Work, urgent: bool = False) -> list["asyncio.Task[object]"]:
     """Requests these, in this order."""
     tasks = [asyncio.create_task(store.transact(work, urgent=urgent)) for work in works]
     await asyncio.sleep(0)
@@ -77,6 +69,13 @@ def adding(name: str, prompt: str = "Do it") -> Work:
     return lambda tx: tx.threads.add(a_thread(name, prompt=prompt))
 
 
+def noting(order: list[str], name: str) -> Work:
+    async def note(tx: Transaction) -> None:
+        order.append(name)
+
+    return note
+
+
 def names(file: Path) -> list[str]:
     """Returns the threads that another program sees."""
     with closing(sqlite3.connect(file)) as other:
@@ -84,13 +83,13 @@ def names(file: Path) -> list[str]:
 
 
 @pytest.fixture
-async def unhurried(another_store: Opener) -> Store:
+async def unhurried(another_store: Opener) -> StoreWorld:
     """However slow the machine, everything that waits shares one transaction."""
     return await another_store(sharing=60.0)
 
 
 @on_sqlite
-async def test_no_work_is_answered_before_the_shared_commit(unhurried: Store, scratch: Path) -> None:
+async def test_no_work_is_answered_before_the_shared_commit(unhurried: StoreWorld, scratch: Path) -> None:
     seen: list[list[str]] = []
 
     async def look(tx: Transaction) -> None:
@@ -104,7 +103,7 @@ async def test_no_work_is_answered_before_the_shared_commit(unhurried: Store, sc
 
 
 @on_sqlite
-async def test_failing_work_rolls_back_only_its_own_changes(unhurried: Store, scratch: Path) -> None:
+async def test_failing_work_rolls_back_only_its_own_changes(unhurried: StoreWorld, scratch: Path) -> None:
     async def fails(tx: Transaction) -> None:
         await tx.threads.add(a_thread("bad"))
         await tx.notices.add("bad", CARD)
@@ -118,7 +117,7 @@ async def test_failing_work_rolls_back_only_its_own_changes(unhurried: Store, sc
 
 
 @on_sqlite
-async def test_work_that_fills_the_disk_fails_alone(unhurried: Store, scratch: Path) -> None:
+async def test_work_that_fills_the_disk_fails_alone(unhurried: StoreWorld, scratch: Path) -> None:
     """SQLite then rolls back the whole transaction, not only what the savepoint holds."""
 
     async def limit(tx: Transaction) -> None:
@@ -134,24 +133,17 @@ async def test_work_that_fills_the_disk_fails_alone(unhurried: Store, scratch: P
 
 
 @on_sqlite
-async def test_urgent_work_goes_first(store: Store) -> None:
+async def test_urgent_work_goes_first(store: StoreWorld) -> None:
     order: list[str] = []
-
-    def noting(name: str) -> Work:
-        async def note(tx: Transaction) -> None:
-            order.append(name)
-
-        return note
-
     async with held(store):
-        others = await asked(store, noting("poll"), noting("result"))
-        urgent = await asked(store, noting("command"), noting("reply"), urgent=True)
+        others = await asked(store, noting(order, "poll"), noting(order, "result"))
+        urgent = await asked(store, noting(order, "command"), noting(order, "reply"), urgent=True)
     await asyncio.gather(*others, *urgent)
     assert order == ["command", "reply", "poll", "result"]
 
 
 @on_sqlite
-async def test_urgent_work_is_committed_before_anything_else_begins(unhurried: Store) -> None:
+async def test_urgent_work_is_committed_before_anything_else_begins(unhurried: StoreWorld) -> None:
     """Otherwise it would be answered only with everything in its transaction, such as many polls."""
     answered, seen = threading.Event(), list[bool]()
 
@@ -171,24 +163,17 @@ async def test_urgent_work_is_committed_before_anything_else_begins(unhurried: S
 
 
 @on_sqlite
-async def test_a_flood_of_urgent_work_does_not_starve_the_rest(store: Store) -> None:
-    order: list[bool] = []
-
-    def noting(*, urgent: bool) -> Work:
-        async def note(tx: Transaction) -> None:
-            order.append(urgent)
-
-        return note
-
+async def test_a_flood_of_urgent_work_does_not_starve_the_rest(store: StoreWorld) -> None:
+    order: list[str] = []
     async with held(store):
-        other = await asked(store, noting(urgent=False))
-        flood = await asked(store, *[noting(urgent=True)] * (2 * sqlite_thread.MOST_IN_A_ROW), urgent=True)
+        other = await asked(store, noting(order, "other"))
+        flood = await asked(store, *[noting(order, "urgent")] * (2 * sqlite_thread.MOST_IN_A_ROW), urgent=True)
     await asyncio.gather(*other, *flood)
-    assert order.index(False) == sqlite_thread.MOST_IN_A_ROW
+    assert order.index("other") == sqlite_thread.MOST_IN_A_ROW
 
 
 @on_sqlite
-async def test_work_that_awaits_anything_else_is_refused(store: Store) -> None:
+async def test_work_that_awaits_anything_else_is_refused(store: StoreWorld) -> None:
     """It would block the one thread, and with it the database."""
 
     async def waits(tx: Transaction) -> None:
@@ -197,22 +182,23 @@ async def test_work_that_awaits_anything_else_is_refused(store: Store) -> None:
 
     with pytest.raises(WorkSuspendedError):
         await store.transact(waits)
-    await add(store, a_thread())
+    await store.add(a_thread())
 
 
 @on_sqlite
-async def test_work_that_waits_too_long_fails_and_is_not_done_later(store: Store, scratch: Path) -> None:
-    assert isinstance(store, SqlStore)
-    impatient = SqlStore(store._database, store._clock, retry_for=0.05)
+async def test_work_that_waits_too_long_fails_and_is_not_done_later(store: StoreWorld, scratch: Path) -> None:
+    opened = store.store
+    assert isinstance(opened, SqlStore)
+    impatient = SqlStore(opened._database, opened._clock, retry_for=0.05)
     async with held(store):
         with pytest.raises(StoreUnavailable, match="too busy"):
             await impatient.transact(adding("t1"))
-    await add(store, a_thread("t2"))
+    await store.add(a_thread("t2"))
     assert names(scratch / "pagehand.db") == ["t2"]
 
 
 @on_sqlite
-async def test_closing_finishes_waiting_work_first(store: Store, scratch: Path) -> None:
+async def test_closing_finishes_waiting_work_first(store: StoreWorld, scratch: Path) -> None:
     async with held(store):
         tasks = await asked(store, adding("t1"))
         closing_it = asyncio.create_task(store.close())
@@ -220,7 +206,7 @@ async def test_closing_finishes_waiting_work_first(store: Store, scratch: Path) 
     await closing_it
     assert await asyncio.gather(*tasks) == [True]
     assert names(scratch / "pagehand.db") == ["t1"]
-    await add(store, a_thread("t2"))  # it reopens on demand
+    await store.add(a_thread("t2"))  # it reopens on demand
 
 
 @on_sqlite
@@ -229,11 +215,11 @@ async def test_a_hanging_disk_does_not_block_shutdown(another_store: Opener) -> 
     async with held(store):
         async with asyncio.timeout(5):
             await store.close()
-    await add(store, a_thread())
+    await store.add(a_thread())
 
 
 @on_sqlite
-async def test_a_database_that_cannot_be_opened_fails_waiting_work(store: Store, scratch: Path) -> None:
+async def test_a_database_that_cannot_be_opened_fails_waiting_work(store: StoreWorld, scratch: Path) -> None:
     await store.close()
     (scratch / "pagehand.db").rename(scratch / "elsewhere.db")
     (scratch / "pagehand.db").mkdir()
@@ -241,13 +227,13 @@ async def test_a_database_that_cannot_be_opened_fails_waiting_work(store: Store,
     assert all(isinstance(result, StoreError) for result in results)
     (scratch / "pagehand.db").rmdir()
     (scratch / "elsewhere.db").rename(scratch / "pagehand.db")
-    await add(store, a_thread("t9"))
+    await store.add(a_thread("t9"))
 
 
 @on_postgres
-async def test_urgent_work_gets_a_connection(store: Store) -> None:
+async def test_urgent_work_gets_a_connection(store: StoreWorld) -> None:
     goes_on = asyncio.Event()
-    await add(store, a_thread("t0"))
+    await store.add(a_thread("t0"))
     recording_health = RecordingHealth(time.monotonic)
 
     async def at_work(tx: Transaction) -> None:
@@ -276,12 +262,9 @@ async def test_urgent_work_goes_first_on_postgresql(another_store: Opener) -> No
         await goes_on.wait()
         order.append("command")
 
-    async def poll(tx: Transaction) -> None:
-        order.append("poll")
-
     urgent = await asked(store, command, urgent=True)
     await begun.wait()
-    other = await asked(store, poll)
+    other = await asked(store, noting(order, "poll"))
     await store.transact(adding("t1"), urgent=True)
     goes_on.set()
     await asyncio.gather(*urgent, *other)
@@ -289,7 +272,7 @@ async def test_urgent_work_goes_first_on_postgresql(another_store: Opener) -> No
 
 
 @on_postgres
-async def test_urgent_work_does_not_hold_up_the_rest_for_long(store: Store) -> None:
+async def test_urgent_work_does_not_hold_up_the_rest_for_long(store: StoreWorld) -> None:
     goes_on = asyncio.Event()
 
     async def hangs(tx: Transaction) -> None:
@@ -305,7 +288,7 @@ async def test_urgent_work_does_not_hold_up_the_rest_for_long(store: Store) -> N
 
 
 @on_postgres
-async def test_an_open_connection_is_kept(store: Store) -> None:
+async def test_an_open_connection_is_kept(store: StoreWorld) -> None:
     """Each new one costs the server a process, and its statements are prepared again."""
     everybody = asyncio.Barrier(CONNECTIONS)
 
@@ -324,26 +307,20 @@ async def test_an_open_connection_is_kept(store: Store) -> None:
 OWNERS = ("one", "two", "three")
 
 
-@pytest.fixture
-async def stores(another_store: Opener) -> Sequence[Store]:
-    """One per owner, as separate processes would have."""
-    return [await another_store() for _ in OWNERS]
-
-
 @pytest.mark.promise("one owner")
-async def test_owners_never_claim_the_same_row(stores: Sequence[Store]) -> None:
+async def test_owners_never_claim_the_same_row(stores: Sequence[StoreWorld]) -> None:
     names = [f"t{n:02}" for n in range(40)]
     for name in names:
-        await watched(stores[0], name)
-        await add(stores[0], a_follow_up("1", name))
-        await say(stores[0], a_post("a"), thread=name)
+        await stores[0].watched(name)
+        await stores[0].add(a_follow_up("1", name))
+        await stores[0].say(a_post("a"), thread=name)
     taken: Counter[str] = Counter()
 
-    async def take(store: Store, owner: str) -> None:
+    async def take(store: StoreWorld, owner: str) -> None:
         while True:
-            polls = await claim_polls(store, owner, limit=4)
-            requests = await claim_requests(store, owner, limit=4)
-            notices = await claim_notices(store, owner, limit=4)
+            polls = await store.claim_polls(owner, limit=4)
+            requests = await store.claim_requests(owner, limit=4)
+            notices = await store.claim_notices(owner, limit=4)
             taken.update(f"watch {item.thread.id}" for item in polls)
             taken.update(f"request {item.request.thread_id}" for item in requests)
             taken.update(f"notice {item.notice.thread_id}" for item in notices)
@@ -357,21 +334,21 @@ async def test_owners_never_claim_the_same_row(stores: Sequence[Store]) -> None:
 
 
 @pytest.mark.promise("one owner")
-async def test_a_thread_has_one_request_in_flight(stores: Sequence[Store]) -> None:
-    await watched(stores[0])
-    await add(stores[0], *[a_follow_up(f"{n}") for n in range(8)])
+async def test_a_thread_has_one_request_in_flight(stores: Sequence[StoreWorld]) -> None:
+    await stores[0].watched()
+    await stores[0].add(*[a_follow_up(f"{n}") for n in range(8)])
     under_way: list[str] = []
     sent: list[str] = []
 
-    async def send_requests(store: Store, owner: str) -> None:
+    async def send_requests(store: StoreWorld, owner: str) -> None:
         while len(sent) < 8:
-            for item in await claim_requests(store, owner):
+            for item in await store.claim_requests(owner):
                 under_way.append(item.request.text)
                 assert len(under_way) == 1
                 await asyncio.sleep(0)
                 under_way.remove(item.request.text)
                 sent.append(item.request.text)
-                await settle(store, item.request.id, RequestState.ACCEPTED)
+                await store.settle(item.request.id, RequestState.ACCEPTED)
 
     await asyncio.gather(*(send_requests(store, owner) for store, owner in zip(stores, OWNERS, strict=True)))
     assert sent == [f"{n}" for n in range(8)]
@@ -379,10 +356,10 @@ async def test_a_thread_has_one_request_in_flight(stores: Sequence[Store]) -> No
 
 @pytest.mark.full
 @pytest.mark.promise("one owner")
-async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Store], sql: Sql) -> None:
+async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[StoreWorld], sql: Sql) -> None:
     names = [f"t{n}" for n in range(5)]
     for name in names:
-        await watched(stores[0], name)
+        await stores[0].watched(name)
 
     async def answer(name: str) -> None:
         async def work(tx: Transaction) -> None:
@@ -394,9 +371,9 @@ async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Stor
         for _ in range(10):
             await stores[0].transact(work)
 
-    async def poll(store: Store, owner: str) -> None:
+    async def poll(store: StoreWorld, owner: str) -> None:
         for n in range(20):
-            items = await claim_polls(store, owner)
+            items = await store.claim_polls(owner)
             polls = [
                 changed(
                     item,
@@ -408,10 +385,10 @@ async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Stor
                 else unchanged(item, next_poll_in=0.0)
                 for index, item in enumerate(reversed(items))
             ]
-            await save_polls(store, *polls, owner=owner)
+            await store.save_polls(*polls, owner=owner)
 
     await asyncio.gather(*(answer(name) for name in names), poll(stores[1], "two"), poll(stores[2], "three"))
-    state = [(await get_thread(stores[0], name)).state for name in names]
+    state = [(await stores[0].get_thread(name)).state for name in names]
     assert [item.round for item in state] == [10] * len(names)
     [(posts,)] = await sql("SELECT count(*) FROM notices WHERE delivery = 'post'")
     assert posts == sum(item.failure.not_found_count for item in state) > 0
@@ -420,7 +397,7 @@ async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Stor
 @pytest.mark.promise("one owner")
 @on_postgres  # on SQLite one transaction locks the whole database
 async def test_of_cards_arriving_at_once_the_newest_takes_unassigned_replies(
-    stores: Sequence[Store],
+    stores: Sequence[StoreWorld],
 ) -> None:
     """Otherwise each would leave it to the other one, which is also in flight."""
     for name in ("t1", "t2"):

@@ -16,17 +16,13 @@ from alembic.script import ScriptDirectory
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
     CARD,
-    LEASE,
     Sql,
+    StoreWorld,
     a_follow_up,
     a_post,
     a_start,
     a_thread,
-    add,
-    claim_notices,
-    claim_requests,
     run_sql,
-    watched,
 )
 
 from bot.app.edges import migrate_at_start, open_current_store
@@ -35,9 +31,8 @@ from bot.errors import SchemaMismatch, StoreError
 from bot.notices.notice import UnknownNotice
 from bot.store.backup import backup
 from bot.store.claims import PATIENCE
-from bot.store.request_queue import ClaimedRequest
 from bot.store.schema.migration import MIGRATIONS, SchemaState, known_versions, migrate, schema_state
-from bot.store.store import Store, open_store
+from bot.store.store import open_store
 
 pytestmark = pytest.mark.promise("upgrades")
 
@@ -80,8 +75,8 @@ def test_the_listed_versions_match_the_migrations(tmp_path: Path) -> None:
 async def test_an_older_database_keeps_its_rows(empty_database: str, tmp_path: Path) -> None:
     migrations = newer_migrations(tmp_path)
     await migrate(empty_database)
-    store = await open_store(empty_database)
-    await add(store, a_thread("t1"), a_start("t1"))
+    store = StoreWorld(await open_store(empty_database))
+    await store.add(a_thread("t1"), a_start("t1"))
     await store.close()
     assert await schema_state(empty_database, migrations) is SchemaState.OLDER
     await migrate(empty_database, migrations)
@@ -115,16 +110,16 @@ async def test_at_start_an_older_file_is_migrated_but_not_a_shared_database(
 
 async def test_a_schema_expanded_by_a_newer_version_still_works(empty_database: str, tmp_path: Path) -> None:
     await migrate(empty_database)
-    before = await open_current_store(empty_database)
+    before = StoreWorld(await open_current_store(empty_database))
     await migrate(empty_database, newer_migrations(tmp_path, NEWEST))
-    await watched(before, "t1")
+    await before.watched("t1")
     await before.close()
     assert await schema_state(empty_database) is SchemaState.COMPATIBLE
     await migrate_at_start(empty_database)
     await migrate(empty_database)
-    started = await open_current_store(empty_database)
-    await add(started, a_thread("t2", ts="2.1"), a_start("t2"), say=[a_post("a")])
-    assert [each.request.id for each in await claim_requests(started)] == ["t2-start"]
+    started = StoreWorld(await open_current_store(empty_database))
+    await started.add(a_thread("t2", ts="2.1"), a_start("t2"), say=[a_post("a")])
+    assert [each.request.id for each in await started.claim_requests()] == ["t2-start"]
     await started.close()
     assert await schema_state(empty_database) is SchemaState.COMPATIBLE
 
@@ -151,31 +146,27 @@ async def test_a_restored_copy_of_a_newer_database_is_put_in_doubt(tmp_path: Pat
     assert await schema_state(f"sqlite:///{tmp_path}/copy.db") is SchemaState.COMPATIBLE
 
 
-async def claim_received(store: Store) -> Sequence[ClaimedRequest]:
-    return await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=10))
-
-
 @pytest.mark.either_database
 async def test_a_request_of_a_newer_kind_is_left_to_newer_instances(
-    store: Store, sql: Sql, server: object, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    store: StoreWorld, sql: Sql, server: object, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await watched(store, "t1")
+    await store.watched("t1")
     newer, known = (a_follow_up(each, state=RequestState.RECEIVED) for each in ("1", "2"))
-    await add(store, newer, known)
+    await store.add(newer, known)
     await sql("UPDATE requests SET recorded_at = :now", now=clock.now())
     # Like the newer version's migration.
     await sql(
         "ALTER TABLE requests DROP CONSTRAINT ck_requests_kind" if server else "PRAGMA ignore_check_constraints=1"
     )
     await sql("UPDATE requests SET kind = 'teleport' WHERE id = :id", id=newer.id)
-    assert [each.request.id for _ in range(3) for each in await claim_received(store)] == [known.id]
+    assert [each.request.id for _ in range(3) for each in await store.claim_received()] == [known.id]
     [row] = await sql("SELECT state, attempts, claimed_by FROM requests WHERE id = :id", id=newer.id)
     assert row == ("received", 0, None)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
         "Requests of a newer version of Pagehand are left to it (teleport)."
     ]
     clock.advance(PATIENCE)
-    assert newer.id not in [each.request.id for each in await claim_received(store)]
+    assert newer.id not in [each.request.id for each in await store.claim_received()]
     assert await sql("SELECT state FROM requests WHERE id = :id", id=newer.id) == [("rejected",)]
 
 
@@ -189,26 +180,28 @@ def test_1_0_0_can_read_each_reason_of_a_rejection() -> None:
 
 @pytest.mark.either_database
 async def test_a_notice_of_a_newer_kind_is_left_to_newer_ones_in_order(
-    store: Store, sql: Sql, clock: FakeClock
+    store: StoreWorld, sql: Sql, clock: FakeClock
 ) -> None:
-    await add(store, a_thread("t1", ts="1.1"), say=[a_post("a"), a_post("b")])
-    await add(store, a_thread("t2", ts="2.1"), say=[a_post("a")])
+    await store.add(a_thread("t1", ts="1.1"), say=[a_post("a"), a_post("b")])
+    await store.add(a_thread("t2", ts="2.1"), say=[a_post("a")])
     await sql("""UPDATE notices SET message = '{"kind": "shrug"}' WHERE key = 't1/a'""")
-    assert [each.notice.key for _ in range(3) for each in await claim_notices(store)] == ["t2/a"]
+    assert [each.notice.key for _ in range(3) for each in await store.claim_notices()] == ["t2/a"]
     assert await sql("SELECT state, attempts, claimed_by FROM notices WHERE key = 't1/a'") == [("waiting", 0, None)]
     clock.advance(PATIENCE)
-    said = {each.notice.key: each.notice.message for each in await claim_notices(store)}
+    said = {each.notice.key: each.notice.message for each in await store.claim_notices()}
     assert said["t1/a"] == UnknownNotice("shrug", {})
 
 
 @pytest.mark.either_database
-async def test_a_newer_card_is_kept_until_this_version_changes_it(store: Store, sql: Sql, clock: FakeClock) -> None:
-    await add(store, a_thread("t1", ts="1.1"), say=[CARD])
+async def test_a_newer_card_is_kept_until_this_version_changes_it(
+    store: StoreWorld, sql: Sql, clock: FakeClock
+) -> None:
+    await store.add(a_thread("t1", ts="1.1"), say=[CARD])
     await sql("""UPDATE notices SET message = '{"kind": "shrug"}'""")
     clock.advance(2 * PATIENCE)
-    assert await claim_notices(store) == []
+    assert await store.claim_notices() == []
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
-    assert [each.notice.key for each in await claim_notices(store)] == ["t1/card"]
+    assert [each.notice.key for each in await store.claim_notices()] == ["t1/card"]
 
 
 EXPANDS = (

@@ -11,7 +11,7 @@ import pytest
 from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld, stored
 from support.worlds.finished_jobs import fill_activity
-from support.worlds.store_world import watched
+from support.worlds.store_world import StoreWorld
 
 from bot.domain.jobs.job import digest
 from bot.domain.requests.request import RequestKind
@@ -171,7 +171,7 @@ async def test_first_polls_are_claimed_a_few_threads_per_transaction(world: Core
     """So that other work can run in between; everything due is still claimed."""
     count, read, transact = 2 * MOST_READ + 3, list[int](), world.store.transact
     for number in range(count):
-        await watched(world.store, f"t{number}")
+        await StoreWorld(world.store).watched(f"t{number}")
 
     async def counted(work: Any, *, urgent: bool = False) -> Any:
         claimed = await transact(work, urgent=urgent)

@@ -24,7 +24,7 @@ from support.programs import Program, Programs
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.jobserver_world import JobServerWorld, make_bare, running, until
-from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
+from support.worlds.store_world import StoreWorld, a_follow_up, a_post, a_start, a_thread
 from support.worlds.ways_in_world import SeenInSlack
 
 from bot import __version__
@@ -214,15 +214,13 @@ async def _fill(store: Store) -> None:
     everything in it that can be Ana's.
     """
     told = NewNotice(NoticeKey("told"), PromptRequested("UANA", "planted told to Ana"))
-    await add(
-        store,
+    await StoreWorld(store).add(
         a_thread("hers", prompt="planted prompt of Ana"),
         a_start("hers", text="planted prompt of Ana"),
         a_follow_up("5.1", "hers", text="planted reply of Ben"),
         say=[CARD_CHANGED],
     )
-    await add(
-        store,
+    await StoreWorld(store).add(
         a_thread("his", channel_id="C2", requester_id="UBEN", prompt="planted prompt of Ben"),
         a_start("his", person_id="UBEN", text="planted prompt of Ben"),
         a_follow_up("6.1", "his", person_id="UANA", text="planted reply of Ana"),
@@ -281,7 +279,9 @@ async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
         nonlocal written
         while not stop.is_set():
             name = f"t{written:06}"
-            await add(kept.store, a_thread(name, ts=name), a_start(name), say=[a_post("started"), a_post("done")])
+            await StoreWorld(kept.store).add(
+                a_thread(name, ts=name), a_start(name), say=[a_post("started"), a_post("done")]
+            )
             written += 1
 
     with closing(sqlite3.connect(kept.shell.directory / kept.name, isolation_level=None)) as reader:
@@ -300,13 +300,13 @@ async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
         reader.execute("COMMIT")
     assert (code, said.strip()) == (0, "Copied to copy.sqlite3.")
 
-    copy = await open_store(f"sqlite:///{kept.shell.directory}/copy.sqlite3")
+    copy = StoreWorld(await open_store(f"sqlite:///{kept.shell.directory}/copy.sqlite3"))
     names = [str(name) for (name,) in kept.rows("SELECT id FROM threads ORDER BY id", "copy.sqlite3")]
     assert before < len(names) < after
     assert names == [f"t{n:06}" for n in range(len(names))]
     for name in (names[0], names[-1]):
-        assert (await get_thread(copy, name)).prompt == "Do it"
-        assert (await get_request(copy, f"{name}-start")).text == "Do it"
+        assert (await copy.get_thread(name)).prompt == "Do it"
+        assert (await copy.get_request(f"{name}-start")).text == "Do it"
     await copy.close()
     whole = "SELECT (SELECT count(*) FROM {} WHERE thread_id = threads.id) FROM threads"
     for table, each in (("requests", 1), ("polls", 1), ("notices", 2)):

@@ -13,22 +13,15 @@ from support.worlds.store_world import (
     CARD,
     JOB,
     LEASE,
+    StoreWorld,
     a_follow_up,
     a_post,
     a_reaction,
     a_start,
     a_thread,
-    add,
     an_answer,
     changed,
-    claim_notices,
-    claim_polls,
-    claim_requests,
-    deliver_all,
-    refuse,
-    save_polls,
     unchanged,
-    use_budget,
 )
 
 from bot.domain.context import FetchedParts, FileOutcome
@@ -46,7 +39,7 @@ from bot.notices.job import RecordDamaged
 from bot.notices.notice import NewNotice, NoticeKey, Reaction
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.retention import OldRows
-from bot.store.store import Store, Transaction, open_store
+from bot.store.store import Transaction, open_store
 from bot.store.threads import KnownPoll, UnchangedPoll
 
 
@@ -83,7 +76,7 @@ def seen_statements() -> Iterator[Statements]:
 
 async def use_all(url: str, clock: FakeClock) -> None:
     """Opens a store, uses all its methods, and closes it."""
-    store = await open_store(url, clock=clock)
+    store = StoreWorld(await open_store(url, clock=clock))
     parts = (
         _record,
         _reply_early,
@@ -103,11 +96,11 @@ async def use_all(url: str, clock: FakeClock) -> None:
     )
     for part in parts:
         await part(store, clock)
-    await cast("Any", store)._repair_times()
+    await cast("Any", store.store)._repair_times()
     await store.close()
 
 
-async def _listen(store: Store, clock: FakeClock) -> None:
+async def _listen(store: StoreWorld, clock: FakeClock) -> None:
     async def listens(owner: str) -> bool:
         return await store.transact(lambda tx: tx.gaps.listens(owner, Listening(-1.0, 0.0)))
 
@@ -129,9 +122,9 @@ async def _listen(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.gaps.is_new_stop("t1", "UANA"))
 
 
-async def _record(store: Store, clock: FakeClock) -> None:
+async def _record(store: StoreWorld, clock: FakeClock) -> None:
     notices = (CARD, a_post("a"), a_reaction("1.1", "eyes"))
-    await add(store, a_thread("t1"), a_start("t1"), a_follow_up("1.1", "t1"), say=notices)
+    await store.add(a_thread("t1"), a_start("t1"), a_follow_up("1.1", "t1"), say=notices)
 
     async def again(tx: Transaction) -> bool:
         return await tx.threads.add(a_thread("t1", created_at=tx.now))
@@ -145,7 +138,7 @@ async def _record(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.notices.move(NoticeKey("a"), "t1", "t1"))
 
 
-async def _reply_early(store: Store, clock: FakeClock) -> None:
+async def _reply_early(store: StoreWorld, clock: FakeClock) -> None:
     reply = Reply(Person("UANA", "T1"), "C1", "1700000001.1", "1700000002.1", "words")
     assert await store.transact(lambda tx: tx.early_replies.keep(reply))
     deleted = replace(reply, thread_ts="", edited_at="1700000003.1", withdrawn=True)
@@ -160,14 +153,14 @@ async def _reply_early(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.threads.find_by_card("C1", "1700000001.1"))
 
 
-async def _request(store: Store, clock: FakeClock) -> None:
-    (start,) = await claim_requests(store)
+async def _request(store: StoreWorld, clock: FakeClock) -> None:
+    (start,) = await store.claim_requests()
     assert await store.transact(lambda tx: tx.requests.is_claimed_by(start.request.id, "one"))
     await store.transact(lambda tx: tx.requests.settle(start.request.id, RequestState.ACCEPTED))
     await store.transact(lambda tx: tx.threads.save_state("t1", ThreadState(job=JOB), poll_in=0.0))
     assert await store.transact(lambda tx: tx.requests.find_start("t1"))
     assert await store.transact(lambda tx: tx.requests.waiting_follow_ups("t1"))
-    (reply,) = await claim_requests(store)
+    (reply,) = await store.claim_requests()
     again = RequestState.WAITING
     await store.transact(lambda tx: tx.requests.settle(reply.request.id, again, due_in=0.0, afresh=True))
     assert await store.transact(lambda tx: tx.requests.get(reply.request.id))
@@ -178,10 +171,10 @@ async def _request(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.requests.save(replace(of_reply, text="edited", edited_at="2.1")))
 
 
-async def _prepare(store: Store, clock: FakeClock) -> None:
+async def _prepare(store: StoreWorld, clock: FakeClock) -> None:
     received = RequestState.RECEIVED
     replies = [a_follow_up(f"5.{number}", "t1", state=received) for number in range(3)]
-    await add(store, *replies)
+    await store.add(*replies)
     claimed = await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=9))
     for item in claimed:
         await store.transact(partial(_not_tried, item.request.id))
@@ -220,9 +213,9 @@ async def _not_tried(request_id: str, tx: Transaction) -> None:
     await tx.requests.settle(request_id, RequestState.RECEIVED, problem="waits", tried=False)
 
 
-async def _follow(store: Store, clock: FakeClock) -> None:
+async def _follow(store: StoreWorld, clock: FakeClock) -> None:
     follower = a_thread("f1", root_ts="1700000001.1", follows="t1")
-    await add(store, follower, replace(a_start("f1"), state=RequestState.RECEIVED))
+    await store.add(follower, replace(a_start("f1"), state=RequestState.RECEIVED))
 
     async def work(tx: Transaction) -> None:
         assert await tx.requests.has_pending_start("t1")
@@ -237,9 +230,9 @@ async def _follow(store: Store, clock: FakeClock) -> None:
     await store.transact(work)
 
 
-async def _parts(store: Store, clock: FakeClock) -> None:
+async def _parts(store: StoreWorld, clock: FakeClock) -> None:
     replies = [a_follow_up(f"6.{number}", "t1", state=RequestState.WAITING) for number in range(2)]
-    await add(store, *replies)
+    await store.add(*replies)
     first, second = (reply.id for reply in replies)
     file = SlackFile("F1", "a.png")
 
@@ -266,7 +259,7 @@ async def _parts(store: Store, clock: FakeClock) -> None:
     await store.transact(work)
 
 
-async def _people(store: Store, clock: FakeClock) -> None:
+async def _people(store: StoreWorld, clock: FakeClock) -> None:
     async def work(tx: Transaction) -> None:
         await tx.audit.add(AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1"))
         assert await tx.audit.read(since=tx.now, until=tx.now + 1, after=0, limit=10)
@@ -285,56 +278,56 @@ async def _people(store: Store, clock: FakeClock) -> None:
     await store.transact(work)
 
 
-async def _deliver(store: Store, clock: FakeClock) -> None:
+async def _deliver(store: StoreWorld, clock: FakeClock) -> None:
     async def one(then: Callable[[Transaction, ClaimedNotice], Awaitable[bool]]) -> None:
-        (item,) = await claim_notices(store, limit=1)
+        (item,) = await store.claim_notices(limit=1)
         assert await store.transact(lambda tx: then(tx, item))
 
     await one(lambda tx, item: tx.notices.postpone(item.notice, "one", due_in=0.0, uncertain=True, without_blocks=True))
     await one(lambda tx, item: tx.notices.delivered(item.notice, "one", ts="1700000001.1"))
     await one(lambda tx, item: tx.notices.give_up(item.notice, "one", problem="not_in_channel"))
-    await deliver_all(store)
+    await store.deliver_all()
 
 
-async def _call_slack(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread("m1", ts="m1.1"), say=[a_reaction("5.5", "eyes")])
-    (item,) = await claim_notices(store)
+async def _call_slack(store: StoreWorld, clock: FakeClock) -> None:
+    await store.add(a_thread("m1", ts="m1.1"), say=[a_reaction("5.5", "eyes")])
+    (item,) = await store.claim_notices()
     done = ReactionProgress((Reaction.RECORDED,), done=True)
     assert await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", done))
-    assert (await use_budget(store, "users.info", lambda budget: budget.take("users.info", 2))).calls == 2
-    await refuse(store, "chat.postMessage", "C9", 1.0)
+    assert (await store.use_budget("users.info", lambda budget: budget.take("users.info", 2))).calls == 2
+    await store.refuse("chat.postMessage", "C9", 1.0)
     await store.transact(lambda tx: tx.slack_calls.posted("C9", failed=True))
 
 
-async def _poll(store: Store, clock: FakeClock) -> None:
+async def _poll(store: StoreWorld, clock: FakeClock) -> None:
     for name in ("t2", "t3"):
-        await add(store, a_thread(name, ts=f"{name}.1"))
+        await store.add(a_thread(name, ts=f"{name}.1"))
         await store.transact(lambda tx, name=name: tx.threads.save_state(name, ThreadState(job=JOB), poll_in=0.0))  # type: ignore[misc]
-    polls = {poll.thread.id: poll for poll in await claim_polls(store)}  # all due at once, so in any order
+    polls = {poll.thread.id: poll for poll in await store.claim_polls()}  # all due at once, so in any order
     second, third = polls.pop("t2"), polls.pop("t3")
     (first,) = polls.values()
     stale = replace(third, thread=replace(third.thread, revision=7))
     results = (changed(first, a_post("b"), next_poll_in=0.0), unchanged(second, next_poll_in=0.0), unchanged(stale))
-    assert await save_polls(store, *results) == 2
+    assert await store.save_polls(*results) == 2
     await store.transact(lambda tx: tx.threads.save_state("t3", ThreadState(job=JOB), poll_in=None))
     claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=9, known={("t2", 1)}))
     (known,) = (poll for poll in claimed if isinstance(poll, KnownPoll))
     assert await store.transact(lambda tx: tx.polls.thread(known))
-    assert await save_polls(store, UnchangedPoll(known.thread_id, known.revision, 0.0)) == 1
+    assert await store.save_polls(UnchangedPoll(known.thread_id, known.revision, 0.0)) == 1
 
 
-async def _meet_damage(store: Store, clock: FakeClock) -> None:
+async def _meet_damage(store: StoreWorld, clock: FakeClock) -> None:
     for name in ("d1", "d2"):
-        await add(store, a_thread(name, ts=f"{name}.1"), a_follow_up("1.1", name), say=[a_post("a")])
+        await store.add(a_thread(name, ts=f"{name}.1"), a_follow_up("1.1", name), say=[a_post("a")])
         await store.transact(lambda tx, name=name: tx.threads.save_state(name, ThreadState(job=JOB), poll_in=0.0))  # type: ignore[misc]
     await _run(store, "UPDATE threads SET state = '{' WHERE id = 'd1'")
     await _run(store, "UPDATE notices SET message = '{' WHERE thread_id = 'd2'")
-    await claim_polls(store)
-    await claim_requests(store)
-    await claim_notices(store)
+    await store.claim_polls()
+    await store.claim_requests()
+    await store.claim_notices()
 
 
-async def _look_after(store: Store, clock: FakeClock) -> None:
+async def _look_after(store: StoreWorld, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.condition.try_write())
     await store.transact(lambda tx: tx.condition.long_open(before=tx.now, limit=10))
     await store.transact(lambda tx: tx.condition.backlog(["chat.update"]))
@@ -342,8 +335,8 @@ async def _look_after(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.condition.note_last_times([LastTime.EVENT]))
 
 
-async def _restore(store: Store, clock: FakeClock) -> None:
-    await add(store, a_thread("r1", ts="7.1"), a_start("r1"), a_follow_up("7.2", "r1"), say=[a_post("r")])
+async def _restore(store: StoreWorld, clock: FakeClock) -> None:
+    await store.add(a_thread("r1", ts="7.1"), a_start("r1"), a_follow_up("7.2", "r1"), say=[a_post("r")])
     await store.transact(lambda tx: tx.restoration.mark_requests_in_doubt())
     assert await store.transact(lambda tx: tx.restoration.open_of_kinds([RequestKind.FOLLOW_UP]))
     assert await store.transact(lambda tx: tx.restoration.open_threads())
@@ -355,11 +348,11 @@ async def _delete_old(kind: OldRows, before: float, tx: Transaction) -> int:
     return await tx.retention.delete_old(kind, before=before, limit=2)
 
 
-async def _remove(store: Store, clock: FakeClock) -> None:
+async def _remove(store: StoreWorld, clock: FakeClock) -> None:
     told = an_answer("told", "UANA")
-    await add(store, a_thread("old", ts="8.1"))
+    await store.add(a_thread("old", ts="8.1"))
     clock.advance(10)
-    await add(store, a_thread("other", requester_id="UCLEO", ts="9.1"), a_follow_up("9.2", "other", person_id="UANA"))
+    await store.add(a_thread("other", requester_id="UCLEO", ts="9.1"), a_follow_up("9.2", "other", person_id="UANA"))
     await store.transact(lambda tx: tx.notices.add("other", told))
     assert await store.transact(lambda tx: tx.retention.delete_finished(before=clock.now() - 1, limit=2))
     await store.transact(lambda tx: tx.drafts.save("UCLEO", "C1", "Fix"))
@@ -372,15 +365,14 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     for kind in OldRows:
         assert await store.transact(partial(_delete_old, kind, before))
     await store.transact(lambda tx: tx.drafts.save("UCLEO", "job/C1", "Fix"))
-    await add(
-        store,
+    await store.add(
         a_thread(
             "named", requester_id="UCLEO", ts="9.5", state=ThreadState(people=Participation(participants=("UANA",)))
         ),
         a_follow_up("9.6", "named", person_id="UCLEO", state=RequestState.ACCEPTED, context=RequestContext("words")),
         say=[NewNotice(NoticeKey("told"), PostNotDelivered("UCLEO", RecordDamaged(), may_be_posted=False))],
     )
-    await deliver_all(store)
+    await store.deliver_all()
     assert await store.transact(lambda tx: tx.retention.forget_quoted(after="", limit=500))
     assert await store.transact(lambda tx: tx.retention.forget_repeated(after="n", limit=500))
     assert await store.transact(lambda tx: tx.retention.forget_taking_part("UANA", after="m", limit=500))
@@ -388,7 +380,7 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=5))
 
 
-async def _run(store: Store, statement: str) -> None:
+async def _run(store: StoreWorld, statement: str) -> None:
     async def run(tx: Transaction) -> None:
         await cast("Any", tx).session.connection.execute(text(statement))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from sqlalchemy import text
@@ -23,7 +23,7 @@ from bot.store.threads import ClaimedPoll, PollResult, UnchangedPoll
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, without the store."""
-Opener = Callable[..., Awaitable[Store]]
+Opener = Callable[..., Awaitable["StoreWorld"]]
 """Opens another store on the test's database, with options of `open_store`."""
 
 on_sqlite = pytest.mark.parametrize("server", [pytest.param("sqlite", id="sqlite")], indirect=True)
@@ -31,6 +31,7 @@ on_postgres = pytest.mark.parametrize(
     "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
 )
 
+T = TypeVar("T")
 LEASE = 30.0
 CARD = CARD_CHANGED
 JOB = Job("job-1", "active", repository="acme/docs", ref="main")
@@ -82,107 +83,106 @@ def an_answer(key: str, person_id: str) -> NewNotice:
     return NewNotice(NoticeKey(key), ActionAnswered(person_id, ActionAnswer.OTHER_WORKSPACE))
 
 
-async def add(store: Store, *items: Thread | Request, say: Sequence[NewNotice] = ()) -> None:
-    """Records these in one transaction, then the notices in the (last) thread."""
+class StoreWorld:
+    """A store, and what tests do with it."""
 
-    async def work(tx: Transaction) -> None:
-        thread_id = ""
-        for item in items:
-            if isinstance(item, Thread):
-                assert await tx.threads.add(item)
-                thread_id = item.id
-            else:
-                assert await tx.requests.add(item)
-        for notice in say:
-            await tx.notices.add(thread_id, notice)
+    def __init__(self, store: Store) -> None:
+        self.store = store
 
-    await store.transact(work)
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
+        return await self.store.transact(work, urgent=urgent)
 
+    async def close(self) -> None:
+        await self.store.close()
 
-async def watched(store: Store, name: str = "t1", *, poll_in: float = 0.0, **state: Any) -> Thread:
-    """Records a thread with a watched job."""
-    await add(store, a_thread(name, ts=f"{name}.card", card_ts=f"{name}.card"))
-    await save(store, name, ThreadState(job=JOB, **state), poll_in=poll_in)
-    return await get_thread(store, name)
+    async def add(self, *items: Thread | Request, say: Sequence[NewNotice] = ()) -> None:
+        """Records these in one transaction, then the notices in the (last) thread."""
 
+        async def work(tx: Transaction) -> None:
+            thread_id = ""
+            for item in items:
+                if isinstance(item, Thread):
+                    assert await tx.threads.add(item)
+                    thread_id = item.id
+                else:
+                    assert await tx.requests.add(item)
+            for notice in say:
+                await tx.notices.add(thread_id, notice)
 
-async def get_thread(store: Store, name: str = "t1") -> Thread:
-    thread = await store.transact(lambda tx: tx.threads.get(name))
-    assert thread is not None
-    return thread
+        await self.transact(work)
 
+    async def watched(self, name: str = "t1", *, poll_in: float = 0.0, **state: Any) -> Thread:
+        """Records a thread with a watched job."""
+        await self.add(a_thread(name, ts=f"{name}.card", card_ts=f"{name}.card"))
+        await self.save(name, ThreadState(job=JOB, **state), poll_in=poll_in)
+        return await self.get_thread(name)
 
-async def get_request(store: Store, name: str) -> Request:
-    request = await store.transact(lambda tx: tx.requests.get(name))
-    assert request is not None
-    return request
+    async def get_thread(self, name: str = "t1") -> Thread:
+        thread = await self.transact(lambda tx: tx.threads.get(name))
+        assert thread is not None
+        return thread
 
+    async def get_request(self, name: str) -> Request:
+        request = await self.transact(lambda tx: tx.requests.get(name))
+        assert request is not None
+        return request
 
-async def say(store: Store, *notices: NewNotice, thread: str = "t1") -> None:
-    async def work(tx: Transaction) -> None:
-        for notice in notices:
-            await tx.notices.add(thread, notice)
+    async def say(self, *notices: NewNotice, thread: str = "t1") -> None:
+        async def work(tx: Transaction) -> None:
+            for notice in notices:
+                await tx.notices.add(thread, notice)
 
-    await store.transact(work)
+        await self.transact(work)
 
+    async def save(self, name: str, state: ThreadState, *, poll_in: float | None) -> None:
+        await self.transact(lambda tx: tx.threads.save_state(name, state, poll_in=poll_in))
 
-async def save(store: Store, name: str, state: ThreadState, *, poll_in: float | None) -> None:
-    await store.transact(lambda tx: tx.threads.save_state(name, state, poll_in=poll_in))
+    async def settle(self, name: str, state: RequestState, **options: Any) -> None:
+        await self.transact(lambda tx: tx.requests.settle(name, state, **options))
 
+    async def claim_requests(self, owner: str = "one", limit: int = 10) -> Sequence[ClaimedRequest]:
+        return await self.transact(lambda tx: tx.requests.claim(owner, lease=LEASE, limit=limit))
 
-async def settle(store: Store, name: str, state: RequestState, **options: Any) -> None:
-    await store.transact(lambda tx: tx.requests.settle(name, state, **options))
+    async def claim_received(self, limit: int = 10, turn: float = 0.0) -> Sequence[ClaimedRequest]:
+        return await self.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=limit, turn=turn))
 
+    async def claim_notices(
+        self,
+        owner: str = "one",
+        limit: int = 10,
+        *,
+        limits: SlackLimits = ANY_NUMBER,
+        max_reactions: int | None = None,
+    ) -> Sequence[ClaimedNotice]:
+        terms: dict[str, Any] = {"lease": LEASE, "limit": limit, "limits": limits, "max_reactions": max_reactions}
+        return await self.transact(lambda tx: tx.notices.claim(owner, **terms))
 
-async def claim_requests(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedRequest]:
-    return await store.transact(lambda tx: tx.requests.claim(owner, lease=LEASE, limit=limit))
+    async def refuse(self, method: str, channel_id: str, retry_after: float = 600.0) -> None:
+        """Records a 429 of Slack."""
+        await self.use_budget(method, lambda budget: budget.refuse(method, retry_after, channel_id))
 
+    async def use_budget(self, method: str, use: Callable[[Budget], Grant], limits: SlackLimits = ANY_NUMBER) -> Grant:
+        return await self.transact(lambda tx: tx.slack_calls.with_budget([method], limits, use))
 
-async def claim_notices(
-    store: Store,
-    owner: str = "one",
-    limit: int = 10,
-    *,
-    limits: SlackLimits = ANY_NUMBER,
-    max_reactions: int | None = None,
-) -> Sequence[ClaimedNotice]:
-    terms: dict[str, Any] = {"lease": LEASE, "limit": limit, "limits": limits, "max_reactions": max_reactions}
-    return await store.transact(lambda tx: tx.notices.claim(owner, **terms))
+    async def claim_polls(self, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:
+        """Claims polls of threads that nobody knows yet."""
+        claimed = await self.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
+        return [poll for poll in claimed if isinstance(poll, ClaimedPoll)]
 
+    async def done(self, item: ClaimedNotice, owner: str = "one", ts: str | None = "1.1") -> bool:
+        return await self.transact(lambda tx: tx.notices.delivered(item.notice, owner, ts=ts))
 
-async def refuse(store: Store, method: str, channel_id: str, retry_after: float = 600.0) -> None:
-    """Records a 429 of Slack."""
-    await use_budget(store, method, lambda budget: budget.refuse(method, retry_after, channel_id))
+    async def deliver_all(self, owner: str = "one") -> list[str]:
+        """Claims and delivers until nothing is due; returns the keys in order."""
+        keys: list[str] = []
+        while items := await self.claim_notices(owner):
+            for item in items:
+                assert await self.done(item, owner)
+                keys.append(item.notice.key)
+        return keys
 
-
-async def use_budget(
-    store: Store, method: str, use: Callable[[Budget], Grant], limits: SlackLimits = ANY_NUMBER
-) -> Grant:
-    return await store.transact(lambda tx: tx.slack_calls.with_budget([method], limits, use))
-
-
-async def claim_polls(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:
-    """Claims polls of threads that nobody knows yet."""
-    claimed = await store.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
-    return [poll for poll in claimed if isinstance(poll, ClaimedPoll)]
-
-
-async def done(store: Store, item: ClaimedNotice, owner: str = "one", ts: str | None = "1.1") -> bool:
-    return await store.transact(lambda tx: tx.notices.delivered(item.notice, owner, ts=ts))
-
-
-async def deliver_all(store: Store, owner: str = "one") -> list[str]:
-    """Claims and delivers until nothing is due; returns the keys in order."""
-    keys: list[str] = []
-    while items := await claim_notices(store, owner):
-        for item in items:
-            assert await done(store, item, owner)
-            keys.append(item.notice.key)
-    return keys
-
-
-async def save_polls(store: Store, *polls: PollResult | UnchangedPoll, owner: str = "one") -> int:
-    return await store.transact(lambda tx: tx.polls.save(polls, owner))
+    async def save_polls(self, *polls: PollResult | UnchangedPoll, owner: str = "one") -> int:
+        return await self.transact(lambda tx: tx.polls.save(polls, owner))
 
 
 def unchanged(item: ClaimedPoll, next_poll_in: float | None = 5.0) -> PollResult:
