@@ -214,6 +214,7 @@ class App:
         scheduler_edges = SchedulerEdges(
             edges.store,
             edges.job_api,
+            edges.code_hosts,
             edges.chat,
             edges.people,
             edges.reading,

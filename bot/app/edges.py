@@ -12,6 +12,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.slack import SCOPES, scope_findings
+from bot.app.code_hosts import ConfiguredCodeHosts, github_hosts
 from bot.app.metrics import Counts, MeasuredJobApi
 from bot.app.settings.config import Config
 from bot.domain.findings import FindingStatus
@@ -20,6 +21,7 @@ from bot.domain.slack_limits import SLACK_LIMITS, Budget, Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.jobapi.client import HttpJobApi
 from bot.jobapi.settings import DEFAULT_PAUSE
+from bot.ports.code_hosts import CodeHosts
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
 from bot.runtime.backoff import Backoff
@@ -74,6 +76,7 @@ class Edges:
 
     store: Store
     job_api: JobApi
+    code_hosts: CodeHosts
     chat: Chat
     identity: Identity
     session: aiohttp.ClientSession
@@ -158,9 +161,17 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             settings=projects.channel,
             permalinks=permalinks,
         )
+        masker = SecretMasker(config.secrets)
+        code_hosts = ConfiguredCodeHosts(
+            github_hosts(config.code_hosts, session, lambda text: masker.mask(text).text),
+            job_api.pull_request,
+            lambda project: projects.abilities(project).pull_request,
+            lambda text: masker.mask(text).text,
+        )
         return Edges(
             store,
             MeasuredJobApi(job_api, counts),
+            code_hosts,
             chat,
             identity,
             session,
@@ -168,7 +179,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             message_context,
             people,
             reading,
-            ModalEdges(views, reading.conversations, people, names, SecretMasker(config.secrets)),
+            ModalEdges(views, reading.conversations, people, names, masker),
             SlackPastMessages(yielding_client, identity),
             requesters=SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
             closing=stack.pop_all(),

@@ -111,6 +111,7 @@ async def mark_all_in_doubt(store: Store) -> tuple[int, int, int]:
         await _mark_news_in_doubt(store, thread_id)
     notices = await store.transact(lambda tx: tx.restoration.mark_notices_in_doubt())
     await _mark_reactions_in_doubt(store)
+    await store.transact(lambda tx: tx.restoration.mark_pull_requests_in_doubt())
     return requests, actions, notices
 
 

@@ -11,6 +11,7 @@ from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Thread
 from bot.notices.job import JobEnd, JobFinished, JobStopped, PullRequestFound
 from bot.notices.notice import Delivery, Notice, NoticeContent, Reaction, ReactionChanged, ToPerson
+from bot.notices.pull_requests import PullRequestNews
 from bot.runtime.backoff import Backoff
 
 PostModes = Callable[[str], PostMode]
@@ -52,13 +53,17 @@ def everything(_channel_id: str) -> PostMode:
     return PostMode.ALL
 
 
-def person_mentioned(thread: Thread, message: JobEnd | PullRequestFound, settings: ChannelSettings) -> str:
+def person_mentioned(
+    thread: Thread, message: JobEnd | PullRequestFound | PullRequestNews, settings: ChannelSettings
+) -> str:
     """Returns whom a message mentions: the person waiting for this end. Others in the thread follow it anyway.
 
     Empty: nobody. A link before or after an end mentions nobody, because the end does.
     """
     if not settings.mention or thread.options.quiet or thread.state.people.muted_by:
         return ""
+    if isinstance(message, PullRequestNews):
+        return thread.requester_id
     if isinstance(message, PullRequestFound):
         return thread.requester_id if message.alone else ""
     return thread.requester_id if isinstance(message, JobStopped) else message.person_id or thread.requester_id

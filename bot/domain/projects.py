@@ -57,7 +57,8 @@ class ProjectReason(StrEnum):
 @dataclass(frozen=True)
 class JobApiAbilities:
     """What a project's job API can do beyond its specification: run a repeated Idempotency-Key only once, accept the
-    requester's name, cancel a job, accept files, accept which part of a prompt is the person's own words.
+    requester's name, cancel a job, accept files, accept which part of a prompt is the person's own words, tell a job's
+    pull request with its checks and reviews.
     """
 
     idempotent: bool = False
@@ -65,6 +66,7 @@ class JobApiAbilities:
     cancel: bool = False
     files: bool = False
     instruction: bool = False
+    pull_request: bool = False
 
 
 @dataclass(frozen=True)

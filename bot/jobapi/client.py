@@ -114,6 +114,11 @@ class HttpJobApi:
         fingerprint = hashlib.blake2b(body, digest_size=16).digest()
         return None if fingerprint == unless else SeenJob(of.job_in(body, job_id), fingerprint)
 
+    async def pull_request(self, project: str, job_id: str) -> bytes:
+        """Reads a job's pull request (`bot.codehosts.job_server`). Only if the job API tells it."""
+        of = self._of(project)
+        return await of.get(JobApiOperation.PULL_REQUEST, job_id)
+
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         """Uploads a file, to which requests can then refer. Safe to repeat.
 
@@ -186,6 +191,10 @@ class _Project:
         kind = mimetype if _MEDIA_TYPE.fullmatch(mimetype) else "application/octet-stream"
         request = self._request("PUT", self._url(JobApiOperation.UPLOAD.value, digest), content, {"Content-Type": kind})
         return await self._exchange(JobApiOperation.UPLOAD, request)
+
+    async def get(self, operation: JobApiOperation, job_id: str) -> bytes:
+        """Reads something about a job."""
+        return await self._exchange(operation, self._request("GET", self._url(operation.value, job_id), None, {}))
 
     async def read(self, job_id: str) -> bytes:
         """Reads a job."""

@@ -27,7 +27,7 @@ from bot.runtime.text import printable_line
 
 class JobApiOperation(Enum):
     """The calls of the job API, with their paths; a project's settings can have another one for GET. The meaning of a
-    404 depends on the call. The last three are not in the specification; Pagehand's own job server has them.
+    404 depends on the call. The last four are not in the specification; Pagehand's own job server has them.
     """
 
     CREATE = "/v2/agent/{projectId}/job"
@@ -35,6 +35,7 @@ class JobApiOperation(Enum):
     GET = GET_PATH
     CANCEL = "/v2/agent/{projectId}/job/{id}/cancel"
     DISCARD = "/v2/agent/{projectId}/job/{id}/discard"
+    PULL_REQUEST = "/v2/agent/{projectId}/job/{id}/pull-request"
     UPLOAD = "/v2/agent/{projectId}/file/{id}"
 
 

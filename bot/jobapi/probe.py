@@ -25,6 +25,7 @@ class FoundAbilities:
     idempotent: bool | None = None
     requester: bool | None = None
     instruction: bool | None = None
+    pull_request: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class JobApiProbe:
             _is_described(document, b"Idempotency-Key"),
             _is_described(document, b"requestedBy"),
             _is_described(document, b'"instruction"'),
+            _is_described(document, b'"getPullRequest"'),
         )
 
     async def _ask(self, method: str, path: str, headers: dict[str, str] | None = None) -> _Answer | None:

@@ -79,7 +79,7 @@ def unzipped(body: bytes) -> bytes:
         return body
 
 
-def _json_in(body: bytes) -> Any:
+def json_in(body: bytes) -> Any:
     """Returns the JSON value of a body. What no JSON may contain costs only the field that it is in: bytes that are no
     UTF-8, control characters, half of a surrogate pair, NaN, numbers of any length. Raises ValueError.
     """
@@ -98,7 +98,7 @@ def parse_upload(body: bytes) -> str:
     """Parses the id of an uploaded file. Raises JobApiUnreadable for any other response."""
     try:
         if len(body) <= MAX_BODY:
-            return UploadedFile.model_validate(_json_in(body)).id
+            return UploadedFile.model_validate(json_in(body)).id
     except ValueError:
         pass
     raise JobApiUnreadable("The job API's answer to a file has no usable id.")
@@ -128,7 +128,7 @@ def _job_in(body: bytes, hide: Hide, asked_id: str) -> AgentJob:
     try:
         return AgentJob.model_validate_json(body, context=hide)  # four times as fast as the rest, and strict
     except ValidationError:
-        data = _json_in(body)
+        data = json_in(body)
     if asked_id and isinstance(data, dict) and "id" in data:
         data["id"] = asked_id
     return AgentJob.model_validate(data, context=hide)
@@ -155,7 +155,7 @@ def _why_not_valid(error: ValidationError) -> str:
 def is_json_object(body: bytes) -> bool:
     """Returns whether a job API may have written this body of an error. Web pages, text or nothing are a proxy's."""
     try:
-        return len(body) <= MAX_BODY and isinstance(_json_in(body), dict)
+        return len(body) <= MAX_BODY and isinstance(json_in(body), dict)
     except ValueError:
         return False
 
@@ -168,7 +168,7 @@ def error_message_in(body: bytes) -> str:
     if len(body) > MAX_BODY:
         return ""
     try:
-        data = _json_in(body)
+        data = json_in(body)
     except ValueError:
         return ""
     text = "; ".join(_words(data))

@@ -6,9 +6,11 @@ from typing import ClassVar
 
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem, Progress
 from bot.domain.projects import ProjectReason
+from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import WayIn
-from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadState
+from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadState, shown_state
 from bot.jobapi.models import Job, PullRequestState, StepStatus
+from bot.notices.pull_requests import state_words
 from bot.notices.said import NOTHING, Markup, Renderer, joined
 
 _MAX_FACT, _MAX_LINK, _MAX_DETAIL = 300, 1_000, 300
@@ -117,7 +119,7 @@ def state_of(show: Renderer, thread: Thread, *, several_projects: bool) -> CardS
     if several_projects and is_undecided(thread):
         who = show.person(thread.requester_id)
         return CardState(show("Waiting for {who} to choose the project", who=who))
-    return job_state(show, thread.state)
+    return job_state(show, shown_state(thread))
 
 
 def job_state(show: Renderer, state: ThreadState) -> CardState:
@@ -211,11 +213,11 @@ _UNITS = (("{count} day", "{count} days"), ("{count} hour", "{count} hours"), ("
 
 def facts(show: Renderer, thread: Thread, follow_ups: FollowUpCounts, *, several_projects: bool) -> list[Markup]:
     """The known facts, each a short text; at most 10."""
-    state, job, muted_by = thread.state, thread.state.job, thread.state.people.muted_by
+    state, job, muted_by = shown_state(thread), thread.state.job, thread.state.people.muted_by
     muted = "Muted: by {who}; replies aren't sent, and only failures and pull requests are posted"
     told = [
         _project(show, thread) if several_projects else NOTHING,
-        *(_of_job(show, job, state.work.progress) if job else []),
+        *(_of_job(show, job, state.work.progress, thread.pull_request) if job else []),
         show("Asked: {time}", time=show.day_and_time(thread.created_at)),
         _work(show, job, state) if job else NOTHING,
         _kept(show, state.work.progress.partial_files),
@@ -233,23 +235,26 @@ def _project(show: Renderer, thread: Thread) -> Markup:
     return show("Project: {name} ({why})", name=show.line(thread.project, _MAX_FACT), why=why)
 
 
-def _of_job(show: Renderer, job: Job, progress: Progress) -> list[Markup]:
+def _of_job(show: Renderer, job: Job, progress: Progress, followed: FollowedPullRequest | None) -> list[Markup]:
     return [
         show("Repository: {name}", name=show.link(job.repository, _MAX_FACT)) if job.repository else NOTHING,
         show("Branch: {name}", name=show.line(job.ref, _MAX_FACT)) if job.ref else NOTHING,
         show("Model: {name}", name=show.line(job.model, _MAX_FACT)) if job.model else NOTHING,
-        _pull_request(show, job, progress),
+        _pull_request(show, job, progress, followed),
     ]
 
 
-def _pull_request(show: Renderer, job: Job, progress: Progress) -> Markup:
+def _pull_request(show: Renderer, job: Job, progress: Progress, followed: FollowedPullRequest | None) -> Markup:
     became, why = progress.pull_request, show.line(progress.why_pending, _MAX_FACT)
     if became is PullRequestState.PENDING:
         return show("Pull request: pending: {why}" if why else "Pull request: pending", why=why)
     if not job.pr_link:
         return NOTHING
-    words = _PULL_REQUEST_THAT_IS.get(became, "Pull request: {link}")
-    return show(words, link=show.link(job.pr_link, _MAX_LINK))
+    words, by = _PULL_REQUEST_THAT_IS.get(became, "Pull request: {link}"), NOTHING
+    if followed is not None and followed.found is not None:
+        pull = followed.found.pull_request
+        words, by = f"Pull request: {{link}}{state_words(pull)}", show.line(pull.ended_by or "")
+    return show(words, link=show.link(job.pr_link, _MAX_LINK), by=by)
 
 
 def _kept(show: Renderer, files: int) -> Markup:

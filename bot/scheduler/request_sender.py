@@ -14,6 +14,7 @@ from bot.domain.jobs.job import ARCHIVED
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.messages import keeping_names, mentioned, with_names
 from bot.domain.projects import JobApiAbilities
+from bot.domain.pull_requests import after_end
 from bot.domain.requests.follow_ups import as_one
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestContext, RequestKind, RequestState
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
@@ -300,6 +301,11 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             as_one(request, others), _asked_state(request, thread), outcome, tx.now, polling, jitter=jitter
         )
         await record_result(tx, thread, (request, *others), settlement)
+        if request.kind is RequestKind.FOLLOW_UP and settlement.request_state is RequestState.ACCEPTED:
+            followed = await tx.pull_requests.of(thread.id)
+            opens_another = self._abilities(thread.project).pull_request
+            if (notice := after_end(followed, opens_another=opens_another)) is not None:
+                await tx.notices.add(thread.id, notice)
 
     def _as_of_now(self, outcome: SendOutcome, request: Request, before: Thread, thread: Thread) -> SendOutcome:
         """Returns the outcome, marked if the job API's answer is not the newest known state."""

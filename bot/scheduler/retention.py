@@ -100,6 +100,7 @@ class RetentionSweeper:
         removed = await self._in_batches(
             lambda limit, tx: tx.retention.delete_finished(before=tx.now - kept, limit=limit)
         )
+        await self._in_batches(lambda limit, tx: tx.retention.delete_texts(before=tx.now - kept, limit=limit))
         for kind, age in self._ages.items():
             await self._in_batches(partial(_delete_old, kind, age))
         await self._in_batches(_delete_held)

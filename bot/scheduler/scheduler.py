@@ -9,6 +9,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
+from bot.ports.code_hosts import CodeHosts
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, PastMessages, SlackReading
 from bot.runtime.clock import SteadyClock
@@ -20,6 +21,7 @@ from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Delivered, Outbox
+from bot.scheduler.pull_request_poller import PullRequestPoller
 from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.rereading import HeardFor, Rereader
@@ -34,6 +36,8 @@ LEASE_MARGIN = 10.0
 CHAT_CALL_TIMEOUT = 14.0
 """Seconds for one call, including the look-up of people whom its text mentions."""
 CHAT_LEASE = 30.0
+READ_TIMEOUT = 60.0
+"""Seconds in which a pull request has to be read, which takes several calls."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class SchedulerEdges:
 
     store: Store
     job_api: JobApi
+    code_hosts: CodeHosts
     chat: Chat
     people: DisplayNames
     reading: SlackReading
@@ -141,12 +146,14 @@ class Scheduler:
             limits=limits,
             delivered=edges.delivered,
         )
+        reader = replace(chat, lease=READ_TIMEOUT + LEASE_MARGIN, call_timeout=READ_TIMEOUT)
+        pull_requests = PullRequestPoller(store, edges.code_hosts, reader, posts=posts)
         homes = self._homes = HomePublisher(store, edges.views, chat)
         self.history_reader = HistoryReader(
             store, edges.history, edges.missed, edges.reading.channels, chat, bot_user_id=settings.bot_user_id
         )
         woken: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox)
-        self.workers: tuple[Worker[Any], ...] = (*woken, poller, homes, self.history_reader)
+        self.workers: tuple[Worker[Any], ...] = (*woken, poller, pull_requests, homes, self.history_reader)
         self._workers_for = dict(zip(DueWork, woken, strict=True))
         self._sender = sender
         self._projects = settings.projects

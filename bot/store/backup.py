@@ -12,13 +12,16 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import and_, false, func, or_, select, true, update
 
+from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.errors import ConfigError, StoreUnavailable
 from bot.notices.notice import Delivery
 from bot.runtime.private_files import owner_only
+from bot.store.claims import FREE
 from bot.store.database.engine import existing_file
 from bot.store.schema.migration import schema_state
-from bot.store.schema.tables import notices, polls, requests, to_be_prepared
+from bot.store.schema.rows import json_of
+from bot.store.schema.tables import notices, polls, pull_requests, requests, to_be_prepared
 from bot.store.session import Part
 
 _OLDER_IN_DOUBT = (
@@ -115,6 +118,12 @@ class Restoration(Part):
         """Marks open notices to be looked for in Slack before they are posted; returns how many."""
         is_open = update(notices).where(notices.c.due_at.is_not(None))
         return (await self._session.execute(is_open.values(uncertain=True))).rowcount
+
+    async def mark_pull_requests_in_doubt(self) -> None:
+        """Marks the news of pull requests as possibly told: the next reading of each announces nothing."""
+        unread = update(pull_requests).where(pull_requests.c.due_at.is_not(None))
+        values = {"followed": json_of(FollowedPullRequest(adopted=True)), "due_at": self._session.now, **FREE}
+        await self._session.execute(unread.values(values))
 
     async def mark_reactions_in_doubt(self, *, after: int, limit: int) -> int | None:
         """Marks the replies of the next `limit` notices after an id as possibly carrying any reaction; returns the last

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
-from bot.store.schema.tables import NoticeState, gaps, homes, notices, polls, request_files, requests
+from bot.store.schema.tables import NoticeState, gaps, homes, notices, polls, pull_requests, request_files, requests
 from bot.store.session import Part, Session
 
 C = TypeVar("C")
@@ -131,7 +131,7 @@ class Claims(Part):
         as uncertain (use `settle` and `postpone` before for those that were not begun).
         """
         session = self._session
-        for table in (polls, homes, request_files, gaps):
+        for table in (polls, pull_requests, homes, request_files, gaps):
             await session.execute(update(table).where(_held_by(table, owner)).values(**FREE))
         under_way = (RequestState.PREPARING, RequestState.SENDING)
         for table, states in ((notices, (NoticeState.SENDING,)), (requests, under_way)):

@@ -34,8 +34,8 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.notices.notice import Delivery, Notice
 from bot.store.claims import FREE, LIMIT, NOW, PATIENCE, claim_candidates, claiming, due, leave_newer_kinds
 from bot.store.notices import SENDING, Notices
-from bot.store.schema.rows import LASTING, notice_from, thread_from, thread_to_speak_in, unknown_kind
-from bot.store.schema.tables import NoticeState, notices, requests, threads
+from bot.store.schema.rows import LASTING, PULL_REQUEST, notice_from, thread_from, thread_to_speak_in, unknown_kind
+from bot.store.schema.tables import NoticeState, notices, pull_requests, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
 
@@ -135,8 +135,9 @@ _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
 def _candidates(delivery: Delivery, condition: ColumnElement[bool]) -> Select[Any]:
     held = threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))
     return (
-        select(notices, threads, _SENT, _WAITING, _HAS_REPLIES)
+        select(notices, threads, PULL_REQUEST, _SENT, _WAITING, _HAS_REPLIES)
         .join(threads, threads.c.id == notices.c.thread_id)
+        .outerjoin(pull_requests, pull_requests.c.thread_id == threads.c.id)
         .where(due(notices), notices.c.delivery == delivery, condition, held)
         .order_by(notices.c.due_at)
         .limit(LIMIT)

@@ -9,13 +9,13 @@ from dataclasses import astuple, dataclass, replace
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Select, bindparam, delete, exists, or_, select, true, update
+from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, delete, exists, or_, select, true, update
 
 from bot.domain.requests.request import RequestKind, RequestState
-from bot.domain.threads.thread import ThreadState
+from bot.domain.threads.thread import Participation, ThreadState
 from bot.errors import UnreadableRow
 from bot.store.people import home_changed
-from bot.store.schema.rows import state_json, thread_from
+from bot.store.schema.rows import state_json, thread_from, thread_to_speak_in
 from bot.store.schema.tables import (
     HELD,
     audit,
@@ -28,6 +28,7 @@ from bot.store.schema.tables import (
     notices,
     polls,
     preferences,
+    pull_requests,
     requests,
     slack_calls,
     stops_seen,
@@ -108,16 +109,16 @@ def _oldest(before: float, limit: int, time: Column[Any], *keys: ColumnElement[A
     return select(*keys).where(time < before).order_by(time).limit(limit).with_for_update(skip_locked=True)
 
 
-def _nothing_open(before: float) -> list[ColumnElement[bool]]:
-    """Returns the conditions that a thread is not polled, and has no open notice or request. A follow-up without a job
-    waits for a person to send the start again. After this time, nobody will.
+def _nothing_open(before: float, kept_by: Sequence[Table]) -> list[ColumnElement[bool]]:
+    """Returns the conditions that a thread has nothing due in these tables, and no open request. A follow-up without a
+    job waits for a person to send the start again. After this time, nobody will.
     """
     may_be_sent = or_(
         requests.c.kind == RequestKind.START, threads.c.job_id.is_not(None), requests.c.recorded_at >= before
     )
     return [
         ~exists().where(table.c.thread_id == threads.c.id, table.c.due_at.is_not(None), condition)
-        for table, condition in ((polls, true()), (notices, true()), (requests, may_be_sent))
+        for table, condition in (*((table, true()) for table in kept_by), (requests, may_be_sent))
     ]
 
 
@@ -137,9 +138,32 @@ class Retention(Part):
         """Deletes at most `limit` threads, with everything that belongs to them, that have not changed since `before`
         and have nothing open: no polling, no request, no notice. Returns how many.
         """
-        finished = _oldest(before, limit, threads.c.updated_at, threads.c.id).where(*_nothing_open(before))
+        finished = _oldest(before, limit, threads.c.updated_at, threads.c.id).where(
+            *_nothing_open(before, (polls, pull_requests, notices))
+        )
         # Their polls, requests and notices are deleted with them.
         return await self._delete(threads.c.id, await self._ids(finished))
+
+    async def delete_texts(self, *, before: float, limit: int) -> int:
+        """Deletes the texts of at most `limit` threads that have not changed since `before`, and that only their pull
+        request keeps: requests, notices, and all of the job but its ids and link. Returns how many.
+        """
+        session, followed = (
+            self._session,
+            exists().where(pull_requests.c.thread_id == threads.c.id, pull_requests.c.due_at.is_not(None)),
+        )
+        old = _oldest(before, limit, threads.c.updated_at, *threads.c).where(
+            threads.c.prompt != "", followed, *_nothing_open(before, (polls, notices))
+        )
+        rows = await session.rows(old)
+        for row in rows:
+            thread = thread_to_speak_in(row)
+            state = ThreadState(job=thread.state.job, people=Participation(muted_by=thread.state.people.muted_by))
+            kept = {"prompt": "", "state": state_json(state), "revision": threads.c.revision + 1}
+            await session.execute(update(threads).where(threads.c.id == thread.id).values(kept))
+            await session.execute(delete(requests).where(requests.c.thread_id == thread.id))
+            await session.execute(delete(notices).where(notices.c.thread_id == thread.id))
+        return len(rows)
 
     async def delete_old(self, kind: OldRows, *, before: float, limit: int) -> int:
         """Deletes at most `limit` rows of a kind from before a time, oldest first; returns how many."""

@@ -23,12 +23,13 @@ from bot.store.incoming import ChannelIds, EarlyReplies, MessageVersions
 from bot.store.notice_queue import NoticeQueue
 from bot.store.notices import Notices
 from bot.store.people import Audit, Drafts, Homes, Limits, Preferences, log_entries
+from bot.store.pull_requests import PullRequests
 from bot.store.request_parts import RequestParts
 from bot.store.request_queue import RequestQueue
 from bot.store.requests import Requests, log_recorded
 from bot.store.retention import Retention
 from bot.store.schema.migration import require_usable
-from bot.store.schema.tables import gaps, homes, notices, polls, request_files, requests, slack_calls
+from bot.store.schema.tables import gaps, homes, notices, polls, pull_requests, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
 from bot.store.slack_calls import SlackCalls
 from bot.store.threads import Polls, Threads
@@ -59,6 +60,7 @@ class RequestTransaction(RecordingTransaction):
     limits: Limits
     audit: Audit
     homes: Homes
+    pull_requests: PullRequests
 
 
 class OutboxTransaction(RequestTransaction):
@@ -101,6 +103,7 @@ class Transaction(OutboxTransaction, UpkeepTransaction):
         self.requests = RequestQueue(session, self.notices)
         self.request_parts = RequestParts(session)
         self.polls = Polls(session, self.notices)
+        self.pull_requests = PullRequests(session)
         self.early_replies = EarlyReplies(session)
         self.message_versions = MessageVersions(session)
         self.channel_ids = ChannelIds(session)
@@ -138,6 +141,8 @@ _FURTHEST_AHEAD = 90.0
 """Seconds ahead of now; everything that Pagehand delays or claims is due earlier. A later time is most likely from
 before a clock was set back. If somebody did ask to wait longer, asking again early does no harm.
 """
+_LATEST_READ = 5_000.0
+"""The same for pull requests, which are read once an hour when nothing happens to them."""
 _LARGEST_STEP_BACK = 30.0
 """Seconds by which the database's clock may fall behind ours before it counts as set back."""
 
@@ -271,10 +276,14 @@ class SqlStore:
         now = await self._now(connection)
         # SQLite's only process has just started, so nothing is claimed; on PostgreSQL others may be working.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
-        for table in (polls, requests, request_files, notices, homes, gaps):
-            for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
+        for table in (polls, pull_requests, requests, request_files, notices, homes, gaps):
+            ahead = _LATEST_READ if table is pull_requests else _FURTHEST_AHEAD
+            for column, latest, most in (
+                (table.c.due_at, now, ahead),
+                (table.c.claimed_until, lease_end, _FURTHEST_AHEAD),
+            ):
                 # Only due rows can be claimed, so the index of due rows finds both.
-                far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)
+                far = and_(table.c.due_at.is_not(None), column > now + most)
                 await connection.execute(update(table).where(far).values({column: latest}))
         # Slack may have asked to wait longer; at worst it asks again.
         await connection.execute(delete(slack_calls).where(slack_calls.c.tat > now + _FURTHEST_AHEAD))

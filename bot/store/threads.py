@@ -12,8 +12,16 @@ from bot.notices.job import RecordDamaged
 from bot.notices.notice import CARD_CHANGED, CARD_PROGRESSED, NewNotice
 from bot.store.claims import CLAIM, FREE, LIMIT, due, read_each
 from bot.store.notices import Notices
-from bot.store.schema.rows import json_of, state_values, thread_from, thread_to_speak_in, thread_values
-from bot.store.schema.tables import polls, threads
+from bot.store.pull_requests import follow
+from bot.store.schema.rows import (
+    PULL_REQUEST,
+    json_of,
+    state_values,
+    thread_from,
+    thread_to_speak_in,
+    thread_values,
+)
+from bot.store.schema.tables import polls, pull_requests, threads
 from bot.store.session import Part, Session, adding
 
 _ADD = adding(threads)
@@ -104,7 +112,12 @@ class Threads(Part):
 
     async def of_person(self, person_id: str, *, offset: int, limit: int) -> Sequence[Thread]:
         """Returns the threads whose jobs somebody asked for, newest first; not locked."""
-        of_person = select(threads).where(threads.c.requester_id == person_id).order_by(threads.c.created_at.desc())
+        of_person = (
+            select(threads, PULL_REQUEST)
+            .outerjoin(pull_requests, pull_requests.c.thread_id == threads.c.id)
+            .where(threads.c.requester_id == person_id)
+            .order_by(threads.c.created_at.desc())
+        )
         rows = await self._session.rows(of_person.limit(limit).offset(offset))
         return [thread_to_speak_in(row) for row in rows]
 
@@ -116,6 +129,8 @@ class Threads(Part):
         await session.execute(_SAVE_STATE, _saved_state(thread_id, state, session.now))
         poll = {"due_at": None, **FREE} if poll_in is None else {"due_at": session.now + poll_in}
         await session.execute(update(polls).where(polls.c.thread_id == thread_id).values(poll))
+        if state.job is not None and state.job.pr_link:
+            await follow(session, [(thread_id, state.job.pr_link)])
 
     async def set_card(self, thread_id: str, card_ts: str) -> None:
         """Records where the card was posted, which begins the Slack thread if nothing else does. From now on the
@@ -173,6 +188,13 @@ class PollResult:
     def revision(self) -> int:
         """The thread's revision when it was claimed."""
         return self.thread.revision
+
+    @property
+    def new_link(self) -> str | None:
+        """The job's pull request, if it had none or another one before."""
+        before = self.thread.state.job.pr_link if self.thread.state.job else None
+        link = self.state.job.pr_link if self.state.job else None
+        return None if link == before else link
 
     @property
     def changes(self) -> bool:
@@ -306,6 +328,7 @@ class Polls:
             return
         now = self._session.now
         await self._session.execute(_SAVE_STATE, [_saved_state(each.thread.id, each.state, now) for each in results])
+        await follow(self._session, ((each.thread.id, link) for each in results if (link := each.new_link)))
         await self._notices.insert(
             (result.thread.id, notice) for result in results for notice in (*result.notices, *_card_notice(result))
         )

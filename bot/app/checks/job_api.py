@@ -19,6 +19,7 @@ _GIVES = {
     "cancel": "*Stop* ends what the agent does, instead of asking the agent to stop",
     "files": "files go along with requests, instead of links",
     "instruction": "the job API knows a person's own words from the context that comes with them",
+    "pull_request": "a pull request's checks, reviews and end come into the thread without a token here",
     "idempotent": "what may have arrived is sent again without asking",
     "requester": "pull requests say who asked",
 }

@@ -168,6 +168,7 @@ class Config(JobApiVariables, SchedulerVariables):
     def rotating_secrets(self) -> tuple[RotatingSecret, ...]:
         """Every secret that can be replaced while the bot runs."""
         keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))
+        keys += tuple(each.token for each in self.code_hosts)
         given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, self.metrics_token, *keys)
         return tuple(dict.fromkeys(secret for secret in given if secret is not None))
 

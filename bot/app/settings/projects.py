@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from bot.app.settings.code_hosts import GITHUB, CodeHostSettings, CodeHostVariables
 from bot.app.settings.values import ChannelId
 from bot.domain.projects import (
     MOST_PROJECTS,
@@ -37,7 +38,7 @@ from bot.domain.projects import (
 from bot.errors import ConfigError
 from bot.jobapi.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.runtime.settings import Settings, read_variable, text_of_file
+from bot.runtime.settings import read_variable, text_of_file
 from bot.runtime.untrusted_json import objects_at, text_at
 
 _NAME = re.compile(r"\w[\w.-]{0,59}")
@@ -117,6 +118,7 @@ class ProjectTable(_Table):
     cancel: bool | None = None
     files: bool | None = None
     instruction: bool | None = None
+    pull_request: bool | None = None
     channels: Annotated[tuple[ChannelId, ...], _list_of(1_000)] = ()
     words: Annotated[tuple[Annotated[str, AfterValidator(_phrase), Field(max_length=100)], ...], _list_of(100)] = ()
 
@@ -137,10 +139,20 @@ class ChannelTable(_Table):
     posts: Annotated[PostMode, Field(strict=False)] | None = None
 
 
+class CodeHostTable(_Table):
+    """One `[[code_hosts]]`. A token field holds the token, not its file or variable."""
+
+    kind: Literal["github"] = "github"
+    url: BaseUrl = GITHUB
+    token_file: Annotated[ApiKey | None, BeforeValidator(_key_in_file)] = None
+    token_variable: Annotated[ApiKey | None, BeforeValidator(_key_in_variable)] = None
+
+
 class ProjectsFile(_Table):
     """The whole file."""
 
     projects: Annotated[tuple[ProjectTable, ...], Field(strict=False), AfterValidator(_project_count)]
+    code_hosts: Annotated[tuple[CodeHostTable, ...], _list_of(100)] = ()
     channels: Annotated[tuple[ChannelTable, ...], _list_of(1_000)] = ()
 
 
@@ -156,7 +168,11 @@ _WORDS = {
     "too_long": "has too many entries",
     "secret_type": "must be text, in quotes",
 }
-_TABLES: dict[str, type[BaseModel]] = {"projects": ProjectTable, "channels": ChannelTable}
+_TABLES: dict[str, type[BaseModel]] = {
+    "projects": ProjectTable,
+    "channels": ChannelTable,
+    "code_hosts": CodeHostTable,
+}
 _PLAIN = re.compile("[A-Za-z_-]{1,30}")
 
 
@@ -184,7 +200,8 @@ def key_variables(environ: Mapping[str, str]) -> frozenset[str]:
         data = _parsed(Path(named)) if named else {}
     except ConfigError:
         return frozenset()
-    return frozenset(text_at(table, "key_variable") for table in objects_at(data, "projects"))
+    named_there = (("projects", "key_variable"), ("code_hosts", "token_variable"))
+    return frozenset(text_at(table, name) for tables, name in named_there for table in objects_at(data, tables))
 
 
 def _conflicts(file: ProjectsFile, environ: Mapping[str, str]) -> Iterator[str]:
@@ -207,6 +224,11 @@ def _conflicts(file: ProjectsFile, environ: Mapping[str, str]) -> Iterator[str]:
     yield from _repeated("word", ((number, normal_words(word)) for number, table in projects for word in table.words))
     yield from _repeated("id", ((number, channel.id) for number, channel in channels), table="channel")
     yield from _repeated("channel", assigned)
+    hosts = list(enumerate(file.code_hosts, start=1))
+    yield from _repeated("url", ((number, host.url) for number, host in hosts), table="code_host")
+    for number, host in hosts:
+        if (host.token_file is None) == (host.token_variable is None):
+            yield f"code_host {number}: it needs either token_file or token_variable"
 
 
 def _incomplete(table: ProjectTable, environ: Mapping[str, str]) -> Iterator[str]:
@@ -289,8 +311,8 @@ class ProjectSettings:
     job_api: JobApiSettings
 
 
-class JobApiVariables(Settings):
-    """The settings about projects and their job APIs."""
+class JobApiVariables(CodeHostVariables):
+    """The settings about projects, their job APIs, and their code hosts."""
 
     projects_file: ProjectsFile | None = Field(
         default=None,
@@ -351,6 +373,12 @@ class JobApiVariables(Settings):
         description="true if the job API accepts, beside a prompt with context, which part of it is the person's own "
         "words (Pagehand's job server does)",
     )
+    job_api_pull_request: bool = Field(
+        default=False,
+        alias="JOB_API_PULL_REQUEST",
+        description="true if the job API tells a job's pull request with its checks and reviews (Pagehand's job server "
+        "does): then the bot needs no token of the code host",
+    )
     replies: ReplyMode = Field(
         default=ReplyMode.EVERYONE,
         alias="PAGEHAND_REPLIES",
@@ -371,6 +399,13 @@ class JobApiVariables(Settings):
             name = self.job_api_project or ""
             return (self._project(ProjectTable.model_construct(name=name, project=name)),)
         return tuple(map(self._project, self.projects_file.projects))
+
+    @property
+    def code_hosts(self) -> tuple[CodeHostSettings, ...]:
+        """Every code host that has a token."""
+        tables = self.projects_file.code_hosts if self.projects_file else ()
+        listed = ((table.url, table.token_file or table.token_variable) for table in tables)
+        return (*(CodeHostSettings(url, token) for url, token in listed if token), *self.own_code_hosts)
 
     @cached_property
     def known_projects(self) -> Projects:
@@ -404,6 +439,7 @@ class JobApiVariables(Settings):
             cancel=self.job_api_cancel,
             files=self.job_api_files,
             instruction=self.job_api_instruction,
+            pull_request=self.job_api_pull_request,
         )
         given = {each.name: getattr(table, each.name) for each in fields(JobApiAbilities)}
         return replace(default, **{name: value for name, value in given.items() if value is not None})

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, EndMark, Problem, Progress
 from bot.domain.projects import ProjectReason
+from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import WayIn
 from bot.jobapi.models import Job
 from bot.notices.job import tells_of_a_finish
@@ -255,6 +256,7 @@ class Thread:
         state: The job's state.
         revision: Increases with each change of `state`.
         has_replies: Whether the Slack thread has replies. Only set for ephemeral messages.
+        pull_request: The job's pull request. Only set where it is shown.
     """
 
     id: str
@@ -274,6 +276,17 @@ class Thread:
     state: ThreadState = field(default_factory=ThreadState)
     revision: int = 0
     has_replies: bool = False
+    pull_request: FollowedPullRequest | None = None
+
+
+def shown_state(thread: Thread) -> ThreadState:
+    """Returns the job's state with its pull request's, which counts more than what the job API once told of it."""
+    found = thread.pull_request.found if thread.pull_request else None
+    if found is None or found.pull_request.state is None:
+        return thread.state
+    work = thread.state.work
+    progress = replace(work.progress, pull_request=found.pull_request.state)
+    return replace(thread.state, work=replace(work, progress=progress))
 
 
 OVER = frozenset(

@@ -7,6 +7,7 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, OVER, FollowUpCounts, Threa
 from bot.jobapi.models import PullRequestState
 from bot.notices.card import CardState, asked, facts, is_undecided, job_state, state_of
 from bot.notices.job import changed_pages, discard_button
+from bot.notices.pull_requests import known_facts
 from bot.notices.said import ELLIPSIS, ButtonId
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import Block, ChatMessage
@@ -23,22 +24,28 @@ def card(thread: Thread, show: MessageContext, follow_ups: FollowUpCounts = NO_F
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
     known = facts(show, thread, follow_ups, several_projects=several_projects)
+    of_pull_request = known_facts(show, thread.pull_request) if thread.pull_request else []
     pages = changed_pages(show, thread.state.work.progress.changes)
     shown_blocks = [
         blocks.section(state.shown(show)),
         blocks.section(f"{asked(show, thread)}\n{prompt}"),
         *([blocks.section(pages)] if pages else []),
         blocks.context_block(known),
+        *([blocks.context_block(of_pull_request)] if of_pull_request else []),
         blocks.actions(*card_buttons(thread, several_projects=several_projects)),
     ]
-    return ChatMessage(_text(show, thread, state, shown, [*known, *_sentences(pages)]), tuple(shown_blocks))
+    return ChatMessage(
+        _text(show, thread, state, shown, [*known, *of_pull_request, *_sentences(pages)]), tuple(shown_blocks)
+    )
 
 
 def status_text(thread: Thread, show: MessageContext, follow_ups: FollowUpCounts) -> str:
     """The same facts as the card's, as text of one paragraph."""
     several_projects = show.several_projects
     state = state_of(show, thread, several_projects=several_projects)
-    return "\n".join([state.shown(show), *facts(show, thread, follow_ups, several_projects=several_projects)])
+    of_pull_request = known_facts(show, thread.pull_request) if thread.pull_request else []
+    known = facts(show, thread, follow_ups, several_projects=several_projects)
+    return "\n".join([state.shown(show), *known, *of_pull_request])
 
 
 def state_line(state: ThreadState, show: MessageContext) -> str:

@@ -7,7 +7,7 @@ from bot.domain.people import HomeContent, Preference
 from bot.domain.projects import name_among
 from bot.domain.requests.held import question_about, to_ask_about
 from bot.domain.requests.request import Request, RequestKind
-from bot.domain.threads.thread import Thread, can_be_retried, can_only_be_stopped_here
+from bot.domain.threads.thread import Thread, can_be_retried, can_only_be_stopped_here, shown_state
 from bot.notices.said import Markup, joined
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, said_by, section
 from bot.slack.rendering.cards import state_line
@@ -95,7 +95,9 @@ def _jobs(content: HomeContent, links: Mapping[str, str], show: MessageContext) 
 
 
 def _job(thread: Thread, links: Mapping[str, str], show: MessageContext) -> Block:
-    told = show("*{prompt}*\n{state}", prompt=_prompt(thread), state=_first_lines(state_line(thread.state, show)))
+    told = show(
+        "*{prompt}*\n{state}", prompt=_prompt(thread), state=_first_lines(state_line(shown_state(thread), show))
+    )
     pull_request = _link(thread.state.job.pr_link if thread.state.job else None, "pull request")
     block = section(f"{told}{pull_request}{_link(links.get(thread.id), 'thread')}")
     if can_be_retried(thread):

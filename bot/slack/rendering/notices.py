@@ -11,6 +11,7 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, Thr
 from bot.notices.answers import CONTINUED, EMPTY, AnswerRequested, PostNotDelivered, PromptRequested, StatusRequested
 from bot.notices.job import SHOW_ALL, JobEnd, PullRequestFound, QuestionAsked, asked, failed_checks
 from bot.notices.notice import Notice, NoticeContent
+from bot.notices.pull_requests import PullRequestNews
 from bot.notices.questions import CHOOSE_PROJECT as CHOOSE_LABEL
 from bot.notices.questions import ProjectAsked
 from bot.notices.said import ELLIPSIS, Said
@@ -49,7 +50,7 @@ def messages(
     may_be_posted = isinstance(message, PostNotDelivered) and message.may_be_posted
     if isinstance(message, PostNotDelivered):
         message = message.post
-    if isinstance(message, JobEnd | PullRequestFound):
+    if isinstance(message, JobEnd | PullRequestFound | PullRequestNews):
         mentioned = person_mentioned(thread, message, settings or ChannelSettings())
         show = replace(show, mentioned=mentioned)
     made = [blocks.paragraph(status_text(thread, message_context, follow_ups))]

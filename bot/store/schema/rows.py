@@ -11,11 +11,13 @@ from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
 from bot.domain.commands import ThreadWord
+from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import NO_ATTACHMENTS, Attachments, Person, Reply, Request
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.errors import UnreadableRow
 from bot.jobapi.models import Requester
 from bot.notices import answers, job, questions
+from bot.notices import pull_requests as pull_request_notices
 from bot.notices import requests as request_notices
 from bot.notices.notice import (
     KINDS,
@@ -29,11 +31,11 @@ from bot.notices.notice import (
     read,
     written,
 )
-from bot.store.schema.tables import NoticeState, early_replies, notices, requests, storable_json, threads
+from bot.store.schema.tables import NoticeState, early_replies, notices, pull_requests, requests, storable_json, threads
 
 T = TypeVar("T")
 
-FAMILIES = (answers, job, questions, request_notices)
+FAMILIES = (answers, job, pull_request_notices, questions, request_notices)
 """Imported so that each of their notices is known by its kind."""
 
 
@@ -109,7 +111,9 @@ def _unknown_kind_in(found: object) -> str | None:
 
 
 _THREAD_FIELDS = [
-    threads.c[name] for name in Thread.__dataclass_fields__ if name not in {"options", "state", "has_replies"}
+    threads.c[name]
+    for name in Thread.__dataclass_fields__
+    if name not in {"options", "state", "has_replies", "pull_request"}
 ]
 _REQUEST_FIELDS = [
     requests.c[name] for name in Request.__dataclass_fields__ if name not in {"attachments", "context", "requester"}
@@ -123,6 +127,8 @@ _REPLY_FIELDS = [
     column for column in early_replies.c if column.key in Reply.__dataclass_fields__.keys() - {"attachments", "word"}
 ]
 _NOTICE_FIELDS = [notices.c[name] for name in Notice.__dataclass_fields__ if name != "message"]
+PULL_REQUEST = pull_requests.c.followed.label("pull_request")
+"""What a card shows of a pull request, for queries of threads."""
 LASTING = frozenset({Delivery.CARD, Delivery.REACTION})
 """The deliveries whose notice is one lasting row, which is reopened."""
 
@@ -209,8 +215,15 @@ def thread_to_speak_in(row: RowMapping) -> Thread:
         return _thread_from(row, state_json(ThreadState()))
 
 
+def followed_from(text: str) -> FollowedPullRequest:
+    """Returns what was last read of a pull request; if that is unreadable, it counts as never read."""
+    return read_or(FollowedPullRequest(), FollowedPullRequest, text)
+
+
 def _thread_from(row: RowMapping, state: str) -> Thread:
     values = {column.key: row[column] for column in _THREAD_FIELDS}
+    followed = row.get(PULL_REQUEST.key)
+    values["pull_request"] = followed_from(followed) if followed else None
     with _reading(f"thread {values['id']}"):
         values |= {"options": from_json(row[threads.c.options]), "state": state_from(state)}
         return adapter(Thread).validate_python(values)

@@ -403,6 +403,17 @@ gaps = Table(
 )
 """Conversations whose history is still to be read (Gap), those with the `newest` news first."""
 
+pull_requests = Table(
+    "pull_requests",
+    metadata,
+    Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), primary_key=True),
+    Column("link", CleanText, nullable=False),
+    Column("followed", CleanText, nullable=False),
+    *_queue(_claimed_is_due()),
+)
+"""The newest pull request of each thread's job; `followed` is the JSON of a FollowedPullRequest. It is followed while
+it is due."""
+
 stops_seen = Table(
     "stops_seen",
     metadata,
@@ -450,7 +461,7 @@ _CLAIMED = requests.c.claimed_until
 _partial_index("ix_requests_under_way", _CLAIMED.is_not(None), requests.c.thread_id, _CLAIMED)
 _partial_index(None, notices.c.person_id.is_not(None), notices.c.person_id, notices.c.id)
 _partial_index(None, notices.c.due_at.is_not(None), notices.c.delivery, notices.c.due_at)
-for _table in (polls, requests, request_files, notices, homes, gaps):
+for _table in (polls, pull_requests, requests, request_files, notices, homes, gaps):
     _partial_index(None, _table.c.due_at.is_not(None), _table.c.due_at)
 for _table in (requests, notices):
     Index(None, _table.c.thread_id, _table.c.due_at)

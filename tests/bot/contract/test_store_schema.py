@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -32,8 +33,10 @@ from support.worlds.store_world import (
 from bot.app.edges import open_current_store
 from bot.cli.backup import back_up
 from bot.cli.main import main
+from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
+from bot.jobapi.models import Job
 from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
 from bot.store.condition import LongOpenJobs
@@ -42,6 +45,7 @@ from bot.store.database.errors import classify
 from bot.store.database.files import hold_file
 from bot.store.people import ClaimedHome
 from bot.store.schema.migration import VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
+from bot.store.schema.rows import followed_from
 from bot.store.schema.tables import metadata
 from bot.store.store import Transaction, open_store
 
@@ -92,6 +96,33 @@ async def test_the_migrations_create_the_tables_of_the_metadata(empty_database: 
         await connection.execute(text("DROP INDEX ix_polls_due_at"))
         assert len(await connection.run_sync(differences)) == 1
     await engine.dispose()
+
+
+async def test_the_links_of_earlier_jobs_are_adopted_over_an_hour(empty_database: str) -> None:
+    await migrate(empty_database)
+    store = await open_store(empty_database)
+    jobs = {
+        "t1": Job("j1", "completed", "https://git.example/1"),
+        "t2": Job("j2", "completed"),
+        "t3": Job("j3", "completed", "https://git.example/3"),
+        "t4": Job("j4", "active", "https://git.example/4"),
+    }
+    for name, job in jobs.items():
+        await StoreWorld(store).add(a_thread(name, state=ThreadState(job=job)), a_start(name))
+    await store.close()
+    engine = engine_for(empty_database)
+    async with engine.begin() as connection:
+        await connection.execute(text("DROP TABLE pull_requests"))
+        await connection.execute(text("UPDATE threads SET state = 'damaged' WHERE id = 't3'"))
+        await connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0026'"))  # noqa: S608 - our own word
+    await migrate(empty_database)
+    async with engine.begin() as connection:
+        query = text("SELECT thread_id, link, followed, due_at FROM pull_requests ORDER BY due_at")
+        rows = (await connection.execute(query)).all()
+    await engine.dispose()
+    assert [row[:2] for row in rows] == [("t1", "https://git.example/1"), ("t4", "https://git.example/4")]
+    assert all(followed_from(row.followed) == FollowedPullRequest(adopted=True) for row in rows)
+    assert [round(row.due_at - time.time(), -2) for row in rows] == [1_800, 3_600]
 
 
 NEWEST = known_versions()[-1]

@@ -519,7 +519,7 @@ async def scheduler(world: CoreWorld) -> Scheduler:
     nobody: Any = None  # Homes are not shown here, and no history is read
     reading, always = world.reading.ports, lambda: math.inf
     edges = SchedulerEdges(
-        world.store, world.job_api, world.chat, world.people, reading, nobody, always, nobody, nobody
+        world.store, world.job_api, world.code_hosts, world.chat, world.people, reading, nobody, always, nobody, nobody
     )
     return Scheduler(settings, edges)
 

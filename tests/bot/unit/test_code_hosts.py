@@ -1,100 +1,36 @@
 """Reading pull requests at GitHub: what is told, what it costs, and what GitHub can answer."""
 
-import hashlib
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.any_json import any_json
+from support.fakes.github import (
+    ACTIONS,
+    COMMENTS,
+    DEPLOYMENTS,
+    HEAD,
+    LINK,
+    NEXT_HEAD,
+    PULL,
+    REVIEWS,
+    RUNS,
+    STATUSES,
+    WEB,
+    GitHubInMemory,
+    pull,
+)
 
 from bot.codehosts.github import GitHub, parse_link
 from bot.codehosts.github_client import GRAPHQL, GitHubAnswer, NoGitHubAnswerError
-from bot.codehosts.pull_request import CheckOutcome, Found, NotModified, PullRequest, Reason, Unreadable, Verdict
+from bot.codehosts.pull_request import CheckOutcome, Found, NotModified, Reason, Unreadable, Verdict
 from bot.jobapi.models import PullRequestState
 from bot.runtime.secrets.masking import SecretMasker
-
-WEB, LINK = "https://github.example", "https://github.example/acme/docs/pull/7"
-HEAD, NEXT_HEAD = "a" * 40, "b" * 40
-PULL = "/repos/acme/docs/pulls/7"
-RUNS, STATUSES, ACTIONS = "check-runs", "/status", "/repos/acme/docs/actions/runs"
-REVIEWS, COMMENTS = f"{PULL}/reviews", f"{PULL}/comments"
-DEPLOYMENTS = "/repos/acme/docs/deployments"
-
-
-def pull(**changed: Any) -> dict[str, Any]:
-    return {
-        "number": 7,
-        "state": "open",
-        "merged": False,
-        "merged_at": None,
-        "merged_by": None,
-        "draft": False,
-        "mergeable": None,
-        "title": "Add a page",
-        "head": {"sha": HEAD, "ref": "pagehand/1", "repo": None},
-        "base": {"ref": "main"},
-        "updated_at": "2026-11-27T10:00:00Z",
-    } | changed
 
 
 def run(name: str, conclusion: str | None, status: str = "completed") -> dict[str, Any]:
     return {"name": name, "status": status, "conclusion": conclusion, "html_url": f"{WEB}/runs/{name}"}
-
-
-class GitHubInMemory:
-    """Answers by path without its query, with an ETag each; counts what GitHub would charge."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Any] = {
-            PULL: pull(),
-            REVIEWS: [],
-            COMMENTS: [],
-            DEPLOYMENTS: [],
-            ACTIONS: {"workflow_runs": []},
-        }
-        self.graphql: dict[str, Any] = {"isInMergeQueue": False, "reviewThreads": {"nodes": []}}
-        self.status: dict[str, int] = {}
-        self.headers: dict[str, str] = {}
-        self.charged: list[str] = []
-        self.code_host = GitHub(self, web_url=WEB, now=lambda: 0.0, hide=lambda text: SecretMasker().mask(text).text)
-
-    async def send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
-    ) -> GitHubAnswer:
-        place, _, query = path.partition("?")
-        status = next((status for part, status in self.status.items() if place.endswith(part)), 200)
-        data = self._data(place, query, body)
-        validator = f'W/"{hashlib.sha256(json.dumps(data).encode()).hexdigest()}"'
-        if status == 200 and etag == validator:
-            return GitHubAnswer(304, self.headers, None)
-        self.charged.append(f"{method} {place}")
-        if status != 200:
-            return GitHubAnswer(status, self.headers, {"message": "Resource not accessible by personal access token"})
-        return GitHubAnswer(200, {"etag": validator, **self.headers}, data)
-
-    def _data(self, place: str, query: str, body: Mapping[str, Any] | None) -> Any:
-        if place == GRAPHQL:
-            name = "isInMergeQueue" if "isInMergeQueue" in str(body) else "reviewThreads"
-            return {"data": {"repository": {"pullRequest": {name: self.graphql[name]}}}}
-        empty = {"check_runs": [], "statuses": []} if "/commits/" in place else []
-        found = self.answers.get(place, self.answers.get(f"/{place.rpartition('/')[2]}", empty))
-        page = int(query.partition("&page=")[2] or 1)
-        return found[(page - 1) * 100 : page * 100] if isinstance(found, list) else found
-
-    def checks(self, *runs: dict[str, Any], ref: str = HEAD, statuses: tuple[dict[str, Any], ...] = ()) -> None:
-        self.answers[f"/repos/acme/docs/commits/{ref}/check-runs"] = {"check_runs": list(runs)}
-        self.answers[f"/repos/acme/docs/commits/{ref}/status"] = {"state": "pending", "statuses": list(statuses)}
-
-    async def found(self, known: Found | None = None) -> Found:
-        read = await self.code_host.read(LINK, known)
-        assert isinstance(read, Found)
-        return read
-
-    async def read(self) -> PullRequest:
-        return (await self.found()).pull_request
 
 
 @pytest.fixture

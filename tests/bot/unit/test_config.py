@@ -504,7 +504,7 @@ def test_all_malformed_values_are_reported_at_once_with_their_place(tmp_path: Pa
     replies = "planted"
     """
     names = "name, project, url, key_file, key_variable, get_path, timeout"
-    more = "idempotent, requester, cancel, files, instruction, channels, words"
+    more = "idempotent, requester, cancel, files, instruction, pull_request, channels, words"
     assert sorted(file_faults(tmp_path, text, **JOB_API)) == sorted(
         [
             "project 1, name: must be one word of at most 60 letters, digits, dots and hyphens, because people type it",
@@ -561,6 +561,43 @@ def test_all_contradictions_are_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_code_hosts_have_a_token_each(tmp_path: Path) -> None:
+    (tmp_path / "api.key").write_text("planted-api-key")
+    (tmp_path / "token").write_text("planted-token")
+    hosts = """
+    [[code_hosts]]
+    url = "https://git.example"
+    token_file = "token"
+
+    [[code_hosts]]
+    token_variable = "GIT_TOKEN"
+    """
+    given = {**JOB_API, "GIT_TOKEN": "planted-other-token"}
+    config = loaded(tmp_path, TWO + hosts, **given, CODE_HOST_URL="https://x.example", CODE_HOST_TOKEN="planted-third")
+    found = [(each.url, each.token.newest) for each in config.code_hosts]
+    assert found == [
+        ("https://git.example", "planted-token"),
+        ("https://github.com", "planted-other-token"),
+        ("https://x.example", "planted-third"),
+    ]
+    assert {each.token for each in config.code_hosts} <= set(config.rotating_secrets)
+    assert "planted" not in repr(config)
+
+
+def test_code_hosts_without_a_token_or_with_one_address_are_refused(tmp_path: Path) -> None:
+    text = """
+    [[code_hosts]]
+    [[code_hosts]]
+    """
+    (tmp_path / "api.key").write_text("planted-api-key")
+    fault = "it needs either token_file or token_variable"
+    assert sorted(file_faults(tmp_path, TWO + text, **JOB_API)) == [
+        f"code_host 1: {fault}",
+        f"code_host 2: {fault}",
+        "code_hosts 1 and 2 have the same url",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -570,7 +607,7 @@ def test_all_contradictions_are_reported_at_once(tmp_path: Path) -> None:
         ("projects = [1]", "project 1: must be a table"),
         (
             'more = 1\n[[projects]]\nname = "a"\nproject = "p"',
-            "it has an entry more that is unknown; the known ones are [[projects]], [[channels]]",
+            "it has an entry more that is unknown; the known ones are [[projects]], [[channels]], [[code_hosts]]",
         ),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from support.fakes.code_hosts import FakeCodeHosts
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakePeople, FakeRequesters
 from support.fakes.slack_limits import ANY_NUMBER
 from support.fakes.slack_reading import FakeSlackReading
@@ -28,6 +29,7 @@ from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.gathering import FetchLimits
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
+from bot.scheduler.pull_request_poller import PullRequestPoller
 from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.rereading import Rereader
@@ -68,10 +70,12 @@ class CoreWorld:
     def __init__(self, owner: str = "one") -> None:
         self.clock = FakeClock()
         self.job_api = FakeJobApi()
+        self.code_hosts = FakeCodeHosts()
         self.chat = FakeChat()
         self.people = FakePeople()
         self.owner = owner
         self.idempotent = False
+        self.tells_pull_requests = False
         self.merge_seconds = 0.0
         self.reading = FakeSlackReading()
         self.rules = PermissionRules(team_id="T1")
@@ -87,7 +91,7 @@ class CoreWorld:
         """Builds the parts; called again for a restarted process. `max_attempts`: of a notice;
         `polling_options`: those of the job poller.
         """
-        variables = SchedulerVariables(PAGEHAND_MERGE_SECONDS=self.merge_seconds)
+        variables = self.variables = SchedulerVariables(PAGEHAND_MERGE_SECONDS=self.merge_seconds)
         calls = WorkerSettings(self.owner, self.clock, 30.0, 20.0, on_commit=lambda _: None, variables=variables)
         chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
         self.service = Service(self.store, on_commit=lambda: None, modes=self.reply_mode)
@@ -121,6 +125,7 @@ class CoreWorld:
         )
         polling_options = {"batch_window": 0.0, "posts": self.post_mode, **polling_options}
         self.job_poller = JobPoller(self.store, self.job_api, calls, polling=polling, **polling_options)
+        self.pull_request_poller = PullRequestPoller(self.store, self.code_hosts, calls, posts=self.post_mode)
         self.outbox = Outbox(
             self.store,
             self.chat,
@@ -162,7 +167,11 @@ class CoreWorld:
 
     def abilities(self) -> JobApiAbilities:
         """Sets what the job API can do beyond its specification."""
-        return JobApiAbilities(idempotent=self.idempotent, requester=self.requesters is not None)
+        return JobApiAbilities(
+            idempotent=self.idempotent,
+            requester=self.requesters is not None,
+            pull_request=self.tells_pull_requests,
+        )
 
     def restart(self, owner: str) -> None:
         """Starts a new process on the same database."""
@@ -186,7 +195,8 @@ class CoreWorld:
     @property
     def loops(self) -> tuple[Worker[Any], ...]:
         """Returns the workers in the order of a round."""
-        return (self.request_preparer, self.outbox, self.file_uploader, self.request_sender, self.job_poller)
+        first = (self.request_preparer, self.outbox, self.file_uploader, self.request_sender)
+        return (*first, self.job_poller, self.pull_request_poller)
 
     async def claim(self, worker: Worker[Any]) -> Claim:
         """Has a worker claim the one thing that is due."""

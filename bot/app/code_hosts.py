@@ -1,0 +1,84 @@
+"""The code hosts of the settings: whom the bot asks about which pull request."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+
+from bot.app.settings.code_hosts import CodeHostSettings
+from bot.codehosts.github import GitHub
+from bot.codehosts.github_client import GitHubAnswer, GitHubClient, GitHubTransport
+from bot.codehosts.job_server import JobServer
+from bot.codehosts.pull_request import CodeHost, Found, NotModified, Reason, Unreadable
+from bot.domain.threads.thread import Thread
+from bot.jobapi.models import Hide
+from bot.runtime.rotating_secrets import RotatingSecret
+
+logger = logging.getLogger(__name__)
+
+READ_SECONDS = 50.0
+"""For one pull request, which takes several calls."""
+ReadBody = Callable[[str, str], Awaitable[bytes]]
+"""Reads the pull request of a project's job at its job API."""
+
+
+@dataclass(frozen=True)
+class _WithToken:
+    """Makes calls of one GitHub with its token; while that is being replaced, with the one that it takes."""
+
+    transport: GitHubTransport
+    token: RotatingSecret
+
+    async def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
+    ) -> GitHubAnswer:
+        newest, *before = self.token.values
+        answer = await self.transport.send(method, path, newest, body, etag=etag)
+        for token in before:
+            if answer.status == HTTPStatus.UNAUTHORIZED:
+                answer = await self.transport.send(method, path, token, body, etag=etag)
+        return answer
+
+
+def github_hosts(settings: Sequence[CodeHostSettings], session: aiohttp.ClientSession, hide: Hide) -> list[CodeHost]:
+    """Returns the GitHubs of the settings, each with its own token."""
+    return [
+        GitHub(_WithToken(GitHubClient(session, each.api_url), each.token), web_url=each.url, now=time.time, hide=hide)
+        for each in settings
+    ]
+
+
+class ConfiguredCodeHosts:
+    """Implements `CodeHosts`: the job API of a job that tells its pull request itself, else the host of the link."""
+
+    def __init__(
+        self, hosts: Sequence[CodeHost], read_body: ReadBody, tells: Callable[[str], bool], hide: Hide
+    ) -> None:
+        self._hosts = hosts
+        self._read_body = read_body
+        self._tells = tells
+        self._hide = hide
+
+    async def read(self, thread: Thread, link: str, known: Found | None) -> Found | NotModified | Unreadable:
+        """See CodeHosts."""
+        hosts = self._hosts
+        if thread.state.job is not None and self._tells(thread.project):
+            hosts = [JobServer(partial(self._read_body, thread.project, thread.state.job.id), self._hide)]
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                for host in hosts:
+                    seen = await host.read(link, known)
+                    if not isinstance(seen, Unreadable) or seen.reason is not Reason.UNKNOWN_HOST:
+                        return seen
+        except TimeoutError:
+            return Unreadable(Reason.OUT_OF_REACH)
+        except Exception:
+            logger.exception("a pull request cannot be read")
+            return Unreadable(Reason.NONSENSE)
+        return Unreadable(Reason.UNKNOWN_HOST)

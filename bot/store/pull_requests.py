@@ -1,0 +1,128 @@
+"""The pull requests of jobs: what was last read of each, and when it is read next and by whom."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import bindparam, delete, select, update
+
+from bot.domain.pull_requests import FollowedPullRequest
+from bot.domain.threads.thread import Thread
+from bot.notices.notice import NoticeKey, in_database
+from bot.store.claims import CLAIM, FREE, LIMIT, due
+from bot.store.schema.rows import followed_from, json_of, thread_to_speak_in
+from bot.store.schema.tables import NoticeState, notices, pull_requests, threads
+from bot.store.session import Part, Session, upserting
+
+_FOLLOW = upserting(
+    pull_requests,
+    lambda new: {"link": new.link, "followed": new.followed, "due_at": new.due_at, **FREE},
+    where=lambda new: pull_requests.c.link != new.link,
+)
+_CANDIDATES = (
+    select(pull_requests, threads)
+    .join(threads, threads.c.id == pull_requests.c.thread_id)
+    .where(due(pull_requests))
+    .order_by(pull_requests.c.due_at)
+    .limit(LIMIT)
+    .with_for_update(of=pull_requests, skip_locked=True)
+)
+_CLAIM = update(pull_requests).where(pull_requests.c.thread_id.in_(bindparam("ids", expanding=True))).values(**CLAIM)
+_OF_THREAD = select(pull_requests.c.followed).where(pull_requests.c.thread_id == bindparam("thread"))
+_HELD = (
+    select(pull_requests, threads)
+    .join(threads, threads.c.id == pull_requests.c.thread_id)
+    .where(
+        pull_requests.c.thread_id == bindparam("thread"),
+        pull_requests.c.link == bindparam("of_link"),
+        pull_requests.c.claimed_by == bindparam("owner"),
+    )
+    .with_for_update(of=pull_requests)
+)
+_OTHERS = (
+    select(pull_requests.c.followed, threads.c.number)
+    .join(threads, threads.c.id == pull_requests.c.thread_id)
+    .where(
+        threads.c.channel_id == bindparam("channel"),
+        threads.c.ts == bindparam("slack_thread"),
+        threads.c.id != bindparam("thread"),
+        pull_requests.c.link == bindparam("of_link"),
+    )
+)
+
+
+async def follow(session: Session, links: Iterable[tuple[str, str]]) -> None:
+    """Begins to follow the newest link of each of these threads, by their ids, unless it is followed already. The
+    threads are locked.
+    """
+    rows = [
+        {"thread_id": thread_id, "link": link, "followed": json_of(FollowedPullRequest()), "due_at": session.now}
+        for thread_id, link in links
+    ]
+    if rows:
+        await session.execute(_FOLLOW, rows)
+
+
+@dataclass(frozen=True)
+class ClaimedPullRequest:
+    """A pull request to read, with the thread of its job; `is_told_elsewhere`: a newer job in the same Slack thread has
+    the same one.
+    """
+
+    thread: Thread
+    link: str
+    followed: FollowedPullRequest
+    is_told_elsewhere: bool = False
+
+
+class PullRequests(Part):
+    """The pull requests of jobs."""
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedPullRequest]:
+        """Claims those that are due and unclaimed, the most overdue first."""
+        session = self._session
+        rows = await session.rows(_CANDIDATES, now=session.now, limit=limit)
+        if rows:
+            ids = [row[pull_requests.c.thread_id] for row in rows]
+            await session.execute(_CLAIM, {"ids": ids, "owner": owner, "lease_end": session.now + lease})
+            session.takeovers += sum(row[pull_requests.c.claimed_by] is not None for row in rows)
+        return [_claimed(row) for row in rows]
+
+    async def of(self, thread_id: str) -> FollowedPullRequest:
+        """Returns what was last read of a thread's pull request."""
+        rows = await self._session.rows(_OF_THREAD, thread=thread_id)
+        return followed_from(rows[0][pull_requests.c.followed]) if rows else FollowedPullRequest()
+
+    async def held(self, claimed: ClaimedPullRequest, owner: str) -> ClaimedPullRequest | None:
+        """Returns it as it is now, with its thread locked; None if `owner` has lost the claim, or the job has another
+        link. What others in the same Slack thread told of the same link counts as told.
+        """
+        session, thread = self._session, claimed.thread
+        await session.lock_thread(thread.id)
+        rows = await session.rows(_HELD, thread=thread.id, of_link=claimed.link, owner=owner)
+        if not rows:
+            return None
+        now = _claimed(rows[0])
+        place: dict[str, Any] = {"channel": now.thread.channel_id, "slack_thread": now.thread.ts}
+        others = await session.rows(_OTHERS, thread=thread.id, of_link=claimed.link, **place)
+        told = now.followed.told.union(*(followed_from(row[pull_requests.c.followed]).told for row in others))
+        elsewhere = any(row[threads.c.number] > now.thread.number for row in others)
+        return replace(now, followed=replace(now.followed, told=told), is_told_elsewhere=elsewhere)
+
+    async def save(self, thread_id: str, followed: FollowedPullRequest, *, next_read_in: float | None) -> None:
+        """Saves what was read, and frees the claim; it is due in this many seconds, or no more."""
+        due_at = None if next_read_in is None else self._session.now + next_read_in
+        this = update(pull_requests).where(pull_requests.c.thread_id == thread_id)
+        await self._session.execute(this.values(followed=json_of(followed), due_at=due_at, **FREE))
+
+    async def withdraw(self, thread_id: str, keys: Iterable[NoticeKey]) -> None:
+        """Deletes news that no longer holds, unless it may have been posted. The thread is locked."""
+        stored = [in_database(thread_id, key) for key in sorted(keys)]
+        if stored:
+            untried = (notices.c.state == NoticeState.WAITING, notices.c.attempts == 0)
+            await self._session.execute(delete(notices).where(notices.c.key.in_(stored), *untried))
+
+
+def _claimed(row: Any) -> ClaimedPullRequest:
+    followed = followed_from(row[pull_requests.c.followed])
+    return ClaimedPullRequest(thread_to_speak_in(row), row[pull_requests.c.link], followed)
