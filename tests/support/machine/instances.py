@@ -10,7 +10,9 @@ class Instances(Machine):
 
     @rule(
         at=st.integers(0, 1),
-        loop=st.sampled_from(["request_preparer", "outbox", "file_uploader", "request_sender", "job_poller"]),
+        loop=st.sampled_from(
+            ["request_preparer", "outbox", "file_uploader", "request_sender", "job_poller", "pull_request_poller"]
+        ),
         limit=st.sampled_from([1, 100]),
     )
     def takes(self, at: int, loop: str, limit: int) -> None:

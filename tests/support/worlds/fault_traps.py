@@ -63,6 +63,7 @@ TRAPS = [
     *(Trap("chat", call, "before", does) for call in CHAT_CALLS for does in CHAT_FAULTS),
     *(Trap("chat", call, "after", ChatUncertain("timeout")) for call in CHAT_CALLS),
     *(Trap("chat", call, moment, does) for call in CHAT_CALLS for moment in ("before", "after") for does in BREAKS),
+    *(Trap("host", "read", moment, does) for moment in ("before", "after") for does in BREAKS * 2),
     *(Trap("store", "", moment, Crash) for moment in ("before", "after") for _ in range(4)),
     *(Trap("store", "", "before", StoreUnavailable("locked")) for _ in range(4)),
 ]

@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from support.fakes.code_hosts import FakeCodeHosts
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted, seen_unless
 from support.fakes.slack_reading import FakeSlackReading
 from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
+from bot.codehosts.pull_request import Found, NotModified, Reason, Unreadable
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.people import Member
 from bot.domain.permissions import PermissionRules
@@ -38,7 +40,7 @@ from bot.store.store import Store, Transaction
 
 T = TypeVar("T")
 
-JOB_LIMIT, CHAT_LIMIT = 20.0, 8.0
+JOB_LIMIT, CHAT_LIMIT, CODE_HOST_LIMIT = 20.0, 8.0, 20.0
 """Seconds that a call may take, as in core_world."""
 MOST_ROUNDS = 60
 """Within which everything due at one moment is done."""
@@ -226,6 +228,7 @@ class Outside:
         self.store = store
         self.loop = loop
         self.job_api = JobApiOutside(lambda: self.step)
+        self.code_hosts = FakeCodeHosts()
         self.chat = SlackOutside(clock)
         self.reading = SlackReadOutside(clock)
         """None where it stays as it is."""
@@ -278,6 +281,7 @@ class Process(CoreWorld):
         self._paused = asyncio.Event()
         self.store = _StoreReach(self)
         self.job_api = _JobApiReach(self)  # type: ignore[assignment]  # the same interface, for another fake
+        self.code_hosts = _CodeHostsReach(self)  # type: ignore[assignment]  # the same
         self.chat = _ChatReach(self)  # type: ignore[assignment]  # the same
         self.assemble()
 
@@ -465,6 +469,17 @@ class _JobApiReach(_Reach):
 
     async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         return seen_unless(await self.get(project, job_id), unless)
+
+
+class _CodeHostsReach(_Reach):
+    def __init__(self, process: Process) -> None:
+        super().__init__(process, "host", CODE_HOST_LIMIT, TimeoutError)
+
+    async def read(self, thread: Thread, link: str, known: Found | None) -> Found | NotModified | Unreadable:
+        try:
+            return await self._call("read", lambda: self._process.outside.code_hosts.read(thread, link, known))
+        except TimeoutError:
+            return Unreadable(Reason.OUT_OF_REACH)
 
 
 class _ChatReach(_Reach):
