@@ -64,4 +64,4 @@ async def test_nothing_is_lost_or_repeated_over_kills(
 def _check(result: RoundResult, seed: int) -> None:
     assert not result.verdict.faults, "\n".join([f"with seed {seed}:", *result.verdict.faults])
     assert sum(ask.acked for scenario in result.scenarios for ask in scenario.asks) == len(result.scenarios)
-    assert result.taken_over, f"with seed {seed}"
+    assert result.resume.taken_over, f"with seed {seed}"

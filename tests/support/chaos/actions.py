@@ -1,10 +1,12 @@
 """What a person does about a job besides asking and replying, and how the job ends."""
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of
-from support.chaos.process_world import WITHOUT_CANCEL
+from support.chaos.asides import STOP_SAID, press_words
+from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of, reactions_to
+from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
@@ -13,25 +15,25 @@ from bot.domain.requests.new_jobs import request_id
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.notices.said import ButtonId
 from bot.slack.receiving.listeners.buttons import ABOUT_REQUESTS
-from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB
+from bot.slack.rendering.blocks import CHOOSE_PROJECT_BUTTONS, RETRY_JOB, SEND_EXAMPLES
 from bot.workspace.model.entities import Message, SlackError
 from bot.workspace.people import Actor
 
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
-STOPPED, OVERTAKES, MUTED = 0.2, 0.6, 0.2
-"""How often a job is stopped instead of ending, and right after a reply; how often it is muted for a while."""
+STOPPED, OVERTAKES, BY_REACTION, MUTED = 0.2, 0.6, 0.3, 0.2
+"""How often a job is stopped instead of ending, right after a reply, and by a reaction; how often it is muted for a
+while.
+"""
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
 """How often a job fails at last and is retried, is switched to the other project, or is followed by another job."""
-DISCARDED = 0.5
-"""How often partial work of a failed job is discarded."""
+DISCARDED, EXAMPLES = 0.5, 0.4
+"""How often partial work of a failed job is discarded, and how often a follow-up button is pressed."""
 EDITED, DELETED = 0.12, 0.08
 """How often a reply is edited or deleted at once."""
 OF_HELD = (ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_ALL_HELD, ButtonId.DISCARD_HELD)
 """The answers of the person who is asked."""
-_STOPS = ("!stop", "!stop now", "! cancel", "!stopp")
-"""All of these are understood."""
 _SWITCH = "Switch project…"
 _OPEN = "SELECT id FROM requests WHERE thread_id = '{}' AND kind IN ({}) AND due_at IS NOT NULL"
 
@@ -69,7 +71,7 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
     """Answers the question about a held reply once it is there. It may be late, for example if the process that
     recorded the reply was paused.
     """
-    asked = scenario.other if reply.held else scenario.person
+    asked = scenario.other if reply.held and not reply.is_answer else scenario.person
     question = _question(scenario, asked, ButtonId.SEND_HELD, reply.request_id)
     if question is not None and question.ts not in reply.answered:
         reply.answered.add(question.ts)
@@ -92,6 +94,33 @@ async def change(scenario: "UserScenario", reply: Reply) -> None:
         reply.deleted = True
         await writer.delete(scenario.channel, reply.ts)
         reply.changes = changes_of(scenario.world, reply.ts)
+
+
+async def press_example(scenario: "UserScenario") -> Reply | None:
+    """Presses a follow-up button until that is acknowledged, and perhaps once more. The follow-up is sent once."""
+    example = _example(scenario)
+    found = [message for message in scenario.thread() if f"/{example}" in str(message.blocks)]
+    if not (found and scenario.answers) or scenario.rng.random() > EXAMPLES:
+        return None
+    scenario.where = "presses an example"
+    return await press_words(scenario, found[-1].ts, SEND_EXAMPLES[0], example)
+
+
+def _example(scenario: "UserScenario") -> str:
+    return f"scenario-{scenario.number} example-{len(scenario.answers)}."
+
+
+async def ask_in_vain(scenario: "UserScenario") -> None:
+    """Has a person reply who may not: a guest, who also presses the stop button, or a person over the hourly limit."""
+    scenario.where, name = "is refused", scenario.rng.choice((GUEST, AT_THE_LIMIT))
+    person = scenario.world.workspace.people[name]
+    words = f"scenario-{scenario.number} {name}-{len(scenario.refused_words) + 1}."
+    said = await person.say(scenario.channel, f"{MENTION}{words}", thread_ts=scenario.root_ts)
+    scenario.refused_words.append(words)
+    scenario.refused_requests.append(request_id(f"message/{said.channel}/{said.ts}"))
+    if name == GUEST and scenario.card is not None and ButtonId.STOP_JOB in str(scenario.card.blocks):
+        with suppress(SlackError):
+            await person.press(scenario.channel, scenario.card.ts, ButtonId.STOP_JOB)
 
 
 async def finish(scenario: "UserScenario", turn: int) -> None:
@@ -120,7 +149,7 @@ def _show(scenario: "UserScenario", link: str | None) -> None:
     scenario.ends[link or (scenario.links[-1] if scenario.links else "")] += 1
     scenario.ends[scenario.answers[-1]] += 1
     answer = scenario.answers[-1]
-    details = {"summary": f"This is {answer}", "revision": answer}
+    details = {"summary": f"This is {answer}", "revision": answer, "examples": [_example(scenario)]}
     for job_id in scenario.jobs:
         scenario.world.fake_job_api.show(job_id, "completed", link, details=details)
 
@@ -223,7 +252,10 @@ async def _stop(scenario: "UserScenario") -> bool:
         await scenario.reply(scenario.rng.choice((1, 2)))
     for reply in scenario.replies[before:]:
         reply.stopped = True
-    await _by_button_or_word(scenario, RequestKind.STOP, ButtonId.STOP_JOB, scenario.rng.choice(_STOPS))
+    if scenario.stopped_by_reaction or scenario.rng.random() > BY_REACTION:
+        await _by_button_or_word(scenario, RequestKind.STOP, ButtonId.STOP_JOB, scenario.rng.choice(STOP_SAID))
+    else:
+        await _stop_by_reaction(scenario)
     scenario.where = "waits for what it wrote before a stop"
     await scenario.see(lambda: all(scenario.settled(reply) for reply in scenario.replies[before:]))
     if not await scenario.world.rows(
@@ -238,6 +270,29 @@ async def _stop(scenario: "UserScenario") -> bool:
         return True  # what was sent all the same resumes it, perhaps before its end was announced
     await scenario.see(lambda: any(key_in_thread(message).endswith("/stopped") for message in scenario.thread()))
     return True
+
+
+async def _stop_by_reaction(scenario: "UserScenario") -> None:
+    """Reacts to the card with `:x:`. If Pagehand was away, it asks whether to stop the job, unless that has ended."""
+    card, reacted = scenario.card, PersonsAction(RequestKind.STOP, tries=1)
+    assert card is not None
+    await scenario.see(lambda: ButtonId.STOP_JOB in str(card.blocks))
+    scenario.actions.append(reacted)
+    scenario.stopped_by_reaction = True
+    await scenario.world.when_people_write()
+    await scenario.person.react(scenario.channel, card.ts, "x")
+    deliveries = reactions_to(scenario.world, card.ts)
+    await scenario.see(lambda: acked(deliveries) is not None)
+    recorded = f"SELECT id FROM requests WHERE thread_id = '{scenario.thread_id}' AND way_in = '{WayIn.REACTION}'"  # noqa: S608 - in hexadecimal
+    scenario.where = "waits for its reaction to stop the job"
+    while acked(deliveries) and not reacted.acked and ButtonId.STOP_JOB in str(card.blocks):
+        reacted.acked = bool(await scenario.world.rows(recorded))
+        question = _question(scenario, scenario.person, ButtonId.STOP_JOB, scenario.thread_id)
+        if question is not None:
+            await _press(scenario, RequestKind.STOP, scenario.person, question, ButtonId.STOP_JOB)
+            break
+        await scenario.dither(0.5)
+    await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{RequestKind.STOP}'"))
 
 
 async def _by_button_or_word(scenario: "UserScenario", kind: RequestKind, action_id: str, word: str) -> None:

@@ -35,11 +35,11 @@ class Ask:
 
 @dataclass
 class Reply:
-    """A reply in the thread; `request_id` is Pagehand's id of it. `held`: another person wrote it, who is asked first.
-    `stopped`: a stop followed, and its person is asked if that withdrew it.
+    """A reply in the thread; `request_id` is Pagehand's id of it. `held`: its person is asked first (the requester, if
+    it `is_answer`, otherwise another person). `stopped`: a stop followed, and its person is asked if that withdrew it.
     They `answered` these questions, with no if `discarded`. `edited` is its current text if that differs; `deleted`
     means that it is gone. `gone_at` is when Pagehand certainly acknowledged that it is gone, or not to be sent after a
-    stop, in seconds of the loop.
+    stop, in seconds of the loop. `pressed`: it is the text of a button, which was acknowledged, and not a message.
     """
 
     text: str
@@ -47,11 +47,13 @@ class Reply:
     request_id: str
     deliveries: Sequence[DeliveryRecord]
     held: bool = False
+    is_answer: bool = False
     stopped: bool = False
     answered: set[str] = field(default_factory=set)
     discarded: bool = False
     edited: str = ""
     deleted: bool = False
+    pressed: bool = False
     changes: Sequence[DeliveryRecord] = ()
     gone_at: float | None = None
 
@@ -67,12 +69,12 @@ class Reply:
     @property
     def acked(self) -> bool | None:
         """Whether the bot acknowledged it to Slack; None while Slack is still delivering."""
-        return acked(self.deliveries)
+        return self.pressed or acked(self.deliveries)
 
     @property
     def at_first(self) -> bool:
         """Whether Slack delivered it only once."""
-        return all(delivery.attempts == 1 for delivery in self.deliveries)
+        return not self.pressed and all(delivery.attempts == 1 for delivery in self.deliveries)
 
 
 @dataclass
@@ -108,6 +110,19 @@ def deliveries_of(world: ProcessWorld, said: Message) -> list[DeliveryRecord]:
     """Returns what Slack delivers for a message: one event, or two if it mentions the app."""
     records = world.workspace.deliveries.records
     return [record for record in records if record.envelope.payload.get("event", {}).get("ts") == said.ts]
+
+
+def reactions_to(world: ProcessWorld, ts: str) -> list[DeliveryRecord]:
+    """Returns what Slack delivers about reactions to a message."""
+    events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
+    return [record for record, event in events if event.get("item", {}).get("ts") == ts]
+
+
+def joins_of(world: ProcessWorld, channel: str) -> list[DeliveryRecord]:
+    """Returns what Slack delivers about people who joined a channel."""
+    wanted = ("member_joined_channel", world.workspace.channels[channel].id)
+    events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
+    return [record for record, event in events if (event.get("type"), event.get("channel")) == wanted]
 
 
 def acked(deliveries: Sequence[DeliveryRecord]) -> bool | None:

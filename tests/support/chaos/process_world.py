@@ -3,6 +3,7 @@
 import asyncio
 import random
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -23,15 +24,23 @@ from support.worlds.app_world import reading_engine
 from bot.cli.demo_services import manifest
 from bot.domain.requests.request import RequestState
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Channel
+from bot.workspace.model.entities import Channel, User
+from bot.workspace.model.sample_data import HOME
 
-CHANNELS = ("docs", "general")
+CHANNELS = ("docs", "general", "ends")
 AMONG_PARTICIPANTS = "general"
 """The channel in which replies of non-participants are held until their author says whom they are for."""
+ENDS_ALONE = "ends"
+"""The channel in which only ends are posted."""
+"""The channel that gets reports about the setup, if it is not a person; the bot is not in it at first."""
 NEW_CHANNEL = 0.3
 """How often a scenario starts in a new channel that the bot has not joined."""
 REACTION_SCOPES = frozenset({"reactions:write"})
 PEOPLE = ("ana", "ben")
+GUEST = "gia"
+"""A person who may not ask for anything."""
+AT_THE_LIMIT, HOURLY_LIMIT = "dan", 2_000
+"""A person who has used up the hourly limit; nobody else reaches it."""
 MENTION = "@pagehand "
 RETRY_DELAYS = (0.0, 1.0, 3.0)
 """Seconds before Slack redelivers an event: as often as the real one, but sooner."""
@@ -53,7 +62,10 @@ _OPEN = (
     " + (SELECT count(*) FROM homes WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM gaps)"
 )
-_LISTENED = "SELECT count(*) FROM listening WHERE owner = ''"
+_KNOWN = (
+    "SELECT count(DISTINCT channel_id) FROM threads"
+    " WHERE channel_id LIKE 'D%' AND EXISTS (SELECT 1 FROM listening WHERE owner = '')"
+)
 _PROJECTS = """
 [[projects]]
 name = "{}"
@@ -70,6 +82,10 @@ words = ["handbook"]
 [[channels]]
 id = "{}"
 replies = "participants"
+
+[[channels]]
+id = "{}"
+posts = "ends"
 """
 
 
@@ -98,16 +114,16 @@ class ProcessWorld:
     def new_channel(self, name: str) -> str:
         """Opens a public channel with the people but without the bot, and returns its name."""
         state = self.workspace.state
-        people = [self.workspace.people[person].id for person in PEOPLE]
+        people = [self.workspace.people[person].id for person in (*PEOPLE, GUEST, AT_THE_LIMIT)]
         state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
         return name
 
     async def keep_nothing_once_known(self, over: asyncio.Event) -> None:
-        """From when the first process has listened, Slack keeps nothing for processes that are away: what was before
-        cannot be found in its history.
+        """From when the first process has listened, and everybody's direct message is known, Slack keeps nothing for
+        processes that are away: what was before cannot be found in its history.
         """
         while not (over.is_set() or self.http or self.workspace.faults.keeps_nothing):
-            self.workspace.faults.keeps_nothing = bool((await self.rows(_LISTENED))[0][0])
+            self.workspace.faults.keeps_nothing = (await self.rows(_KNOWN))[0][0] == len(PEOPLE)
             await asyncio.sleep(0.2)
 
     async def when_people_write(self) -> None:
@@ -176,10 +192,17 @@ async def world(process_group: ProcessGroup, directory: Path, plan: Round, seed:
         retry_delays=RETRY_DELAYS,
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
     )
-    workspace.channels.add_bot("general")
+    workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
+    workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]
+    for channel in ("general", ENDS_ALONE):
+        workspace.channels.add_bot(channel)
+    workspace.state.add_user(User("U0DAN0001", AT_THE_LIMIT, "Dan Weber", HOME.id))
+    for channel in CHANNELS:
+        workspace.channels[channel].members += [workspace.people[person].id for person in (GUEST, AT_THE_LIMIT)]
     fake_job_api = FakeJobApiServer(honours_keys=idempotent)
     fake_job_api.projects.add(WITHOUT_CANCEL)
     engine = reading_engine(database_url)
+    await _use_up_the_limit(engine, workspace.people[AT_THE_LIMIT].id)
     secret_file = directory / f"{name}.signing-secret"
     put_secrets(secret_file, workspace.credentials.signing_secret)
     await workspace.start()
@@ -207,6 +230,13 @@ async def world(process_group: ProcessGroup, directory: Path, plan: Round, seed:
         await engine.dispose()
         await workspace.stop()
         await fake_job_api.stop()
+
+
+async def _use_up_the_limit(engine: AsyncEngine, person_id: str) -> None:
+    asked = text("INSERT INTO counted_requests (request_id, person_id, at) VALUES (:request, :person, :at)")
+    rows = [{"request": f"used-{n}", "person": person_id, "at": time.time()} for n in range(HOURLY_LIMIT)]
+    async with engine.begin() as connection:
+        await connection.execute(asked, rows)
 
 
 async def until(condition: Callable[[], Awaitable[object]], seconds: float, every: float = 0.2) -> bool:
@@ -253,7 +283,7 @@ def _environment(
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
         "JOB_API_FILES": "true",
         "DATABASE_URL": database_url,
-        "PAGEHAND_HOURLY_LIMIT": "2000",
+        "PAGEHAND_HOURLY_LIMIT": str(HOURLY_LIMIT),
         "PAGEHAND_MERGE_SECONDS": "1",
         "PAGEHAND_POLL_FASTEST": "0.5",
         "PAGEHAND_POLL_SLOWEST": "2",
@@ -265,5 +295,6 @@ def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str, cance
     """Two projects, between which a job asks if no keyword decides; and a channel with a reply mode."""
     file = directory / f"{name}.toml"
     channel_id = workspace.channels[AMONG_PARTICIPANTS].id
-    file.write_text(_PROJECTS.format(PROJECT, PROJECT, cancels, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id))
+    ends_id = workspace.channels[ENDS_ALONE].id
+    file.write_text(_PROJECTS.format(PROJECT, PROJECT, cancels, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id, ends_id))
     return file

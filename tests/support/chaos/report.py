@@ -52,9 +52,11 @@ _ROWS: Sequence[tuple[str, Callable[[RoundResult], float]]] = (
     ("cards and reactions out of date", lambda o: o.verdict.count(Promise.UP_TO_DATE)),
     ("ended by themselves", lambda o: len(o.verdict.deaths)),
     ("secrets and tracebacks in their logs", lambda o: len(o.verdict.logged)),
-    ("held by killed processes", lambda o: len(o.taken_over)),
-    ("till others took it over, median s", lambda o: typical(o.taken_over)),
-    ("till others took it over, longest s", lambda o: longest(o.taken_over)),
+    ("till any process went on, median s", lambda o: typical(o.resume.anywhere)),
+    ("till any process went on, longest s", lambda o: longest(o.resume.anywhere)),
+    ("held by killed processes", lambda o: len(o.resume.taken_over)),
+    ("till others took it over, median s", lambda o: typical(o.resume.taken_over)),
+    ("till others took it over, longest s", lambda o: longest(o.resume.taken_over)),
     ("from the last kill to quiet, s", lambda o: o.quiet_after),
 )
 

@@ -1,9 +1,10 @@
-"""How long it took after a kill until others had taken over what the killed process held."""
+"""How long it took after a kill until work resumed, and until others had taken over what the killed process held."""
 
 import asyncio
 import time
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -55,6 +56,16 @@ class Claims:
         return [seen - max(self._last_behind.get(claim, death), death) for claim, seen in mine.items()]
 
 
+@dataclass(frozen=True)
+class Resume:
+    """Seconds from a kill to the first activity of its target or any process, and to the
+    takeover of each item it held.
+    """
+
+    anywhere: tuple[float, ...]
+    taken_over: tuple[float, ...]
+
+
 def longest(seconds: Sequence[float]) -> float:
     """0 if there are none."""
     return max(seconds, default=0.0)
@@ -65,12 +76,27 @@ def typical(seconds: Sequence[float]) -> float:
     return median(seconds) if seconds else 0.0
 
 
-def taken_over(world: ProcessWorld, claims: Claims) -> list[float]:
-    """Returns for every kill the seconds until each item that its process held was taken over."""
-    return [seconds for kill in world.process_pool.kills for seconds in claims.outlasted(kill.pid, kill.at)]
+def resumed(world: ProcessWorld, claims: Claims) -> Resume:
+    """Measures this for every kill that left work to do."""
+    times, kills = sorted(_signs(world)), world.process_pool.kills
+    anywhere = (_next(times, kill.at) for kill in kills)
+    taken_over = (seconds for kill in kills for seconds in claims.outlasted(kill.pid, kill.at))
+    return Resume(tuple(seconds for seconds in anywhere if seconds is not None), tuple(taken_over))
+
+
+def _next(times: Sequence[float], after: float) -> float | None:
+    place = bisect_right(times, after)
+    return times[place] - after if place < len(times) else None
 
 
 def doings(world: ProcessWorld) -> int:
     """Returns how many calls were made to the job API, except polls, and how many posts to Slack."""
     asked = sum(attempt.operation is not Operation.GET for attempt in world.fake_job_api.attempts)
     return asked + sum(call.method in _SAYING for call in world.workspace.web_api.calls)
+
+
+def _signs(world: ProcessWorld) -> Iterator[float]:
+    """Returns when something was done, in monotonic seconds."""
+    yield from (attempt.at for attempt in world.fake_job_api.attempts)
+    offset = time.monotonic() - time.time()
+    yield from (call.at + offset for call in world.workspace.web_api.calls if call.method in _SAYING)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
-from support.chaos.process_world import LEASE, Disruption, ProcessWorld, until
-from support.chaos.resume import Claims, doings, taken_over
+from support.chaos.direct_scenario import DirectScenario, lines_broken
+from support.chaos.process_world import LEASE, PEOPLE, Disruption, ProcessWorld, until
+from support.chaos.resume import Claims, Resume, doings, resumed
 from support.chaos.signing_secrets import replace_signing_secrets, wrongly_refused
 from support.chaos.user_scenario import UserScenario
 from support.chaos.verdict import Verdict, judge
@@ -29,8 +30,7 @@ class RoundResult:
     world: ProcessWorld
     scenarios: list[UserScenario]
     verdict: Verdict
-    taken_over: list[float]
-    """Seconds until each item of a killed process was taken over."""
+    resume: Resume
     quiet_after: float
     """Seconds from the last kill until no work was left."""
 
@@ -40,7 +40,8 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     cards, claims, over = Cards(world), Claims(world), asyncio.Event()
     watching = asyncio.create_task(claims.watch())
     scenarios: list[UserScenario] = []
-    running: list[asyncio.Task[None]] = []
+    direct = [DirectScenario(world, name, random.Random(world.rng.random())) for name in PEOPLE]  # noqa: S311 - repeatable
+    running = [asyncio.create_task(scenario.run()) for scenario in direct]
     harm = asyncio.ensure_future(disruption(world, over))
     going_on = (replace_signing_secrets(world, over), world.keep_nothing_once_known(over))
     meanwhile = [asyncio.create_task(each) for each in going_on]
@@ -58,10 +59,11 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     await asyncio.gather(*meanwhile)
     began = asyncio.get_running_loop().time()
     verdict = await _quiet(world, scenarios, running)
+    verdict.broken += [fault for scenario in direct for fault in await lines_broken(scenario)]
     verdict.broken += wrongly_refused(world)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)  # or its connection outlives the world
-    return RoundResult(world, scenarios, verdict, taken_over(world, claims), asyncio.get_running_loop().time() - began)
+    return RoundResult(world, scenarios, verdict, resumed(world, claims), asyncio.get_running_loop().time() - began)
 
 
 async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: list[asyncio.Task[None]]) -> Verdict:

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from support.chaos import actions
+from support.chaos import actions, asides
 from support.chaos.asked import Ask, Cards, End, PersonsAction, Reply, acked, deliveries_of
 from support.chaos.process_world import (
     AMONG_PARTICIPANTS,
     CHANNELS,
+    ENDS_ALONE,
     MENTION,
     NEW_CHANNEL,
     PEOPLE,
@@ -32,6 +33,8 @@ asked whether a reply is for the agent, how often another person replies.
 """
 QUICK = 0.3
 """How often a job without replies ends while its start notice is still held."""
+IN_VAIN = 0.15
+"""How often a person asks who may not."""
 _LOOK_EVERY = 0.15
 
 
@@ -63,6 +66,17 @@ class UserScenario:
     """The requests that were not asked to be sent again."""
     followers: dict[str, WayIn] = field(default_factory=dict)
     """Pagehand's ids of the jobs that followed or replaced this one, and how they were requested."""
+    refused_words: list[str] = field(default_factory=list)
+    refused_requests: list[str] = field(default_factory=list)
+    """What people wrote who may not, with Pagehand's ids of it."""
+    thanks: list[Reply] = field(default_factory=list)
+    passed_on: dict[str, str] = field(default_factory=dict)
+    """The text of a forwarded message, by the words that it was sent with."""
+    invited_to: str = ""
+    """The channel that Pagehand was invited to; empty: none."""
+    passed_on_alone: list[str] = field(default_factory=list)
+    stopped_by_reaction: bool = False
+    """Whether the requester's reaction is on the card."""
     start_left: bool = False
     """Whether the person accepted not knowing whether the job was started."""
     card: Message | None = None
@@ -87,6 +101,10 @@ class UserScenario:
     async def run(self) -> None:
         """Plays the scenario, however long the bot takes."""
         await self.person.views.open_home()
+        if self.rng.random() < asides.INVITED:
+            await asides.invite(self)
+        if self.rng.random() < asides.FORWARDED_ALONE:
+            await asides.pass_on_alone(self)
         await self._ask()
         self.where = "waits for the card"
         if self.needs_project:
@@ -105,9 +123,17 @@ class UserScenario:
             self.where = f"waits for its replies, round {turn}"
             await self.see(lambda: all(self.settled(reply) for reply in self.replies))
             if turn == 0 or any(self._taken(reply) for reply in said):
-                last = turn == self.rounds
-                await (actions.finish(self, turn) if self.quick else actions.end(self, turn, is_last=last))
+                await self._end(turn)
+        if self.rng.random() < asides.THANKED:
+            await asides.thank(self)
         self.where = "done"
+
+    async def _end(self, turn: int) -> None:
+        if self.quick:
+            await actions.finish(self, turn)
+        else:
+            await asides.before_the_end(self)
+            await actions.end(self, turn, is_last=turn == self.rounds)
 
     @property
     def prompt(self) -> str:
@@ -168,7 +194,7 @@ class UserScenario:
     async def _started(self) -> None:
         """Waits for the job, or for a doubt about its start that the person leaves open."""
         self.where = "waits for the job"
-        if self.quick:
+        if self.quick or self.channel == ENDS_ALONE:
             await self._accepted()
             return
         await self.see(lambda: self.start_left or "started" in map(key_in_thread, self.thread()))
@@ -185,7 +211,11 @@ class UserScenario:
     async def _steer(self) -> list[Reply]:
         self.where = "replies"
         before = len(self.replies)
+        if (pressed := await actions.press_example(self)) is not None:
+            self.replies.append(pressed)
         await self.reply(self.rng.choice((1, 1, 2, 3)))
+        if self.rng.random() < IN_VAIN:
+            await actions.ask_in_vain(self)
         return self.replies[before:]
 
     async def reply(self, times: int) -> None:
@@ -196,13 +226,19 @@ class UserScenario:
                 self.channel == AMONG_PARTICIPANTS and not self.in_conversation and self.rng.random() < BY_SOMEBODY_ELSE
             )
             text = f"scenario-{self.number} reply-{len(self.replies) + 1}."
-            person = self.other if by_other else self.person
-            said = await person.say(self.channel, self.addressed(text), thread_ts=self.root_ts)
+            forwards = not by_other and self.rng.random() < asides.FORWARDED
+            writing = asides.forward(self, text) if forwards else self._say(text, by_other=by_other)
+            said = await writing
             request = request_id(f"message/{said.channel}/{said.ts}")
             reply = Reply(text, said.ts, request, deliveries_of(self.world, said), held=by_other)
             self.replies.append(reply)
-            await actions.change(self, reply)
+            if not forwards:
+                await actions.change(self, reply)
             await self.dither(0.3)
+
+    async def _say(self, text: str, *, by_other: bool) -> Message:
+        person = self.other if by_other else self.person
+        return await person.say(self.channel, self.addressed(text), thread_ts=self.root_ts)
 
     def addressed(self, words: str) -> str:
         """Returns words that count in this thread."""

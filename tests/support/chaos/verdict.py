@@ -8,14 +8,15 @@ from itertools import pairwise
 from math import inf
 
 from support.chaos.actions_verdict import actions_broken
+from support.chaos.asides_verdict import asides_broken, wrong_announcements
 from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
-from support.chaos.process_world import REQUEST_LEASE, ProcessWorld
+from support.chaos.process_world import ENDS_ALONE, REQUEST_LEASE, ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
 
-from bot.domain.requests.request import RejectionReason, RequestState, WayIn
+from bot.domain.requests.request import HeldBecause, RejectionReason, RequestState, WayIn
 from bot.notices.notice import Reaction
 from bot.workspace.model.entities import Message
 
@@ -93,8 +94,9 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
     verdict.broken += await actions_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
-            verdict.broken += _told(scenario)
-        verdict.broken += [*_without_its_files(world, scenario), *_taken_back(world, scenario)]
+            verdict.broken += [*_told(scenario), *wrong_announcements(scenario)]
+        verdict.broken += asides_broken(world, scenario)
+        verdict.broken += [*_without_its_files(world, scenario), *_against_the_rules(world, scenario, records)]
     verdict.double_sends += _sent_twice(world)
     return verdict
 
@@ -188,7 +190,7 @@ def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) ->
     """Each acknowledged reply has one reaction, and the right one."""
     bot, channel = world.workspace.app.bot_user_id, world.workspace.channels[scenario.channel]
     for reply in scenario.replies:
-        if not reply.acked or reply.deleted:
+        if not reply.acked or reply.deleted or reply.pressed:
             continue
         message = world.workspace.state.message(channel, reply.ts)
         _, first, state = records.replies.get(reply.request_id, ("", reply.request_id, None))
@@ -243,7 +245,8 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
     started = sum(message.text == "Started." for message in said)
     # A process paused between the answer and its record comes back with the truth, which a person did not wait for.
     unexpected = scenario.start_left and not scenario.world.process_pool.pauses
-    if started not in {not scenario.start_left, not unexpected, *([0] if scenario.quick else [])}:
+    may_be_left_out = scenario.quick or scenario.channel == ENDS_ALONE
+    if started not in {not scenario.start_left, not unexpected, *([0] if may_be_left_out else [])}:
         yield _count(scenario, "that it has started", started)
     for link in scenario.links:
         others = sum(link in message.text for message in said if not key_in_thread(message).endswith(_ENDS))
@@ -276,9 +279,17 @@ def _without_its_files(world: ProcessWorld, scenario: UserScenario) -> Iterator[
             yield Broken(Promise.NOTHING_LOST, f"{scenario.prompt} went out with {len(sent)} files: {created.files}")
 
 
-def _taken_back(world: ProcessWorld, scenario: UserScenario) -> Iterator[Broken]:
-    """Nothing is sent that was deleted before, or not to be sent any more."""
+def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Broken]:
+    """Nothing that was refused is done, and nothing is sent that was deleted before, or not to be sent any more."""
     attempts = world.fake_job_api.attempts
+    # as context by others they may be sent
+    for text in {*scenario.refused_words} & {*world.fake_job_api.words_taken()}:
+        yield Broken(Promise.DONE_ONCE, f"{text} went out")
+    for request_id in scenario.refused_requests:
+        state, problem = records.states.get(request_id, (RequestState.REJECTED, ""))
+        # Before it is checked, a stop may withdraw it: then its writer is asked.
+        if state is not RequestState.REJECTED and problem != HeldBecause.STOPPED:
+            yield Broken(Promise.NOTHING_LOST, f"what may not be asked for, {request_id}, is {state}")
     for reply in scenario.replies:
         if reply.gone_at is None or world.process_pool.pauses:
             continue
