@@ -106,7 +106,7 @@ async def _browse(directory: Path, port: int | None, agent: str) -> None:
         if key := demo.merge_key:
             click.echo(f"To merge it, press *Merge* on its page; your name there is {REVIEWER}, your key {key}")
         else:
-            click.echo(f"The demo's editor knows three things; ask it: What can you do?\n{agent_offer()}")
+            click.echo(f"The demo's editor knows four things; ask it: What can you do?\n{agent_offer()}")
         click.echo("\nTry the steps below; Ctrl-C ends the demo.\n")
         tour = AGENT_TOUR if agent else TOUR
         with suppress(asyncio.CancelledError):  # Ctrl-C is the normal end of a demo

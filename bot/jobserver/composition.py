@@ -188,7 +188,7 @@ class Composition:
         settings = self._settings
         match settings.editor:
             case "builtin":
-                logger.info("the demo's editor does the work, and knows three things; for an agent: %s", AGENT)
+                logger.info("the demo's editor does the work, and knows four things; for an agent: %s", AGENT)
                 return BuiltinEditor()
             case "agent":
                 egress = self._egress()

@@ -16,7 +16,7 @@ from bot.jobapi.models import MAX_ID, Job
 from bot.jobapi.wire import error_message_in, parse_job
 from bot.jobserver.documents import decoded, title_of
 from bot.jobserver.editors.builtin import replaced
-from bot.jobserver.editors.builtin_prompts import AddPage, FixTypos, Replace, parse
+from bot.jobserver.editors.builtin_prompts import AddPage, FixTypos, Replace, Undo, parse
 from bot.runtime.text import printable_line
 from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.text import escape, safe_url
@@ -78,7 +78,7 @@ def job_error(data: bytes) -> None:
 
 def editor_prompt(data: bytes) -> None:
     with suppress(UnicodeDecodeError):
-        assert isinstance(parse(_text(data)), AddPage | FixTypos | Replace | None)
+        assert isinstance(parse(_text(data)), AddPage | FixTypos | Replace | Undo | None)
 
 
 def documentation_page(data: bytes) -> None:
@@ -142,7 +142,7 @@ TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
         [
             b'Replace "a" with "b" in all the docs, please',
             b'Also add a page called FAQ with the text: "x"',
-            b"check and fix the spelling mistakes everywhere",
+            b"check and fix the spelling mistakes everywhere. Undo that",
         ],
     ),
     "workspace_http": (

@@ -71,7 +71,7 @@ async def check_editor(
     match settings.editor:
         case "builtin":
             yield SetupFinding(
-                "editor", is_ok=True, message="the demo's, which knows three things. For an agent, set AGENT"
+                "editor", is_ok=True, message="the demo's, which knows four things. For an agent, set AGENT"
             )
         case "command":
             yield installed(settings.command, "")

@@ -1,17 +1,18 @@
-"""The built-in editor: three deeds for the demo, without network or model."""
+"""The built-in editor: four deeds for the demo, without network or model."""
 
 import asyncio
+import hashlib
 import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import assert_never
 
 from bot.jobserver.documents import NOT_PROSE, decoded, is_markdown, title_of
-from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, parse
+from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import EditError
@@ -19,6 +20,7 @@ from bot.jobserver.repository.git import printable
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
 _LARGEST_PAGE = 1_000_000
+_MOST_UNDONE = 20
 _WORD_START = r"(?<![^\W_]|-)(?<![^\W_][_./'\u2019])"
 _WORD_END = r"(?![^\W_]|-\w|[_./]\w|['\u2019](?!s\b)\w)"
 """Where a word that begins or ends with a letter or digit is whole: not within another word, a name or a path."""
@@ -29,7 +31,7 @@ _TYPOS = {
 }  # fmt: skip
 """Common ones, which nobody means otherwise."""
 AGENT = "`pagehand demo --agent claude`, or `PAGEHAND_JOBSERVER_AGENT=claude` for a job server"
-_FIX_TYPOS = "Fix the typos slowly"
+_FIX_TYPOS, _UNDO = "Fix the typos slowly", "Undo"
 _STYLE = (
     ("colour", "color"), ("e-mail", "email"), ("utilize", "use"), ("in order to", "to"), ("behaviour", "behavior"),
     ("organisation", "organization"), ("login", "sign-in"), ("click", "select"), ("choose", "select"),
@@ -116,10 +118,13 @@ class Pages:
     def _is_linked(self, path: PurePosixPath) -> bool:
         return (self.root / path).resolve() != self.root.resolve() / path
 
-    def write(self, texts: Mapping[PurePosixPath, str]) -> None:
-        """Writes pages."""
+    def write(self, texts: Mapping[PurePosixPath, str | None]) -> None:
+        """Writes pages; None removes one."""
         for path, text in texts.items():
-            (self.root / path).write_bytes(text.encode())
+            if text is None:
+                (self.root / path).unlink(missing_ok=True)
+            else:
+                (self.root / path).write_bytes(text.encode())
 
     def place_for(self, name: str) -> PurePosixPath:
         """Returns the path for a new page: in the folder nearest to the root, besides it, that has pages."""
@@ -129,8 +134,42 @@ class Pages:
 
 
 @dataclass(frozen=True)
+class Journal:
+    """What each deed of a job changed, oldest first, in a file of the job's home: the texts before, and digests after.
+
+    A deed can be undone while all of its pages are as it left them.
+    """
+
+    file: Path
+
+    def note(self, pages: Pages, after: Mapping[PurePosixPath, str]) -> None:
+        """Notes a deed that is about to be done."""
+        step = {str(path): [pages.text(path), _digest(text)] for path, text in after.items()}
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(json.dumps([*self._steps(), step][-_MOST_UNDONE:]), encoding="utf-8")
+
+    def before_last(self, pages: Pages) -> Mapping[PurePosixPath, str | None]:
+        """Returns the pages as they were before the newest deed that can be undone; empty if there is none."""
+        for step in reversed(self._steps()):
+            if all(_digest(pages.text(PurePosixPath(name))) == after for name, (_, after) in step.items()):
+                return {PurePosixPath(name): before for name, (before, _) in step.items()}
+        return {}
+
+    def _steps(self) -> Sequence[Mapping[str, tuple[str | None, str]]]:
+        try:
+            steps: list[Mapping[str, tuple[str | None, str]]] = json.loads(self.file.read_bytes())
+        except (FileNotFoundError, ValueError):  # none, or it was interrupted
+            return []
+        return steps
+
+
+def _digest(text: str | None) -> str:
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class BuiltinEditor:
-    """Does one of three deeds; to everything else it answers with what it can do.
+    """Does one of four deeds; to everything else it answers with what it can do.
 
     `pause`: for how many seconds it waits before it does something slowly.
     """
@@ -160,17 +199,22 @@ class BuiltinEditor:
 
 def _done(deed: Deed | None, task: EditTask, pages: Pages) -> EditResult:
     """Does a deed. Blocking. Raises EditError, OSError."""
+    journal = Journal(task.workspace.home / ".pagehand-undo.json")
     match deed:
         case Replace(old, new):
             nothing = f'"{old}" is on no page as whole words outside code, tags and links.'
-            result = _replace(pages, {old: new}, f'Replaced "{old}" with "{new}".', nothing)
+            result = _replace(pages, journal, {old: new}, f'Replaced "{old}" with "{new}".', nothing)
         case FixTypos():
             nothing = "There is none of the most common typos outside code, tags and links."
-            result = _replace(pages, _TYPOS, "Fixed the most common typos.", nothing)
+            result = _replace(pages, journal, _TYPOS, "Fixed the most common typos.", nothing)
         case AddPage():
-            result = _add(pages, deed)
+            result = _add(pages, journal, deed)
+        case Undo():
+            before = journal.before_last(pages)
+            pages.write(before)
+            result = _counted("Took back the last change.", "There is nothing to undo in this job.", pages=len(before))
         case None:
-            result = _capabilities(pages)
+            result = _capabilities(pages, can_undo=bool(journal.before_last(pages)))
         case _:
             assert_never(deed)
     if not task.attachments:
@@ -181,18 +225,19 @@ def _done(deed: Deed | None, task: EditTask, pages: Pages) -> EditResult:
     return replace(result, reason=result.reason + unused)
 
 
-def _replace(pages: Pages, words: Mapping[str, str], done: str, nothing: str) -> EditResult:
+def _replace(pages: Pages, journal: Journal, words: Mapping[str, str], done: str, nothing: str) -> EditResult:
     after, places = dict[PurePosixPath, str](), 0
     for path, text in pages.texts():
         changed, count = replaced(text, words)
         if changed != text:
             after[path], places = changed, places + count
     if after:
+        journal.note(pages, after)
         pages.write(after)
     return _counted(done, nothing, pages=len(after), places=places, not_read=pages.unread)
 
 
-def _add(pages: Pages, deed: AddPage) -> EditResult:
+def _add(pages: Pages, journal: Journal, deed: AddPage) -> EditResult:
     name = _NOT_IN_NAMES.sub("-", deed.title.casefold()).strip("-")[:60].strip("-")
     path = pages.place_for(name or "page")
     if not pages.is_free(path):
@@ -200,7 +245,9 @@ def _add(pages: Pages, deed: AddPage) -> EditResult:
     has_settings = any(text.startswith("---\n") and title_of(text) for _, text in pages.texts())
     title = json.dumps(deed.title, ensure_ascii=False)
     heading = f"---\ntitle: {title}\n---" if has_settings else f"# {deed.title}"
-    pages.write({path: f"{heading}\n\n{deed.text}\n"})
+    after = {path: f"{heading}\n\n{deed.text}\n"}
+    journal.note(pages, after)
+    pages.write(after)
     return EditResult(f"Added the page `{printable(str(path))}`.")
 
 
@@ -210,18 +257,18 @@ def _counted(done: str, nothing: str, *, pages: int, places: int = 0, not_read: 
     return EditResult(summary=words) if pages else EditResult(reason=words)
 
 
-def _capabilities(pages: Pages) -> EditResult:
+def _capabilities(pages: Pages, *, can_undo: bool) -> EditResult:
     named = [f"`{printable(str(path))}`" for path in pages.paths[:_MOST_NAMED]]
     named += ["…"] if len(pages.paths) > len(named) else []
     words = (
-        "I'm the demo's editor and know three things: replacing words, adding a page, and fixing typos (slowly, if you "
-        "want to try Stop). "
+        "I'm the demo's editor and know four things: replacing words, adding a page, fixing typos (slowly, if you "
+        "want to try Stop), and undoing that. "
         f"The pages are {', '.join(named) or 'still to be written'}. For anything else, connect an agent: {AGENT}."
     )
-    return EditResult(reason=words, examples=tuple(_examples(pages)))
+    return EditResult(reason=words, examples=tuple(_examples(pages, can_undo=can_undo)))
 
 
-def _examples(pages: Pages) -> Iterator[str]:
+def _examples(pages: Pages, *, can_undo: bool) -> Iterator[str]:
     """Yields prompts that change something on these pages."""
     texts = [text for _, text in pages.texts()]
     for old, new in _STYLE:
@@ -234,3 +281,5 @@ def _examples(pages: Pages) -> Iterator[str]:
         if pages.is_free(pages.place_for(title.lower())):
             yield f"Add a page called {title} with the text: {text}"
             break
+    if can_undo:
+        yield _UNDO

@@ -3,6 +3,7 @@
     Replace "x" with "y"
     Add a page called X with the text: ...
     Fix the typos, or: Fix the typos slowly
+    Undo
 
 A prompt is understood as a whole or not at all: half of what somebody asked for may be the opposite of what they meant.
 """
@@ -34,7 +35,12 @@ class FixTypos:
     slowly: bool = False
 
 
-Deed = Replace | AddPage | FixTypos
+@dataclass(frozen=True)
+class Undo:
+    """Takes back the job's last change."""
+
+
+Deed = Replace | AddPage | FixTypos | Undo
 
 _LIKE_OTHERS = str.maketrans(
     dict.fromkeys("\u00ab\u00bb\u201c\u201d\u201e\u201f\u2039\u203a\uff02", '"')
@@ -77,6 +83,10 @@ _FIX_TYPOS = re.compile(
     rf"{_EVERYWHERE}(?P<slowly>,?\sslowly)?{_AFTER}",
     re.IGNORECASE,
 )
+_UNDO = re.compile(
+    rf"{_BEFORE}(?:undo|revert|take\sback)(?:\s(?:that|this|it|the|your|my|last|latest|changes?|edits?)){{0,4}}{_AFTER}",
+    re.IGNORECASE,
+)
 
 
 def parse(prompt: str) -> Deed | None:
@@ -89,7 +99,7 @@ def parse(prompt: str) -> Deed | None:
         return AddPage(title, text) if title and text else None
     if found := _FIX_TYPOS.fullmatch(plain):
         return FixTypos(slowly=found["slowly"] is not None)
-    return None
+    return Undo() if _UNDO.fullmatch(plain) else None
 
 
 def _replace(prompt: str, found: re.Match[str]) -> Replace | None:

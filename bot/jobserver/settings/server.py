@@ -262,7 +262,7 @@ class JobServerSettings(
     editor: Literal["builtin", "agent", "command"] = Field(
         "builtin",
         validate_default=True,
-        description=f"builtin is the demo's, which knows three things; agent runs {PREFIX}AGENT, and is the "
+        description=f"builtin is the demo's, which knows four things; agent runs {PREFIX}AGENT, and is the "
         f"default where that is set; command runs {PREFIX}COMMAND",
     )
     command: Words = Field(

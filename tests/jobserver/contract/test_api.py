@@ -110,7 +110,7 @@ async def test_an_unsupported_prompt_changes_nothing(world: JobServerWorld) -> N
     job = await world.done(f"{REPLACE} and make everything nicer")
     assert (job["status"], job["prLink"]) == ("completed", None)
     assert world.branches() == {"main"}
-    assert "I'm the demo's editor and know three things" in job["details"]["reason"]
+    assert "I'm the demo's editor and know four things" in job["details"]["reason"]
     assert REPLACE in job["details"]["examples"]
 
 

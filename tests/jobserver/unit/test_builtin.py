@@ -10,7 +10,7 @@ from support.worlds.jobserver_world import git
 
 from bot.jobserver.documents import title_of
 from bot.jobserver.editors.builtin import BuiltinEditor, replaced
-from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, parse
+from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
 from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.sandbox.interface import Workspace
@@ -38,7 +38,8 @@ PROMPTS: dict[str, Deed | None] = {
     "Fix the typos slowly": FixTypos(slowly=True),
     "Please fix all typos in the docs, slowly.": FixTypos(slowly=True),
     "Fix the typos slowly in the title": None,
-    "Undo": None,
+    "Undo": Undo(),
+    "Please undo that last change!": Undo(),
     'Replace "colour" with "color" in the guides': None,
     'Replace "colour" with "color" and translate the rest': None,
     "Replace the logo with ours": None,
@@ -46,6 +47,7 @@ PROMPTS: dict[str, Deed | None] = {
     'Rename "Lamp" to "Light"': None,
     'Replace "a" with "a"': None,
     "Fix the typos in the title only": None,
+    "Undo the merge": None,
     "Add a page called FAQ": None,
     "": None,
 }  # fmt: skip
@@ -139,7 +141,7 @@ async def test_what_is_not_understood_leads_on_by_buttons_that_work(prompt: str,
     before = job.pages()
     told = await job.done(prompt)
     assert job.pages() == before
-    assert told.reason.startswith("I'm the demo's editor and know three things")
+    assert told.reason.startswith("I'm the demo's editor and know four things")
     assert "`docs/getting-started.md`" in told.reason
     assert "--agent" in told.reason
     assert len(told.reason) < 700  # as much as a thread shows
@@ -151,6 +153,7 @@ async def test_what_is_not_understood_leads_on_by_buttons_that_work(prompt: str,
         state = job.pages()
         assert (await job.done(example)).summary
         assert job.pages() != state
+    assert "Undo" in (await job.done(prompt)).examples
 
 
 async def test_each_deed_says_what_it_did(job: Job) -> None:
@@ -174,6 +177,23 @@ async def test_each_deed_says_what_it_did(job: Job) -> None:
     assert "already" in (await job.done("Add a page called FAQ with the text: No.")).reason
 
 
+async def test_changes_are_undone_one_after_another(job: Job) -> None:
+    """A crash between a change and its commit, or somebody else's commit, undoes nothing that is not there."""
+    states = [job.pages()]
+    for prompt in ("Fix the typos", 'Replace "colour" with "color"', "Add a page called FAQ with the text: Yes."):
+        await job.done(prompt)
+        states.append(job.pages())
+    assert (await job.done('Replace "nowhere" with "x"')).reason
+    while len(states) > 1:
+        assert states.pop() == job.pages()
+        assert (await job.done("Undo")).summary.startswith("Took back the last change. Pages: ")
+    assert job.pages() == states[0]
+    assert (await job.done("Undo")).reason == "There is nothing to undo in this job."
+    await job.done("Fix the typos")
+    (job.copy / "docs/guides/scenes.md").write_text("Somebody else's.\n")
+    assert (await job.done("Undo")).reason
+
+
 async def test_a_new_page_looks_like_its_neighbours(job: Job) -> None:
     for file in job.copy.rglob("*.md"):
         file.rename(file.with_suffix(".mdx")).write_text('---\ntitle: "X"\n---\n')
@@ -188,9 +208,10 @@ async def test_nothing_is_written_through_a_link(job: Job, tmp_path: Path) -> No
     outside.mkdir()
     (job.copy / "docs" / "faq.md").symlink_to(outside / "faq.md")
     assert "already" in (await job.done("Add a page called FAQ with the text: x")).reason
-    assert not list(outside.iterdir())
-    (job.copy / "docs").rename(outside / "docs")
-    (job.copy / "docs").symlink_to(outside / "docs")
+    await job.done("Add a page called Terms with the text: x")
+    shutil.copytree(job.copy / "docs", outside / "docs", symlinks=True)
     before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
-    assert (await job.done('Replace "colour" with "color"')).summary.endswith("Pages: 1.")
+    shutil.rmtree(job.copy / "docs")
+    (job.copy / "docs").symlink_to(outside / "docs")
+    assert "nothing to undo" in (await job.done("Undo")).reason
     assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
