@@ -116,29 +116,35 @@ async def _record(tools: Tools, shown: Instruction, proposal: Proposal) -> Pendi
 async def _propose(tools: Tools, pending: PendingProposal) -> _Proposed:
     """Tries once; a failure is recorded and retried later. Idempotent."""
     try:
-        pull_request = await _open_or_update(tools, pending)
+        pull_request, missing = await _open_or_update(tools, pending)
     except NothingToProposeError as error:
         return await _dropped(tools, pending, error)
     except JobServerError as error:
         return await _refused(tools, pending, error)
-    reported = _reported(pull_request, pending.checks)
+    why = shortened("; ".join(missing), MAX_REASON) or None
+    reported = _reported(pull_request, pending.checks).model_copy(update={"reason": why})
     details = await tools.proposals.record_proposed(pending, reported, pull_request.link)
+    if why:
+        logger.warning("pull request %d: %s", pull_request.number, why)
     if pending.failures:
         logger.info("job %s: pull request %d is open", pending.job_id, pull_request.number)
     return _Proposed(pull_request.link, details)
 
 
-async def _open_or_update(tools: Tools, pending: PendingProposal) -> OpenedPullRequest:
+async def _open_or_update(tools: Tools, pending: PendingProposal) -> tuple[OpenedPullRequest, tuple[str, ...]]:
     host = tools.pull_requests
     pull_request = await host.find(pending.branch)
     if pull_request is None:
         pull_request = await host.open(
             NewPullRequest(pending.branch, pending.title, pending.description, pending.requester)
         )
-    # One that ended while this server was down either contains the pushed commit or rejected it.
-    elif pull_request.state is PullRequestState.OPEN and pending.description:
+    # A pull request that ended while this server was down either contains the pushed commit or rejected it.
+    elif pull_request.state is not PullRequestState.OPEN:
+        return pull_request, ()
+    elif pending.description:
         await host.update(pull_request, pending.description)
-    return pull_request
+    extras = await host.add_extras(pull_request, pending.requester) if pending.wants_extras else ()
+    return pull_request, extras
 
 
 async def _dropped(tools: Tools, pending: PendingProposal, error: NothingToProposeError) -> _Proposed:

@@ -54,6 +54,10 @@ class PullRequests(Protocol):
         """
         ...
 
+    async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None, /) -> tuple[str, ...]:
+        """Adds labels and a review request as configured; returns a sentence on each that could not be added."""
+        ...
+
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         """Appends to the description, unless it is already there; called after more commits were pushed."""
         ...

@@ -1,6 +1,8 @@
 """Settings for pull requests at GitHub."""
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -8,7 +10,7 @@ from urllib.parse import urlsplit
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.settings import Settings
@@ -16,6 +18,8 @@ from bot.runtime.settings import Settings
 _NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _SCP_LIKE = re.compile(r"(?:[\w.-]+@)?([\w.-]+):([^:]+)", re.ASCII)
 _PUBLIC_HOSTS = {"github.com", "www.github.com", "ssh.github.com"}
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
+_LABEL_LENGTH = 50
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,35 @@ def _api_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _labels(value: object) -> object:
+    return [name for part in value.split(",") if (name := part.strip())] if isinstance(value, str) else value
+
+
+def _label(value: str) -> str:
+    if len(value) > _LABEL_LENGTH:
+        raise ValueError(f"must have labels of at most {_LABEL_LENGTH} characters")
+    return value
+
+
+def _pairs(value: object) -> object:
+    """Reads a JSON object, or comma-separated name=login pairs."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ValueError("must be a JSON object, or pairs such as Ada Lovelace=ada") from None
+    pairs = (part.rpartition("=") for part in value.split(",") if part.strip())
+    return {name.strip(): login.strip() for name, _, login in pairs}
+
+
+def _users(value: Mapping[str, str]) -> Mapping[str, str]:
+    if not all(name and _LOGIN.fullmatch(login) for name, login in value.items()):
+        raise ValueError("must be pairs of a name or id and a GitHub login, such as Ada Lovelace=ada,U02ABC=grace")
+    return value
+
+
 class GitHubSettings(Settings):
     """Pull requests at GitHub. A validator sees only the fields above its own."""
 
@@ -120,6 +153,12 @@ class GitHubSettings(Settings):
         None, description="the address of GitHub's REST API; by default derived from the repository's host"
     )
     draft: bool = Field(default=False, description="whether pull requests at GitHub are opened as drafts")
+    labels: Annotated[tuple[Annotated[str, AfterValidator(_label)], ...], BeforeValidator(_labels)] = Field(
+        (), description="comma-separated labels for pull requests at GitHub"
+    )
+    github_users: Annotated[Mapping[str, str], BeforeValidator(_pairs), AfterValidator(_users)] = Field(
+        {}, description="GitHub logins of requesters, as name=login or id=login; they are asked for review"
+    )
 
     @field_validator("github_app_id")
     @classmethod

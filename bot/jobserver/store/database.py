@@ -81,8 +81,9 @@ CREATE TABLE attachments (
 CREATE INDEX attachments_of_upload ON attachments (upload_id);
 """
 
-# Changes that are pushed but not yet proposed, one row per job. `checks`: of the newest change, as JSON. `extras` is
-# no longer used. `version` grows with each addition, so that settling an older version does not settle a newer one.
+# Changes that are pushed but not yet proposed, one row per job. `checks`: of the newest change, as JSON. `extras`:
+# comma-separated names of models.Extra. `version` grows with each addition, so that settling an older version does
+# not settle a newer one.
 _PROPOSALS = """
 CREATE TABLE proposals (
     job_id TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE, branch TEXT NOT NULL, title TEXT NOT NULL,

@@ -60,10 +60,10 @@ class ProposalStore:
         who = instruction.requester
         await connection.execute(
             "INSERT OR REPLACE INTO proposals (job_id, branch, title, description, checks, extras, requester_name, "
-            "requester_id, requester_url, due_at) SELECT id, ?, ?, ?, ?, '', ?, ?, ?, ? "
+            "requester_id, requester_url, due_at) SELECT id, ?, ?, ?, ?, iif(pr_branch IS ?, '', ?), ?, ?, ?, ? "
             "FROM jobs WHERE id = ?",
             (
-                instruction.branch, title, description, checks,
+                instruction.branch, title, description, checks, instruction.branch, "labels,review",
                 who and who.name, who and who.id, who and who.url, as_text(self._now()), instruction.job_id,
             ),
         )  # fmt: skip
@@ -153,6 +153,7 @@ def _from_row(row: aiosqlite.Row) -> PendingProposal:
         title=row["title"],
         description=row["description"],
         checks=_CHECKS.validate_json(row["checks"]),
+        wants_extras=bool(row["extras"]),
         requester=requester_from_row(row),
         version=row["version"],
         failures=row["failures"],

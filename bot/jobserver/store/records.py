@@ -158,7 +158,8 @@ class Outcome:
 class PendingProposal:
     """What was pushed for a job, and what its pull request still lacks.
 
-    `checks` are those of the newest change. `version` grows with each addition.
+    `wants_extras`: its labels and the request for a review are still to be added. `checks` are those of the newest
+    change. `version` grows with each addition.
     """
 
     job_id: str
@@ -166,6 +167,7 @@ class PendingProposal:
     title: str
     description: str
     checks: tuple[CheckResult, ...]
+    wants_extras: bool
     requester: Requester | None
     version: int
     failures: int

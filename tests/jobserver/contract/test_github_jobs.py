@@ -255,10 +255,11 @@ async def test_a_refused_pull_request_is_pending_and_opened_at_the_next_start(
             "state"
         ] == "pending"
     server.tokens[TOKEN] = ALL_PERMISSIONS
-    async with jobs_at(server, tmp_path) as made:
+    async with jobs_at(server, tmp_path, labels=("docs",)) as made:
 
         async def link() -> str:
             return str((await made.job(job["id"]))["prLink"] or "")
 
         assert (await until(link)).endswith("/pull/1")
     assert '> Replace "colour" with "color"' in server.pull_request(1).body
+    assert server.pull_request(1).labels == ["docs"]

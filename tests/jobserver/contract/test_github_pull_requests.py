@@ -53,14 +53,40 @@ async def keeping(
         yield github.pull_requests(BaseBranch("main"))
 
 
-async def test_a_pull_request_is_opened(server: GitHubServer) -> None:
+async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server: GitHubServer) -> None:
     who = Requester(name="Ada Lovelace", id="U02ADA", url="https://acme.slack.com/archives/C1/p1")
-    async with keeping(server, draft=True) as keeper:
+    settings: dict[str, Any] = {
+        "draft": True,
+        "labels": ("docs", "good first issue"),
+        "github_users": {"u02ada": "ada"},
+    }
+    async with keeping(server, **settings) as keeper:
         opened = await keeper.open(NewPullRequest(BRANCH, "Add a page", "Words.", who))
+        assert await keeper.add_extras(opened, who) == ()
     record = server.pull_request(opened.number)
     assert (opened.link, opened.state) == (f"{server.url}/acme/docs/pull/1", PullRequestState.OPEN)
     assert (record.title, record.base, record.draft) == ("Add a page", "main", True)
     assert record.body == "Words."
+    assert (record.labels, record.reviewers) == (["docs", "good first issue"], ["ada"])
+
+
+async def test_an_impossible_reviewer_is_reported(server: GitHubServer) -> None:
+    async with keeping(server, github_users={"Grace": "grace"}) as keeper:
+        opened = await keeper.open(NEW)
+        (missing,) = await keeper.add_extras(opened, Requester(name="Grace"))
+    assert server.pull_request(opened.number).reviewers == []
+    assert missing.startswith("grace was not asked for a review: ")
+    assert "collaborators" in missing
+
+
+async def test_refused_labels_are_reported(server: GitHubServer) -> None:
+    server.faults.arm("POST", "/repos/acme/docs/issues/1/labels", faults.error(403, "Must have triage rights"))
+    async with keeping(server, labels=("docs",)) as keeper:
+        opened = await keeper.open(NEW)
+        (missing,) = await keeper.add_extras(opened, None)
+        assert missing.startswith("it has no labels: the token or App may not label a pull request")
+        assert await keeper.add_extras(opened, None) == ()
+    assert server.pull_request(1).labels == ["docs"]
 
 
 async def test_without_draft_support_it_is_opened_normally(server: GitHubServer) -> None:

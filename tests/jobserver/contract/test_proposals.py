@@ -173,6 +173,18 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
         assert (told.state, [check.name for check in told.checks]) == (PullRequestState.OPEN, ["words"])
 
 
+async def test_refused_labels_and_reviews_are_told(world: ExecutorWorld) -> None:
+    """The pull request is open and says what it lacks; a reviewer is asked once."""
+    world.pull_requests.refused_extras = ("ada is no collaborator",)
+    job = await world.done("one")
+    told = pull_request_of(job)
+    assert (told.state, told.reason) == (PullRequestState.OPEN, "ada is no collaborator")
+    assert job.pr_link == "https://host/pulls/1"
+    assert await world.proposals.of_job(job.id) is None
+    await world.done("two", job.id)
+    assert world.pull_requests.asked_for_extras == 1
+
+
 async def test_nothing_to_propose_is_not_retried_if_git_agrees(world: ExecutorWorld) -> None:
     """Somebody merged the branch by hand: the pull request would be empty."""
     job = await pushed_in_vain(world)

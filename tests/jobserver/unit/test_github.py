@@ -53,16 +53,25 @@ def test_a_key_on_one_line_is_accepted() -> None:
     assert settings.github_secrets == (app_key_pem(),)
 
 
+def test_lists_and_pairs_are_parsed() -> None:
+    settings = made(GITHUB_TOKEN=TOKEN, LABELS="docs, good first issue,", GITHUB_USERS="Ada Lovelace=ada, U02=grace-h")
+    assert settings.labels == ("docs", "good first issue")
+    assert settings.github_users == {"Ada Lovelace": "ada", "U02": "grace-h"}
+    assert made(GITHUB_USERS='{"A, B": "ab"}').github_users == {"A, B": "ab"}
+
+
 def test_all_invalid_github_settings_are_listed_at_once() -> None:
     listed = faults(
         REPOSITORY="/srv/docs", GITHUB_TOKEN=TOKEN, GITHUB_APP_ID="1", GITHUB_APP_PRIVATE_KEY="x",
-        GITHUB_API_URL="http://github.example.com", DRAFT="perhaps",
+        GITHUB_API_URL="http://github.example.com", LABELS="x" * 51, GITHUB_USERS="Ada", DRAFT="perhaps",
     )  # fmt: skip
     assert listed == [
         "DRAFT must be a valid boolean",
         "GITHUB_API_URL must be an https address, such as https",
         "GITHUB_APP_ID and a token cannot both be used",
         "GITHUB_APP_PRIVATE_KEY must be an RSA key in PEM format without a password",
+        "GITHUB_USERS must be pairs of a name or id and a GitHub login, such as Ada Lovelace=ada,U02ABC=grace",
+        "LABELS must have labels of at most 50 characters",
         "REPOSITORY is not a repository at GitHub, such as https",
     ]
 
@@ -87,6 +96,8 @@ def test_keys_that_cannot_sign_are_refused() -> None:
          "REPOSITORY is not a repository at GitHub, such as https"),
         ({"GITHUB_TOKEN": TOKEN, "REPOSITORY": "http://git.example.com/acme/docs"},
          "REPOSITORY must begin with https"),
+        ({"GITHUB_USERS": '{"a": 1}'}, "GITHUB_USERS must be a valid string"),
+        ({"GITHUB_USERS": "{"}, "GITHUB_USERS must be a JSON object, or pairs such as Ada Lovelace=ada"),
     ],
 )  # fmt: skip
 def test_each_error_has_its_own_message(environ: dict[str, str], fault: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from bot.jobapi.models import CheckResult, CheckStatus, PlanStep, PullRequestState
+from bot.jobapi.models import CheckResult, CheckStatus, PlanStep, PullRequestState, Requester
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.leaks.scan import Leak, Trees
@@ -76,6 +76,8 @@ class FakePullRequests:
     looks: int = 0
     looking: asyncio.Event = field(default_factory=asyncio.Event)
     """A look-up of a state waits for it."""
+    refused_extras: tuple[str, ...] = ()
+    asked_for_extras: int = 0
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         return next((kept for kept in reversed(self.kept) if kept.branch == branch), None)
@@ -98,6 +100,10 @@ class FakePullRequests:
         if self.outage:
             raise self.outage
         return next(kept.state for kept in self.kept if kept.number == number)
+
+    async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None) -> tuple[str, ...]:
+        self.asked_for_extras += 1
+        return self.refused_extras
 
     def end(self, state: PullRequestState) -> None:
         """Merges or closes the newest one."""

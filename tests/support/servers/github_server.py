@@ -136,6 +136,8 @@ class GitHubServer:
             ("POST", "/pulls", "pull_requests:write", self._create),
             ("GET", "/pulls/*", "", self._get),
             ("PATCH", "/pulls/*", "pull_requests:write", self._update),
+            ("POST", "/issues/*/labels", "pull_requests:write", self._label),
+            ("POST", "/pulls/*/requested_reviewers", "pull_requests:write", self._request_review),
             ("GET", "/commits/*/check-runs", "checks:read", self._check_runs),
             ("GET", "/commits/*/status", "statuses:read", self._status),
         )
@@ -269,6 +271,23 @@ class GitHubServer:
         record = self.pull_request(int(number))
         record.body = wanted.get("body", record.body)
         return web.json_response(self.repository.pull_request_payload(record, self.url))
+
+    async def _label(self, request: web.Request, number: str) -> web.Response:
+        record = self.pull_request(int(number))
+        record.labels = sorted({*record.labels, *(await request.json())["labels"]})
+        return web.json_response([{"name": name} for name in record.labels])
+
+    async def _request_review(self, request: web.Request, number: str) -> web.Response:
+        record, wanted = self.pull_request(int(number)), (await request.json())["reviewers"]
+        if not self.repository.collaborators.issuperset(wanted):
+            name = self.repository.full_name
+            return _error(
+                422,
+                "Reviews may only be requested from collaborators. One or more of the users or teams you specified "
+                f"is not a collaborator of the {name} repository.",
+            )
+        record.reviewers += wanted
+        return web.json_response(self.repository.pull_request_payload(record, self.url), status=201)
 
     async def _check_runs(self, request: web.Request, ref: str) -> web.Response:
         runs = self.repository.check_runs.get(ref, [])

@@ -37,6 +37,8 @@ class PullRequestRecord:
     sha: str
     state: str = "open"
     merged_at: str | None = None
+    labels: list[str] = field(default_factory=list)
+    reviewers: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -46,6 +48,7 @@ class RepositoryRecord:
     name: str = "docs"
     archived: bool = False
     supports_drafts: bool = True
+    collaborators: set[str] = field(default_factory=lambda: {"ada", "pagehand-bot"})
     pull_requests: list[PullRequestRecord] = field(default_factory=list)
     check_runs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     statuses: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -90,6 +93,8 @@ class RepositoryRecord:
             "draft": record.draft,
             "merged_at": record.merged_at,
             "user": {"login": "pagehand-bot"},
+            "labels": [{"name": name} for name in record.labels],
+            "requested_reviewers": [{"login": login} for login in record.reviewers],
             "head": {"ref": record.branch, "sha": record.sha, "label": f"{self.owner}:{record.branch}"},
             "base": {"ref": record.base},
         }

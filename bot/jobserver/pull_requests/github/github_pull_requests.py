@@ -22,13 +22,15 @@ from bot.codehosts.pull_request import (
     Reason,
     Unreadable,
 )
-from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState
+from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
 from bot.jobserver.pull_requests.github.api import (
     ATTEMPTS,
+    LABEL,
     NOT_UNDERSTOOD,
     OPEN,
     READ_PULL_REQUESTS,
+    REQUEST_REVIEW,
     UPDATE,
     GitHubRestApi,
     RefusedError,
@@ -140,6 +142,10 @@ class GitHubPullRequests:
             await self._add(opened, text)
         return OpenedPullRequest(opened.number, opened.html_url, new.branch, opened.outcome)
 
+    async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None) -> tuple[str, ...]:
+        number = pull_request.number
+        return tuple(filter(None, (await self._add_labels(number), await self._request_review(number, requester))))
+
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         answer = await self._repository.call(
             "GET", "/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number)
@@ -192,6 +198,31 @@ class GitHubPullRequests:
         body = with_addition(before, addition)
         if body != before.replace("\r\n", "\n"):
             await self._repository.call("PATCH", "/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
+
+    async def _add_labels(self, number: int) -> str | None:
+        """Returns why the labels could not be added, or None."""
+        if not self._settings.labels:
+            return None
+        body = {"labels": list(self._settings.labels)}
+        try:
+            await self._repository.call("POST", "/issues/{number}/labels", LABEL, body, number=str(number))
+        except CodeHostError as error:
+            return f"it has no labels: {error}"
+        return None
+
+    async def _request_review(self, number: int, requester: Requester | None) -> str | None:
+        """Requests a review if the reviewer is known; GitHub requires a collaborator other than the author."""
+        users = {name.casefold(): login for name, login in self._settings.github_users.items()}
+        keys = (requester.id, requester.name) if requester else ()
+        login = next((users[key.casefold()] for key in keys if key and key.casefold() in users), None)
+        if login is None:
+            return None
+        path, body = "/pulls/{number}/requested_reviewers", {"reviewers": [login]}
+        try:
+            await self._repository.call("POST", path, REQUEST_REVIEW, body, number=str(number))
+        except CodeHostError as error:
+            return f"{login} was not asked for a review: {error}"
+        return None
 
     async def _checks(self, number: int) -> tuple[CheckResult, ...]:
         """Returns the results of GitHub's own checks; none if they cannot be read."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import aiosqlite
 
 from bot.codehosts.pull_request import PullRequest
-from bot.jobapi.models import PullRequestState
+from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError, PullRequestNotFoundError
 from bot.jobserver.pull_requests.interface import (
     NewPullRequest,
@@ -157,6 +157,10 @@ class LocalPullRequests:
             await self._keep_commits(row.number, head)
             self._states.remember(row.number, PullRequestState.OPEN)
             return self._as_pull_request(row)
+
+    async def add_extras(self, _pull_request: OpenedPullRequest, _requester: Requester | None) -> tuple[str, ...]:
+        """There are none here."""
+        return ()
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         async with self._lock:
