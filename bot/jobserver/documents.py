@@ -1,4 +1,4 @@
-"""Pages by their names and as text: which files are pages, their titles, what in them is not prose. Pure.
+"""Pages and pictures by their names and as text: which files are pages, their titles, what in them is not prose. Pure.
 
 `NOT_PROSE` recognizes what is written for programs. It knows Markdown as most pages use it, not every rule of it.
 """
@@ -36,6 +36,15 @@ UNREAD = re.compile(f"{_FRONT_MATTER}|{_CODE}", re.MULTILINE | re.DOTALL)
 _TITLE_KEY = re.compile(r"^[ \t]*\"?title\"?[ \t]*[:=][ \t]*(?P<title>[^\n]+)$", re.MULTILINE)
 _HEADING = re.compile(r"^(?:[#=][ ]+(?P<title>[^\n]+)|(?P<underlined>[^\s=#][^\n]*)\n={3,}[ \t\r]*)$", re.MULTILINE)
 _LOOKED_AT = 20_000
+"""The picture formats that are shown: those that cannot contain scripts."""
+
+PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
 
 
 def is_page(path: PurePosixPath) -> bool:
@@ -68,3 +77,10 @@ def title_of(text: str) -> str | None:
     if heading is None:
         return None
     return (heading["title"] or heading["underlined"]).strip().rstrip("# \t") or None
+
+
+def picture_type(contents: bytes) -> str | None:
+    """Returns the media type by the first bytes, regardless of the file's name; None for other formats."""
+    if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -18,6 +19,11 @@ _GRACE_S = 4.0
 _DRAIN_S = 1.0
 """Time to read the remaining output after the process has ended."""
 _CHUNK = 65_536
+_RUN_MODULE = (
+    "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); importlib.import_module(sys.argv[2]).main()"
+)
+_OUTSIDE = Path("/")
+_OWN_ENVIRONMENT = {"PATH": "", "LC_ALL": "C.UTF-8"}
 Watch = Callable[[int], Coroutine[Any, Any, str]]
 """Given a process id, waits until the process must be ended, and returns the reason. Cancelled when it ends."""
 
@@ -104,6 +110,15 @@ class Command:
     environment: Mapping[str, str]
     time_limit: float
     stdin: bytes = b""
+
+
+def own_module(name: str, task: bytes, time_limit: float) -> Command:
+    """Returns a command that runs a module's `main`, which reads its task from standard input, with nothing of this
+    process's environment but its module path.
+    """
+    paths = json.dumps([path for path in sys.path if path])
+    arguments = (sys.executable, "-I", "-c", _RUN_MODULE, paths, name)
+    return Command(arguments, _OUTSIDE, _OWN_ENVIRONMENT, time_limit, task)
 
 
 async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None, watch: Watch | None = None) -> int:

@@ -1,18 +1,23 @@
-"""The handlers of the pages: a list of pull requests, and the changes and buttons of each."""
+"""The handlers of the pages: a list of pull requests, and the changes, rendered pages and buttons of each."""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 import jinja2
 from aiohttp import web
+from markupsafe import Markup
 
 from bot.jobapi.models import PullRequestState
+from bot.jobserver.documents import PICTURE_FORMATS, picture_type
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
 from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
+from bot.jobserver.pages.markdown import PageSource
+from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, MarkdownRenderer, rendered_files
 from bot.jobserver.pages.reviewers import Gate
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
 from bot.runtime.text import without_misleading
@@ -33,7 +38,15 @@ _templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 _MOST_FIELDS = 20
-_LONGEST_DESCRIPTION = 50_000
+PICTURE_BYTES = 5_000_000
+_PICTURE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_LONGEST = 50_000
+TIME_LIMIT_S = 3.0
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
 _PAGE = re.compile(r"[1-9]\d{0,5}")
@@ -64,6 +77,24 @@ async def form_field(request: web.Request, name: str) -> str:
     return fields.get(name, "")
 
 
+@dataclass(frozen=True)
+class Description:
+    """Safe HTML, or text if rendering takes too long or the text is too long; then `hidden` characters are cut off."""
+
+    html: Markup | None
+    text: str
+    hidden: int
+
+
+async def shown_description(description: str, number: int, renderer: MarkdownRenderer) -> Description:
+    """Returns the description of a pull request, Markdown written by people and agents."""
+    text = visible(description[:_LONGEST])
+    page = PageSource(text, "", f"/pulls/{number}/after/")
+    html = None if len(description) > _LONGEST else (await renderer.render([page])).get(page)
+    # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
+    return Description(None if html is None else Markup(html), text, max(0, len(description) - _LONGEST))  # noqa: S704
+
+
 class PullRequestPages:
     """The handlers. `repository` is the name to show."""
 
@@ -71,11 +102,15 @@ class PullRequestPages:
         self._pull_requests = pull_requests
         self._gate = gate
         self._repository = repository
+        self._renderer = MarkdownRenderer()
+        self._descriptions = MarkdownRenderer(time_limit=TIME_LIMIT_S)
 
     def add_routes(self, app: web.Application) -> None:
         app.router.add_get("/", self.home)
         app.router.add_get("/pulls", self.list)
         app.router.add_get(_NUMBER, self._show)
+        app.router.add_get(f"{_NUMBER}/rendered", self.rendered)
+        app.router.add_get(rf"{_NUMBER}/{{side:before|after}}/{{path:.+}}", self.picture)
         app.router.add_post(f"{_NUMBER}/merge", self.merge)
         app.router.add_post(f"{_NUMBER}/close", self.close)
         app.router.add_get(r"/static/{name:[a-z]+\.(?:css|svg)}", self.static)
@@ -89,6 +124,26 @@ class PullRequestPages:
         state = PullRequestState(asked) if asked in _LISTED else None
         listed = await self._pull_requests.list(state, _page_number(request))
         return self._render("list.html", request, listed=listed, state=state, states=_LISTED)
+
+    async def rendered(self, request: web.Request) -> web.Response:
+        contents = await self._contents(request)
+        page = page_of_files(contents.change, _page_number(request), FILES_ON_A_PAGE)
+        files = await rendered_files(page, contents.row.number, self._pull_requests.reader, self._renderer)
+        return await asyncio.to_thread(
+            lambda: self._render("rendered.html", request, contents=contents, page=page, files=files)
+        )
+
+    async def picture(self, request: web.Request) -> web.Response:
+        self._gate.check_may_read(request)
+        side: Literal["before", "after"] = "before" if request.match_info["side"] == "before" else "after"
+        path = request.match_info["path"]
+        if not path.lower().endswith(PICTURE_FORMATS) or "\0" in path:
+            raise web.HTTPNotFound
+        contents = await self._pull_requests.file(_number(request), side, path, limit=PICTURE_BYTES)
+        # By its first bytes; these formats cannot contain scripts.
+        if (kind := picture_type(contents or b"")) is None:
+            raise web.HTTPNotFound
+        return web.Response(body=contents, content_type=kind, headers=_PICTURE_HEADERS)
 
     async def static(self, request: web.Request) -> web.StreamResponse:
         path = _STATIC / request.match_info["name"]
@@ -123,13 +178,11 @@ class PullRequestPages:
         contents = await self._contents(request)
         page = page_of_files(contents.change, _page_number(request))
         patches = await self._pull_requests.reader.patches(contents.change, page.files)
-        text = contents.row.description
-        hidden = max(0, len(text) - _LONGEST_DESCRIPTION)
-        values = {"contents": contents, "page": page, "problem": problem, "hidden": hidden}
-        values["description"] = visible(text[:_LONGEST_DESCRIPTION])
+        description = await shown_description(contents.row.description, contents.row.number, self._descriptions)
+        values = {"contents": contents, "page": page, "description": description, "problem": problem}
         # In a thread, since thousands of lines take a second to compare and render.
         return await asyncio.to_thread(
-            lambda: self._render("pull_request.html", request, status=status, **values, **_shown_changes(page, patches))
+            lambda: self._render("changes.html", request, status=status, **values, **_shown_changes(page, patches))
         )
 
     def _render(self, template: str, request: web.Request, *, status: int = 200, **values: Any) -> web.Response:

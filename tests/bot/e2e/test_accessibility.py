@@ -124,6 +124,7 @@ VIEWS: dict[str, Callable[[Page, Told], Awaitable[object]]] = {
     "home": home,
     "pull requests": page_at(""),
     "diff": page_at("/1"),
+    "rendered": page_at("/1/rendered"),
     "missing pull request": page_at("/9"),
 }
 

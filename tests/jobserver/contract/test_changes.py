@@ -134,6 +134,45 @@ async def test_the_page_describes_changes_without_lines(world: JobServerWorld) -
 
 
 @pytest.mark.full
+async def test_pages_are_rendered_before_and_after(world: JobServerWorld) -> None:
+    link, _ = await open_pull_request(world, {"docs/start.md": AFTER, "img/dot.png": PICTURE})
+    answer = await world.client.get(f"{link}/rendered", timeout=30)
+    assert answer.status_code == 200
+    before, after = answer.text.index("<strong>colour</strong>"), answer.text.index("<strong>color</strong>")
+    assert before < after
+    assert answer.text.count('<pre class="front-matter">title: Start</pre>') == 2
+    [address] = set(re.findall(r'src="(/pulls/1/after/[^"]*)"', answer.text))
+    picture = await world.client.get(address)
+    assert (picture.content, picture.headers["Content-Type"]) == (PICTURE, "image/png")
+    assert "sandbox" in picture.headers["Content-Security-Policy"]
+    assert (await world.client.get(address.replace("after", "before"))).status_code == 404
+
+
+@pytest.mark.full
+async def test_only_images_are_served(world: JobServerWorld) -> None:
+    files: dict[str, bytes | None] = {
+        "not-a.png": SCRIPT.encode(),
+        "large.png": PICTURE + bytes(5_000_000),
+        "picture.txt": PICTURE,
+        "picture.svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        "fine.png": PICTURE,
+    }
+    link, copy = await open_pull_request(world, files)
+    (copy / "link.png").symlink_to("fine.png")
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "-m", "A link")
+    git(copy, "push", "--quiet", "origin", "HEAD")
+    await world.client.get(link)
+    found = {
+        name: (await world.client.get(f"{link}/after/{name}")).status_code for name in [*files, "link.png", "x.png"]
+    }
+    assert found == dict.fromkeys([*files, "link.png", "x.png"], 404) | {"fine.png": 200}
+    for path in ("%2e%2e/fine.png", "..%2ffine.png", "fine.png%00.png", ":fine.png", "-h.png", "*.png"):
+        assert (await world.client.get(f"{link}/after/{path}")).status_code == 404
+    assert (await world.client.get("/pulls/9/after/fine.png")).status_code == 404
+
+
+@pytest.mark.full
 @pytest.mark.browser
 @pytest.mark.enable_socket
 async def test_a_person_reads_and_merges_in_a_browser(world: JobServerWorld) -> None:
@@ -158,7 +197,15 @@ async def read_and_merge(page: Page, link: str) -> None:
     await page.goto(link)
     await fits(page)
     assert await page.get_by_text("parts of 1 file").count() == 2
+    await page.get_by_role("link", name="Rendered").click()
+    await page.wait_for_url(f"{link}/rendered")
+    await fits(page)
+    assert await page.locator(".side strong").all_inner_texts() == ["colour", "color"]
+    dot = page.get_by_role("img", name="A dot").last
+    await dot.scroll_into_view_if_needed()
+    await page.wait_for_function("image => image.complete && image.naturalWidth === 1", arg=await dot.element_handle())
     assert await page.title() != "taken"
+    await page.get_by_role("link", name="Changes", exact=True).click()
     await page.get_by_role("button", name="Merge").click()
     await page.get_by_text("merged by Ada Lovelace").wait_for()
     await fits(page)

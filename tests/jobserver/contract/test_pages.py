@@ -3,10 +3,8 @@
 import base64
 import itertools
 import re
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -89,17 +87,6 @@ async def test_a_base_that_moved_elsewhere_merges_and_is_not_in_the_diff(world: 
     assert "color" in world.show("main", "docs/start.md")
 
 
-async def test_a_description_is_shown_as_text_and_says_what_it_leaves_out(
-    world: JobServerWorld, tmp_path: Path
-) -> None:
-    link = (await world.done(REPLACE))["prLink"]
-    with closing(sqlite3.connect(tmp_path / "data" / "pull_requests.sqlite3")) as database, database:
-        database.execute("UPDATE pull_requests SET description = ?", ("<b>**Bold**\u202e" + "x" * 60_000,))
-    text = (await world.client.get(link)).text
-    assert ">&lt;b&gt;**Bold**[U+202E]xxx" in text
-    assert "10,012 more characters of the description are not shown." in text
-
-
 @pytest.mark.full
 async def test_a_repository_with_a_working_copy_is_served_and_merged_into(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "manual", PAGES)
@@ -179,7 +166,7 @@ async def test_a_change_that_was_not_shown_is_not_merged(world: JobServerWorld) 
     assert (await world.press(job["prLink"], "merge")).status_code == 303
 
 
-PATHS = ("/pulls", "/pulls/1", "/pulls/9")
+PATHS = ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png", "/pulls/9")
 
 
 def encoded(credentials: bytes) -> str:
@@ -236,7 +223,7 @@ async def test_a_short_key_of_1_0_0_reads_and_is_told_how_it_is_replaced(tmp_pat
 READS_THE_DRAFTS = """
 import re, sys, urllib.error, urllib.request
 base = re.search("http://\\S+", sys.stdin.read())[0]
-for path in ("/pulls", "/pulls/1"):
+for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png"):
     try:
         print(path, urllib.request.urlopen(base + path).read())
     except urllib.error.HTTPError as error:
@@ -250,7 +237,9 @@ async def test_an_agents_programs_cannot_read_the_drafts(tmp_path: Path) -> None
     command = (sys.executable, str(tmp_path / "reads.py"))
     async with serving(tmp_path, PAGES, editor="command", command=command) as world:
         job = await world.done(f"Read {world.url}")
-        assert job["details"]["summary"].splitlines() == [f"{path} is 401" for path in ("/pulls", "/pulls/1")]
+        assert job["details"]["summary"].splitlines() == [
+            f"{path} is 401" for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png")
+        ]
 
 
 @pytest.mark.full

@@ -1,13 +1,13 @@
 """Reads the contents of a pull request from the mirror: commits, changed files and patches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from bot.jobserver.errors import GitError
 from bot.jobserver.repository.git import printable
-from bot.jobserver.repository.listings import ChangedFile, PullRequestChange, parse_files, parse_totals
+from bot.jobserver.repository.listings import ChangedFile, FileVersion, PullRequestChange, parse_files, parse_totals
 from bot.jobserver.repository.mirror import Mirror
 
 COMMIT_LIMIT = 250
@@ -77,6 +77,26 @@ class ContentsReader:
         room = fair_shares([len(patch) for patch in found], each=PATCH_BYTES, total=ALL_PATCH_BYTES)
         return tuple(_cut(patch, limit) for patch, limit in zip(found, room, strict=True))
 
+    async def texts(self, versions: Iterable[FileVersion], *, each: int, total: int) -> dict[str, bytes]:
+        """Returns contents by blob id: files of at most `each` bytes, smallest first, up to `total` bytes."""
+        sizes = await self._sizes({version.id for version in versions if version.mode.is_file})
+        wanted: list[str] = []
+        for blob, size in sorted(sizes.items(), key=lambda item: item[1]):
+            total -= size
+            if size <= each and total >= 0:
+                wanted.append(blob)
+        output = await self._run("cat-file", "--batch=%(objectsize)", stdin="\n".join(wanted).encode())
+        return dict(zip(wanted, _batch(output.encode(errors="surrogateescape")), strict=True))
+
+    async def file(self, commit: str, path: str, *, limit: int) -> bytes | None:
+        """Returns a regular file of a commit; None if it does not exist or is larger than `limit`."""
+        listed = await self._git.try_run(self._directory, "ls-tree", "-z", "-l", commit, "--", path)
+        kind, _, name = listed.output.rstrip("\0").partition("\t")
+        mode, _, blob, size = [*kind.split(), "", "", "", ""][:4]
+        if name != path or not mode.startswith("100") or int(size) > limit:
+            return None
+        return (await self._run("cat-file", "blob", blob)).encode(errors="surrogateescape")
+
     async def _sizes(self, ids: set[str]) -> dict[str, int]:
         listed = await self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(ids).encode())
         words = (line.split(" ") for line in listed.splitlines())
@@ -105,6 +125,16 @@ def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
         shares[index] = min(wanted[index], each, total)
         total -= shares[index]
     return shares
+
+
+def _batch(output: bytes) -> Iterator[bytes]:
+    """Parses `git cat-file --batch`: for each blob a line with the size, the contents, and a line feed."""
+    at = 0
+    while at < len(output):
+        start = output.index(b"\n", at) + 1
+        end = start + int(output[at:start])
+        yield output[start:end]
+        at = end + 1
 
 
 def _cut(patch: str, limit: int) -> str:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import aiosqlite
 
@@ -203,6 +204,15 @@ class LocalPullRequests:
             await self.reader.commit_count(*ends),
             await self.reader.change(*ends),
         )
+
+    async def file(self, number: int, side: Literal["before", "after"], path: str, *, limit: int) -> bytes | None:
+        """Returns a file as it is before or after the change; None where there is none, or it is larger than `limit`.
+
+        Raises:
+            PullRequestNotFoundError: there is none of this number.
+        """
+        row = await self._get(number)
+        return await self.reader.file(row.base_commit if side == "before" else row.head_commit, path, limit=limit)
 
     async def close(self, number: int, *, by: str) -> None:
         async with self._lock:
