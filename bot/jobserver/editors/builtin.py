@@ -1,16 +1,20 @@
 """The built-in editor: four deeds for the demo, without network or model."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
 import re
+import shutil
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import assert_never
 
+from bot.jobserver import subprocesses
 from bot.jobserver.documents import NOT_PROSE, decoded, is_markdown, title_of
 from bot.jobserver.editors.builtin_prompts import AddPage, Deed, FixTypos, Replace, Undo, parse
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
@@ -24,12 +28,10 @@ _MOST_UNDONE = 20
 _WORD_START = r"(?<![^\W_]|-)(?<![^\W_][_./'\u2019])"
 _WORD_END = r"(?![^\W_]|-\w|[_./]\w|['\u2019](?!s\b)\w)"
 """Where a word that begins or ends with a letter or digit is whole: not within another word, a name or a path."""
-_TYPOS = {
-    "accomodate": "accommodate", "adress": "address", "definately": "definitely", "existance": "existence",
-    "neccessary": "necessary", "noticable": "noticeable", "occured": "occurred", "recieve": "receive",
-    "recieved": "received", "seperate": "separate", "succesful": "successful", "untill": "until",
-}  # fmt: skip
-"""Common ones, which nobody means otherwise."""
+_TYPOS_S = 60.0
+_TYPOS_OUTPUT_LIMIT = 50_000_000
+_TYPOS_FOUND, _NO_TYPOS = 2, 0
+_TYPOS_ARGUMENTS = ("--isolated", "--no-check-filenames", "--format", "json", "--file-list", "-")
 AGENT = "`pagehand demo --agent claude`, or `PAGEHAND_JOBSERVER_AGENT=claude` for a job server"
 _FIX_TYPOS, _UNDO = "Fix the typos slowly", "Undo"
 _STYLE = (
@@ -167,6 +169,43 @@ def _digest(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
+async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str, str]:
+    """Returns the misspellings on these pages that have one correction, with it.
+
+    Raises:
+        EditError: the program is missing, failed, or took too long.
+    """
+    listed = "".join(f"./{path}\n" for path in paths if str(path).isprintable())
+    if not listed:
+        return {}
+    output = subprocesses.FirstBytes(_TYPOS_OUTPUT_LIMIT)
+    arguments, environment = (_program(), *_TYPOS_ARGUMENTS), {"PATH": "", "LC_ALL": "C.UTF-8"}
+    command = subprocesses.Command(arguments, root, environment, _TYPOS_S, listed.encode())
+    try:
+        code = await subprocesses.run(command, stdout=output)
+    except OSError as error:
+        raise EditError(f"the program `typos` could not be run: {error.strerror}") from error
+    except subprocesses.ProcessTimeoutError as error:
+        raise EditError("the program `typos` took too long") from error
+    if code not in {_TYPOS_FOUND, _NO_TYPOS}:
+        raise EditError(f"the program `typos` ended with exit code {code}")
+    found: dict[str, str] = {}
+    with contextlib.suppress(ValueError):  # the last line can be cut off
+        for line in output.getvalue().splitlines():
+            match json.loads(line):
+                case {"type": "typo", "typo": str(wrong), "corrections": [str(right)]}:
+                    found[wrong] = right
+    return found
+
+
+def _program() -> str:
+    beside = Path(sys.executable).with_name("typos")
+    program = str(beside) if beside.is_file() else shutil.which("typos")
+    if program is None:
+        raise EditError("the program `typos` is not installed: pip install typos")
+    return program
+
+
 @dataclass(frozen=True)
 class BuiltinEditor:
     """Does one of four deeds; to everything else it answers with what it can do.
@@ -184,7 +223,8 @@ class BuiltinEditor:
         progress.activity("Reading the pages")
         stopped = threading.Event()
         pages = await asyncio.to_thread(Pages, task.workspace.copy, stopped.is_set)
-        doing = asyncio.create_task(asyncio.to_thread(_done, deed, task, pages))
+        typos = await find_typos(pages.root, pages.paths) if deed is None or isinstance(deed, FixTypos) else {}
+        doing = asyncio.create_task(asyncio.to_thread(_done, deed, task, pages, typos))
         try:
             result = await asyncio.shield(doing)
         except asyncio.CancelledError:
@@ -197,7 +237,7 @@ class BuiltinEditor:
         return result
 
 
-def _done(deed: Deed | None, task: EditTask, pages: Pages) -> EditResult:
+def _done(deed: Deed | None, task: EditTask, pages: Pages, typos: Mapping[str, str]) -> EditResult:
     """Does a deed. Blocking. Raises EditError, OSError."""
     journal = Journal(task.workspace.home / ".pagehand-undo.json")
     match deed:
@@ -205,8 +245,8 @@ def _done(deed: Deed | None, task: EditTask, pages: Pages) -> EditResult:
             nothing = f'"{old}" is on no page as whole words outside code, tags and links.'
             result = _replace(pages, journal, {old: new}, f'Replaced "{old}" with "{new}".', nothing)
         case FixTypos():
-            nothing = "There is none of the most common typos outside code, tags and links."
-            result = _replace(pages, journal, _TYPOS, "Fixed the most common typos.", nothing)
+            nothing = "The program `typos` finds nothing that has one correction, outside code, tags and links."
+            result = _replace(pages, journal, typos, "Fixed what the program `typos` finds.", nothing)
         case AddPage():
             result = _add(pages, journal, deed)
         case Undo():
@@ -214,7 +254,7 @@ def _done(deed: Deed | None, task: EditTask, pages: Pages) -> EditResult:
             pages.write(before)
             result = _counted("Took back the last change.", "There is nothing to undo in this job.", pages=len(before))
         case None:
-            result = _capabilities(pages, can_undo=bool(journal.before_last(pages)))
+            result = _capabilities(pages, typos, can_undo=bool(journal.before_last(pages)))
         case _:
             assert_never(deed)
     if not task.attachments:
@@ -227,7 +267,7 @@ def _done(deed: Deed | None, task: EditTask, pages: Pages) -> EditResult:
 
 def _replace(pages: Pages, journal: Journal, words: Mapping[str, str], done: str, nothing: str) -> EditResult:
     after, places = dict[PurePosixPath, str](), 0
-    for path, text in pages.texts():
+    for path, text in pages.texts() if words else ():
         changed, count = replaced(text, words)
         if changed != text:
             after[path], places = changed, places + count
@@ -257,7 +297,7 @@ def _counted(done: str, nothing: str, *, pages: int, places: int = 0, not_read: 
     return EditResult(summary=words) if pages else EditResult(reason=words)
 
 
-def _capabilities(pages: Pages, *, can_undo: bool) -> EditResult:
+def _capabilities(pages: Pages, typos: Mapping[str, str], *, can_undo: bool) -> EditResult:
     named = [f"`{printable(str(path))}`" for path in pages.paths[:_MOST_NAMED]]
     named += ["…"] if len(pages.paths) > len(named) else []
     words = (
@@ -265,17 +305,17 @@ def _capabilities(pages: Pages, *, can_undo: bool) -> EditResult:
         "want to try Stop), and undoing that. "
         f"The pages are {', '.join(named) or 'still to be written'}. For anything else, connect an agent: {AGENT}."
     )
-    return EditResult(reason=words, examples=tuple(_examples(pages, can_undo=can_undo)))
+    return EditResult(reason=words, examples=tuple(_examples(pages, typos, can_undo=can_undo)))
 
 
-def _examples(pages: Pages, *, can_undo: bool) -> Iterator[str]:
+def _examples(pages: Pages, typos: Mapping[str, str], *, can_undo: bool) -> Iterator[str]:
     """Yields prompts that change something on these pages."""
     texts = [text for _, text in pages.texts()]
     for old, new in _STYLE:
         if any(replaced(text, {old: new})[1] for text in texts):
             yield f'Replace "{old}" with "{new}"'
             break
-    if any(replaced(text, _TYPOS)[1] for text in texts):
+    if typos and any(replaced(text, typos)[1] for text in texts):
         yield _FIX_TYPOS
     for title, text in _NEW_PAGES:
         if pages.is_free(pages.place_for(title.lower())):

@@ -30,7 +30,7 @@ class AddPage:
 
 @dataclass(frozen=True)
 class FixTypos:
-    """Corrects common typos; slowly, so that somebody can try to stop it."""
+    """Corrects what the `typos` program finds; slowly, so that somebody can try to stop it."""
 
     slowly: bool = False
 

@@ -150,6 +150,7 @@ def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:
     (copy / "docs/colour.md").symlink_to("../../../colour.md")
     (copy / ".gitattributes").write_text("* filter=bad diff=bad merge=bad\n*.md text working-tree-encoding=UTF-8\n")
     (copy / ".gitmodules").write_text(f'[submodule "m"]\n\tpath = m\n\turl = ext::sh -c "touch {marker}"\n')
+    (copy / "typos.toml").write_text("[default.extend-words]\nstart = 'colour'\n")
     git(copy, "add", "--all")
     git(copy, "commit", "--quiet", "-m", "Links")
     bad = f"touch {marker}; cat"

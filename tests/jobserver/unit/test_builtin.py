@@ -169,7 +169,9 @@ async def test_each_deed_says_what_it_did(job: Job) -> None:
     assert not_understood.reason.endswith("Attached, and left alone: a.png.")
     nothing = '"colour" is on no page as whole words outside code, tags and links.'
     assert (await job.done('Replace "colour" with "color"')).reason == f"{nothing} {unread}."
-    assert (await job.done("Fix the typos")).summary == (f"Fixed the most common typos. Places: 4. Pages: 4. {unread}.")
+    assert (await job.done("Fix the typos")).summary == (
+        f"Fixed what the program `typos` finds. Places: 4. Pages: 4. {unread}."
+    )
     assert "noticeable" in (job.copy / "docs/guides/schedules.md").read_text()
     assert (await job.done("Add a page called FAQ with the text: Yes.")).summary == "Added the page `docs/faq.md`."
     assert (job.copy / "docs/faq.md").read_text() == "# FAQ\n\nYes.\n"
