@@ -22,7 +22,7 @@ from bot.runtime.rotating_secrets import RotatingSecret
 
 logger = logging.getLogger(__name__)
 
-READ_SECONDS = 50.0
+READ_SECONDS = 18.0
 """For one pull request, which takes several calls."""
 ReadBody = Callable[[str, str], Awaitable[bytes]]
 """Reads the pull request of a project's job at its job API."""

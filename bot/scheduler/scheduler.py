@@ -36,7 +36,7 @@ LEASE_MARGIN = 10.0
 CHAT_CALL_TIMEOUT = 14.0
 """Seconds for one call, including the look-up of people whom its text mentions."""
 CHAT_LEASE = 30.0
-READ_TIMEOUT = 60.0
+READ_TIMEOUT = 20.0
 """Seconds in which a pull request has to be read, which takes several calls."""
 
 

@@ -2,6 +2,7 @@
 
 from inspect import iscoroutinefunction
 
+from bot.ports.code_hosts import CodeHosts
 from bot.ports.job_api import JobApi
 from bot.ports.slack import (
     ChannelReader,
@@ -32,6 +33,7 @@ CALLED = {
         *_calls(CurrentMessages),
     ),
     "job_poller": (_POLLING,),
+    "pull_request_poller": _calls(CodeHosts),
     "outbox": (*_calls(Chat), "channel"),
     "home_publisher": _calls(HomeViews),
     "history_reader": _calls(PastMessages),

@@ -4,9 +4,8 @@
 output, a JSON object a line, that it began, passed its first point, and ends or goes on there.
 
 A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
-outbox, home_publisher, history_reader, and listener for anything that Slack triggers. The calls are
-those of the job API, the chat, the Slack look-ups and Homes, with the moments before and
-after; and `take` and `record`, the transactions that claim work and all others, with the moments committing and
+pull_request_poller, outbox, home_publisher, history_reader, and listener for anything that Slack triggers. The calls
+are those of the job API, the code hosts, the chat, the Slack look-ups and Homes, with the moments before and after; and `take` and `record`, the transactions that claim work and all others, with the moments committing and
 committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
@@ -32,6 +31,7 @@ from bot.app import application
 from bot.app.edges import Edges
 from bot.app.settings.config import load
 from bot.domain.slack_limits import SLACK_LIMITS
+from bot.ports.code_hosts import CodeHosts
 from bot.ports.job_api import JobApi
 from bot.ports.slack import (
     ChannelReader,
@@ -180,6 +180,7 @@ def run(environment: Mapping[str, str]) -> None:
         edges.timings = replace(edges.timings, slack_limits=limits)
         edges.store = PointedStore(edges.store, points)
         edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
+        edges.code_hosts = cast("CodeHosts", Pointed(edges.code_hosts, points))
         edges.chat = cast("Chat", Pointed(edges.chat, points))
         members, channels = Pointed(edges.reading.members, points), Pointed(edges.reading.channels, points)
         edges.reading = replace(
