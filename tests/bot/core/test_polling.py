@@ -293,6 +293,7 @@ async def old(world: CoreWorld) -> CoreWorld:
     await world.pass_time(3600)
     await world.started("running", key="k4")
     world.clock.advance(91 * DAY)
+    await world.step(world.pull_request_poller)
     return world
 
 

@@ -5,8 +5,9 @@ output, a JSON object a line, that it began, passed its first point, and ends or
 
 A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
 pull_request_poller, outbox, home_publisher, history_reader, and listener for anything that Slack triggers. The calls
-are those of the job API, the code hosts, the chat, the Slack look-ups and Homes, with the moments before and after; and `take` and `record`, the transactions that claim work and all others, with the moments committing and
-committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
+are those of the job API, the code hosts, the chat, the Slack look-ups and Homes, with the moments before and after; and
+`take` and `record`, the transactions that claim work and all others, with the moments committing and committed.
+PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio

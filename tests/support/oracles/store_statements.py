@@ -33,7 +33,7 @@ from bot.domain.people import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.request import Person, RejectionReason, Reply, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin, ThreadState
-from bot.jobapi.models import Requester
+from bot.jobapi.models import Job, Requester
 from bot.notices.answers import PostNotDelivered
 from bot.notices.job import RecordDamaged
 from bot.notices.notice import NewNotice, NoticeKey, Reaction
@@ -87,6 +87,7 @@ async def use_all(url: str, clock: FakeClock) -> None:
         _deliver,
         _call_slack,
         _poll,
+        _follow_pull_requests,
         _meet_damage,
         _look_after,
         _people,
@@ -316,6 +317,23 @@ async def _poll(store: StoreWorld, clock: FakeClock) -> None:
     assert await store.save_polls(UnchangedPoll(known.thread_id, known.revision, 0.0)) == 1
 
 
+async def _follow_pull_requests(store: StoreWorld, clock: FakeClock) -> None:
+    job = Job("j5", "completed", "https://git.example/5")
+    for number, name in enumerate(("p1", "p2")):
+        await store.add(a_thread(name, ts="5.1", card_ts=f"5.1{number}", number=number))
+        await store.transact(lambda tx, name=name: tx.threads.save_state(name, ThreadState(job=job), poll_in=None))  # type: ignore[misc]
+    claimed = await store.transact(lambda tx: tx.pull_requests.claim("one", lease=LEASE, limit=9))
+    (older,) = (each for each in claimed if each.thread.id == "p1")
+    held = await store.transact(lambda tx: tx.pull_requests.held(older, "one"))
+    assert held is not None
+    assert held.is_told_elsewhere
+    assert await store.transact(lambda tx: tx.pull_requests.of("p1")) == held.followed
+    await store.transact(lambda tx: tx.pull_requests.save("p1", held.followed, next_read_in=None))
+    await store.transact(lambda tx: tx.pull_requests.withdraw("p1", [NoticeKey("stale")]))
+    clock.advance(10)
+    assert await store.transact(lambda tx: tx.retention.delete_texts(before=clock.now() - 1, limit=2))
+
+
 async def _meet_damage(store: StoreWorld, clock: FakeClock) -> None:
     for name in ("d1", "d2"):
         await store.add(a_thread(name, ts=f"{name}.1"), a_follow_up("1.1", name), say=[a_post("a")])
@@ -342,6 +360,7 @@ async def _restore(store: StoreWorld, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.restoration.open_threads())
     assert await store.transact(lambda tx: tx.restoration.mark_notices_in_doubt())
     assert await store.transact(lambda tx: tx.restoration.mark_reactions_in_doubt(after=0, limit=5))
+    await store.transact(lambda tx: tx.restoration.mark_pull_requests_in_doubt())
 
 
 async def _delete_old(kind: OldRows, before: float, tx: Transaction) -> int:

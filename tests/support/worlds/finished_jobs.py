@@ -38,6 +38,9 @@ def _statements(random_id: str) -> Iterator[str]:
                {LONG_AGO} + i, {LONG_AGO} + i, 'job-' || i, '{_KNOWN}', 4
         FROM jobs ORDER BY i"""  # noqa: S608 - the module's own words
     yield "INSERT INTO polls (thread_id) SELECT id FROM threads ORDER BY created_at"
+    yield """
+        INSERT INTO pull_requests (thread_id, link, followed)
+        SELECT id, 'https://git.example/' || ts, '{"ended": true}' FROM threads ORDER BY created_at"""
     for kind, key in (("start", "command/"), ("follow_up", "message/")):
         yield f"""
             INSERT INTO requests (id, thread_id, kind, source_key, person_id, text, written_at, recorded_at, state,
