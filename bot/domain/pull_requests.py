@@ -97,7 +97,7 @@ def decide(
         notices = [notice for notice in notices if isinstance(notice.message, ends)]
     if _shown(state) != _shown(known):
         notices.append(CARD_CHANGED)
-    outdated = known.told - frozenset(news) if pull and pull.state is not PullRequestState.OPEN else frozenset()
+    outdated = known.told - frozenset(news) if isinstance(seen, Found) else frozenset()
     spread = None if wait is None else max(wait * (0.8 + 0.4 * jitter), seen.wait)
     return Decision(state, notices, outdated, spread)
 

@@ -1,7 +1,10 @@
 """Reads each followed pull request when it is due, and records what is new with its notices."""
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
+from bot.codehosts.pull_request import Unreadable
 from bot.domain.delivery import PostModes, everything
 from bot.domain.pull_requests import Telling, decide
 from bot.ports.code_hosts import CodeHosts
@@ -9,6 +12,8 @@ from bot.runtime.logging import LogContext
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings, about
 from bot.store.pull_requests import ClaimedPullRequest
 from bot.store.store import Store, Transaction
+
+logger = logging.getLogger(__name__)
 
 DAY = 24 * 3_600.0
 
@@ -39,6 +44,8 @@ class PullRequestPoller(Worker[ClaimedPullRequest]):
         if not self.lease_covers_call(claimed_at):
             return
         seen = await self._code_hosts.read(item.thread, item.link, item.followed.found)
+        if isinstance(seen, Unreadable) and seen.reason is not item.followed.unreadable:
+            logger.info("the pull request cannot be read: %s", seen.reason)
 
         async def save(tx: Transaction) -> None:
             now = await tx.pull_requests.held(item, self._owner)
@@ -49,8 +56,9 @@ class PullRequestPoller(Worker[ClaimedPullRequest]):
             telling = Telling(posts, muted=muted, elsewhere=now.is_told_elsewhere, keep=keep)
             decision = decide(now.followed, seen, tx.now, telling, jitter=self._random())
             thread_id = now.thread.id
-            await tx.pull_requests.save(thread_id, decision.state, next_read_in=decision.next_read_in)
-            await tx.pull_requests.withdraw(thread_id, decision.outdated)
+            withdrawn = await tx.pull_requests.withdraw(thread_id, decision.outdated)
+            followed = replace(decision.state, told=decision.state.told - withdrawn)
+            await tx.pull_requests.save(thread_id, followed, next_read_in=decision.next_read_in)
             for notice in decision.notices:
                 await tx.notices.add(thread_id, notice)
 

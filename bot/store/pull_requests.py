@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, select, update
 
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
-from bot.notices.notice import NoticeKey, in_database
+from bot.notices.notice import NoticeKey, in_database, within_thread
 from bot.store.claims import CLAIM, FREE, LIMIT, due
 from bot.store.schema.rows import followed_from, json_of, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, pull_requests, threads
@@ -115,12 +115,16 @@ class PullRequests(Part):
         this = update(pull_requests).where(pull_requests.c.thread_id == thread_id)
         await self._session.execute(this.values(followed=json_of(followed), due_at=due_at, **FREE))
 
-    async def withdraw(self, thread_id: str, keys: Iterable[NoticeKey]) -> None:
-        """Deletes news that no longer holds, unless it may have been posted. The thread is locked."""
+    async def withdraw(self, thread_id: str, keys: Iterable[NoticeKey]) -> frozenset[NoticeKey]:
+        """Deletes news that no longer holds, unless it may have been posted, and returns its keys. The thread is
+        locked.
+        """
         stored = [in_database(thread_id, key) for key in sorted(keys)]
-        if stored:
-            untried = (notices.c.state == NoticeState.WAITING, notices.c.attempts == 0)
-            await self._session.execute(delete(notices).where(notices.c.key.in_(stored), *untried))
+        if not stored:
+            return frozenset()
+        untried = (notices.c.state == NoticeState.WAITING, notices.c.attempts == 0)
+        deleted = delete(notices).where(notices.c.key.in_(stored), *untried).returning(notices.c.key)
+        return frozenset(within_thread(thread_id, key) for key in (await self._session.execute(deleted)).scalars())
 
 
 def _claimed(row: Any) -> ClaimedPullRequest:

@@ -11,6 +11,7 @@ from itertools import chain
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.app.checks.code_hosts import check_code_host, name_of
 from bot.app.checks.database import check_database
 from bot.app.checks.job_api import check_job_api
 from bot.app.checks.settings import SETTINGS, check_settings
@@ -83,6 +84,7 @@ def checks_of(config: Config, session: aiohttp.ClientSession, *, now: Callable[[
         Check("channels", partial(check_channels, bot, channel_ids)),
         Check("database", database),
         *(Check(f"job_api.{each.project.name}", partial(check_job_api, each)) for each in config.projects),
+        *(Check(name_of(each), partial(check_code_host, each, session)) for each in config.code_hosts),
     ]
     if app_token is not None:
         app = _client(config, session, app_token)
@@ -175,6 +177,7 @@ _NEEDS: Mapping[str, frozenset[str]] = {
     "slack.app_token": frozenset({"SLACK_APP_TOKEN", "SLACK_API_URL"}),
     "slack.signing_secret": frozenset({"SLACK_SIGNING_SECRET"}),
     "database": frozenset({"DATABASE_URL"}),
+    "code_host": frozenset({"CODE_HOST_URL", "CODE_HOST_TOKEN", "PAGEHAND_PROJECTS"}),
     "job_api": frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "JOB_API_GET_PATH", "PAGEHAND_PROJECTS"}),
 }
 

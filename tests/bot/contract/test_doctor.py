@@ -138,6 +138,38 @@ async def test_a_job_api_without_a_configured_ability_is_reported(setup: Setup) 
 
 
 @pytest.mark.parametrize(
+    ("status", "scopes", "finding", "words"),
+    [
+        (200, {"X-OAuth-Scopes": "repo"}, FindingStatus.OK, "takes the token."),
+        (200, {}, FindingStatus.OK, "If it is fine-grained, it may not read checks"),
+        (401, {}, FindingStatus.WARNING, "does not take the token"),
+        (None, {}, FindingStatus.WARNING, "gives no answer"),
+    ],
+)
+async def test_a_code_host_takes_its_token(
+    setup: Setup, status: int | None, scopes: dict[str, str], finding: FindingStatus, words: str
+) -> None:
+    tokens = []
+
+    async def limits(request: web.Request) -> web.Response:
+        tokens.append(request.headers["Authorization"])
+        return web.json_response({}, status=status or 200, headers=scopes)
+
+    application = web.Application()
+    application.router.add_get("/api/v3/rate_limit", limits)
+    server, listening = HttpServer(application), listening_socket("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    if status is None:
+        listening.close()
+    else:
+        await server.start(listening)
+    found = await setup.examine(CODE_HOST_URL=address, CODE_HOST_TOKEN="planted-code-host-token")
+    await server.stop()
+    assert (found["code_host.127.0.0.1"].status, words in found["code_host.127.0.0.1"].found) == (finding, True)
+    assert tokens == ([] if status is None else ["Bearer planted-code-host-token"])
+
+
+@pytest.mark.parametrize(
     ("asks_first", "names_jobs", "path", "status", "words"),
     [
         (True, True, "", FindingStatus.OK, "answers, and takes the key"),

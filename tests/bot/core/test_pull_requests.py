@@ -126,6 +126,16 @@ async def test_a_stale_failure_is_never_told_after_the_merge(world: CoreWorld) -
     assert news(world) == [PullRequestMerged(LINK)]
 
 
+async def test_a_failure_that_passed_before_it_was_posted_can_come_back(world: CoreWorld) -> None:
+    await opened(world, checks=(LINT, BUILD))
+    for checks in ((LINT,), (), (LINT,)):
+        world.code_hosts.show(LINK, checks=checks)
+        world.clock.advance(120)
+        assert await world.step(world.pull_request_poller) == 1
+    await world.pass_time(60)
+    assert news(world) == [ChecksFailed(LINK, ("lint",))]
+
+
 async def test_a_muted_job_only_has_its_card_changed(world: CoreWorld) -> None:
     ts = await opened(world)
     await world.press(RequestKind.MUTE, ANA, "", key="mute", thread_id=(await world.thread(ts)).id)
