@@ -89,8 +89,7 @@ def decide(
     if not telling.elsewhere:
         state = replace(state, told=known.told | frozenset(news))
     wait = _next_read_in(state, now, telling.keep)
-    if wait is None:
-        state = replace(state, ended=True)
+    state = replace(state, ended=wait is None)
     notices = [] if telling.muted or telling.elsewhere else [NewNotice(key, notice) for key, notice in new.items()]
     if telling.posts is PostMode.ENDS:
         ends = (PullRequestMerged, PullRequestClosed)
@@ -176,6 +175,8 @@ def after_end(followed: FollowedPullRequest, *, opens_another: bool) -> NewNotic
 
 def _next_read_in(state: FollowedPullRequest, now: float, keep: float) -> float | None:
     pull, unchanged = state.found.pull_request if state.found else None, now - state.changed_at
+    if state.unreadable is Reason.UNKNOWN_HOST:  # until the job has news: there can be a million of these
+        return None
     if unchanged >= (min(FOLLOWED_AFTER_END, keep) if pull and is_over(pull) else keep):
         return None
     if state.unreadable is not None or (pull and is_over(pull)):

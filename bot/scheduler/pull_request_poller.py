@@ -16,6 +16,8 @@ from bot.store.store import Store, Transaction
 logger = logging.getLogger(__name__)
 
 DAY = 24 * 3_600.0
+CLAIM_EVERY = 5.0
+"""Seconds. An empty claim is a transaction, and no pull request is read more often than once a minute."""
 
 
 class PullRequestPoller(Worker[ClaimedPullRequest]):
@@ -34,6 +36,10 @@ class PullRequestPoller(Worker[ClaimedPullRequest]):
         """Claims pull requests that are due."""
         lease = self._lease
         return await self._store.transact(lambda tx: tx.pull_requests.claim(self._owner, lease=lease, limit=limit))
+
+    def claim_interval(self, claimed: int) -> float:  # noqa: ARG002 - others look at it
+        """See Worker."""
+        return CLAIM_EVERY
 
     def subject(self, item: ClaimedPullRequest) -> LogContext:
         """See Worker."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import bindparam, case, delete, or_, select, update
 
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
@@ -16,8 +16,13 @@ from bot.store.session import Part, Session, upserting
 
 _FOLLOW = upserting(
     pull_requests,
-    lambda new: {"link": new.link, "followed": new.followed, "due_at": new.due_at, **FREE},
-    where=lambda new: pull_requests.c.link != new.link,
+    lambda new: {
+        "link": new.link,
+        "followed": case((pull_requests.c.link == new.link, pull_requests.c.followed), else_=new.followed),
+        "due_at": new.due_at,
+        **FREE,
+    },
+    where=lambda new: or_(pull_requests.c.link != new.link, pull_requests.c.due_at.is_(None)),
 )
 _CANDIDATES = (
     select(pull_requests, threads)
@@ -52,8 +57,8 @@ _OTHERS = (
 
 
 async def follow(session: Session, links: Iterable[tuple[str, str]]) -> None:
-    """Begins to follow the newest link of each of these threads, by their ids, unless it is followed already. The
-    threads are locked.
+    """Follows the newest link of each of these threads, by their ids: from its beginning if it is new, and again if
+    following had ended. The threads are locked.
     """
     rows = [
         {"thread_id": thread_id, "link": link, "followed": json_of(FollowedPullRequest()), "due_at": session.now}

@@ -174,11 +174,22 @@ async def test_the_card_shows_checks_reviews_and_previews_once_they_change(world
 
 
 async def test_of_an_unknown_host_nothing_is_read_and_nothing_claimed(world: CoreWorld) -> None:
-    ts = await opened(world)
-    del world.code_hosts.pulls[LINK]
-    await opened(world, OTHER, key="k2")
-    del world.code_hosts.pulls[OTHER]
-    assert (await shown(world, ts)).unreadable is None
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    assert world.code_hosts.reads == [LINK], "once: there may be a million of these"
+    assert (await shown(world, ts)).found is None
+
+
+async def test_a_job_with_news_has_its_pull_request_read_again(world: CoreWorld) -> None:
+    """Its host may be known by now, or following may have ended."""
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    world.code_hosts.show(LINK, state="merged")
+    await world.reply(ts, "Once more", at="5.0")
+    await world.pass_time(60)
+    assert news(world) == [PullRequestMerged(LINK)]
 
 
 async def test_what_cannot_be_read_is_shown_unless_it_passes(world: CoreWorld) -> None:
