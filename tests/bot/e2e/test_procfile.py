@@ -137,6 +137,7 @@ async def test_every_line_works_and_a_killed_worker_is_replaced(checkout: Checko
                 "request preparer",
                 "request sender",
                 "job poller",
+                "pull request poller",
                 "outbox",
                 "home publisher",
                 "history reader",

@@ -107,9 +107,10 @@ async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
 
 
 def _all_well() -> dict[str, str]:
-    workers = ("request preparer", "file uploader", "request sender", "job poller", "outbox", "home publisher")
+    workers = ("request preparer", "file uploader", "request sender", "job poller", "pull request poller", "outbox")
     return dict.fromkeys(
-        (*workers, "history reader", "job API of docs", "slack connection", "recording", "set-up"), "works"
+        (*workers, "home publisher", "history reader", "job API of docs", "slack connection", "recording", "set-up"),
+        "works",
     )
 
 

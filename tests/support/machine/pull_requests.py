@@ -29,6 +29,11 @@ _REFUSALS = (
 class PullRequests(Machine):
     """Rules by which pull requests change, and cannot be read."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        for link in LINKS:
+            self.outside.code_hosts.show(link)
+
     @rule(link=st.sampled_from(LINKS), told=st.sampled_from(_TOLD))
     def pull_request_changes(self, *, link: str, told: dict[str, object]) -> None:
         self.outside.code_hosts.show(link, **told)
@@ -45,9 +50,10 @@ class PullRequests(Machine):
         assert all(count == 1 for count in told.values()), told
 
     def end_well(self) -> None:
-        """In the end all are merged, which each thread that has such a job is told, unless that is muted."""
+        """In the end all that are still followed are merged, which each thread is told, unless it is muted."""
         self.outside.code_hosts.refuses = None
         super().end_well()
+        still = {row["thread_id"] for row in self.rows("pull_requests") if row["due_at"] is not None}
         for link in LINKS:
             self.outside.code_hosts.show(link, state="merged", checks=(), reviews=())
         self.advance(7_300.0)
@@ -62,7 +68,7 @@ class PullRequests(Machine):
         for thread in threads.values():
             job = thread.state.job
             assert followed.get(thread.id) == (job.pr_link if job else None)
-            if job is None or not job.pr_link or thread.ts is None or thread.card_ts is None:
+            if job is None or thread.id not in still or thread.ts is None or thread.card_ts is None:
                 continue
             if not any(each.state.people.muted_by for each in threads.values() if each.ts == thread.ts):
                 assert (thread.channel_id, thread.ts, job.pr_link) in told

@@ -310,14 +310,19 @@ class ControlVerdict(LineVerdict):
     # -- thanks are no instruction --------------------------------------------------------------------------------
 
     def thanked_wrongly(self) -> Iterator[str]:
-        """Thanks for a finished job get their reaction and are not sent; others are sent at most once."""
+        """Thanks for a finished job get their reaction and are not sent; others are sent at most once, and not at all
+        if their person, who was asked about them, discards them.
+        """
+        pressed = (press.wants for press in self.people.presses.values() if isinstance(press.wants, Action))
+        discarded = {wants.argument for wants in pressed if wants.kind is RequestKind.DISCARD_HELD}
         for thanks in self.people.thanks:
             request = request_id(f"message/{thanks.channel_id}/{thanks.message_ts}")
             row, taken = self.rows.get(request), [call for call in self.calls if call.key == request]
             shown = self.outside.chat.all_reactions.get(thanks.message_ts, [])
             if len(taken) > 1:
                 yield f"thanks: {thanks} were taken {len(taken)} times"
-            if row is not None and row["state"] == RequestState.WITHDRAWN and (taken or shown != [Reaction.WELCOME]):
+            was_welcome = shown == [Reaction.WELCOME] or request in discarded
+            if row is not None and row["state"] == RequestState.WITHDRAWN and (taken or not was_welcome):
                 yield f"thanks: {thanks} carry {shown}, and were taken {len(taken)} times"
 
     def cheered_wrongly(self) -> Iterator[str]:
