@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.codehosts.pull_request import Unreadable
+from bot.codehosts.pull_request import Reason, Unreadable
 from bot.domain.delivery import PostModes, everything
 from bot.domain.pull_requests import Telling, decide
 from bot.ports.code_hosts import CodeHosts
@@ -50,7 +50,8 @@ class PullRequestPoller(Worker[ClaimedPullRequest]):
         if not self.lease_covers_call(claimed_at):
             return
         seen = await self._code_hosts.read(item.thread, item.link, item.followed.found)
-        if isinstance(seen, Unreadable) and seen.reason is not item.followed.unreadable:
+        known = {item.followed.unreadable, Reason.UNKNOWN_HOST}
+        if isinstance(seen, Unreadable) and seen.reason not in known:
             logger.info("the pull request cannot be read: %s", seen.reason)
 
         async def save(tx: Transaction) -> None:
