@@ -1,5 +1,8 @@
 """Preparing a request before it is sent: permission, project and context."""
 
+import asyncio
+import gc
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -601,3 +604,18 @@ async def test_a_named_request_is_quoted_without_cutting_names(world: CoreWorld)
     await world.pass_time(5)
     (rejected,) = world.chat.posted_as(RequestRejected)
     assert with_names(rejected.request.text, {}).strip() == "x" * 190
+
+
+async def test_look_ups_that_are_cancelled_before_they_begin_leave_nothing_behind(world: CoreWorld) -> None:
+    """As after a pause of the process, when their time is over at once."""
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    (item,) = await world.request_preparer.claim(1)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        asked = asyncio.create_task(world.request_preparer._ask_slack(item))
+        await asyncio.sleep(0)  # it has begun, and what it waits for has not
+        asked.cancel()
+        await asyncio.wait({asked})
+        gc.collect()
+    assert asked.cancelled()
+    assert [str(each.message) for each in warned] == []
