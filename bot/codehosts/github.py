@@ -91,16 +91,21 @@ class GitHub:
         self._web_url = web_url
         self._now = now
         self._hide = hide
+        self._paused_until = 0.0
+        """All pull requests share the token's limit."""
 
     async def read(self, link: str, known: Found | None = None) -> Found | NotModified | Unreadable:
         """See `CodeHost`."""
         wanted = parse_link(link, self._web_url)
         if wanted is None:
             return Unreadable(Reason.UNKNOWN_HOST)
+        if (left := self._paused_until - self._now()) > 0:
+            return Unreadable(Reason.RATE_LIMITED, left)
         asked = _Asked(self._calls, self._now, known.etags if known else {})
         try:
             found = await _Reading(asked, wanted, link, known.pull_request if known else None, self._hide).read()
         except _UnreadableError as error:
+            self._paused_until = self._now() + error.unreadable.wait
             return error.unreadable
         return NotModified(asked.wait) if found is None else Found(found, asked.etags, asked.wait)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import bindparam, case, delete, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, or_, select, update
 
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
@@ -44,6 +44,18 @@ _HELD = (
     )
     .with_for_update(of=pull_requests)
 )
+_SIBLINGS = (
+    select(threads.c.id)
+    .where(
+        or_(
+            threads.c.id == bindparam("thread"),
+            and_(threads.c.channel_id == bindparam("channel"), threads.c.ts == bindparam("slack_thread")),
+        )
+    )
+    .order_by(threads.c.id)
+    .with_for_update(key_share=True)
+)
+"""All jobs of a Slack thread, so that no two of them tell of the same link at once."""
 _OTHERS = (
     select(pull_requests.c.followed, threads.c.number)
     .join(threads, threads.c.id == pull_requests.c.thread_id)
@@ -99,16 +111,17 @@ class PullRequests(Part):
         return followed_from(rows[0][pull_requests.c.followed]) if rows else FollowedPullRequest()
 
     async def held(self, claimed: ClaimedPullRequest, owner: str) -> ClaimedPullRequest | None:
-        """Returns it as it is now, with its thread locked; None if `owner` has lost the claim, or the job has another
-        link. What others in the same Slack thread told of the same link counts as told.
+        """Returns it as it is now, with all jobs of its Slack thread locked; None if `owner` has lost the claim, or the
+        job has another link. What others in the same Slack thread told of the same link counts as told.
         """
         session, thread = self._session, claimed.thread
-        await session.lock_thread(thread.id)
+        place = {"channel": thread.channel_id, "slack_thread": thread.ts}
+        locked = await session.rows(_SIBLINGS, thread=thread.id, **place)
+        session.note_locked(row[threads.c.id] for row in locked)
         rows = await session.rows(_HELD, thread=thread.id, of_link=claimed.link, owner=owner)
         if not rows:
             return None
         now = _claimed(rows[0])
-        place: dict[str, Any] = {"channel": now.thread.channel_id, "slack_thread": now.thread.ts}
         others = await session.rows(_OTHERS, thread=thread.id, of_link=claimed.link, **place)
         told = now.followed.told.union(*(followed_from(row[pull_requests.c.followed]).told for row in others))
         elsewhere = any(row[threads.c.number] > now.thread.number for row in others)

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, delete, exists, or_, select, true, update
 
 from bot.domain.requests.request import RequestKind, RequestState
-from bot.domain.threads.thread import Participation, ThreadState
+from bot.domain.threads.thread import ThreadState, Work
 from bot.errors import UnreadableRow
 from bot.store.people import home_changed
 from bot.store.schema.rows import state_json, thread_from, thread_to_speak_in
@@ -158,8 +158,11 @@ class Retention(Part):
         rows = await session.rows(old)
         for row in rows:
             thread = thread_to_speak_in(row)
-            state = ThreadState(job=thread.state.job, people=Participation(muted_by=thread.state.people.muted_by))
-            kept = {"prompt": "", "state": state_json(state), "revision": threads.c.revision + 1}
+            kept = {
+                "prompt": "",
+                "state": state_json(without_texts(thread.state)),
+                "revision": threads.c.revision + 1,
+            }
             await session.execute(update(threads).where(threads.c.id == thread.id).values(kept))
             await session.execute(delete(requests).where(requests.c.thread_id == thread.id))
             await session.execute(delete(notices).where(notices.c.thread_id == thread.id))
@@ -343,6 +346,16 @@ class Retention(Part):
         if not ids:
             return 0
         return (await self._session.execute(delete(key.table).where(key.in_(ids)))).rowcount
+
+
+def without_texts(state: ThreadState) -> ThreadState:
+    """Returns a job's state without what people and agents wrote; its rounds go on, so that no notice's key repeats."""
+    return replace(
+        state,
+        work=Work(),
+        failure=replace(state.failure, problem_text=""),
+        announcements=replace(state.announcements, unexplained=()),
+    )
 
 
 def without(state: ThreadState, person_id: str) -> ThreadState:

@@ -316,9 +316,11 @@ def can_only_be_stopped_here(thread: Thread) -> bool:
 
 
 def can_be_retried(thread: Thread) -> bool:
-    """Returns whether a retry makes sense: the job failed, had no result, or may not have arrived."""
+    """Returns whether a retry makes sense: the job failed, had no result, or may not have arrived. Its task has to be
+    known, which is deleted earlier than the thread of a pull request that is still followed.
+    """
     job, problem = thread.state.job, thread.state.failure.problem
-    if thread.state.replaced_by:
+    if thread.state.replaced_by or not thread.prompt:
         return False
     if job is None:
         return problem in {Problem.UNCERTAIN, Problem.REJECTED, Problem.CANNOT_POST, Problem.STOPPED}

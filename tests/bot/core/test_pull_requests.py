@@ -11,6 +11,7 @@ from bot.domain.commands import ThreadWord
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import Reply, RequestKind
+from bot.domain.threads.thread import Thread
 from bot.notices.notice import NoticeContent
 from bot.notices.pull_requests import (
     ChangesRequested,
@@ -304,19 +305,37 @@ async def test_who_loses_the_claim_saves_nothing(world: CoreWorld) -> None:
     assert news(world) == [PullRequestMerged(LINK)]
 
 
-async def test_a_followed_pull_request_keeps_its_thread(world: CoreWorld) -> None:
-    """Once it ends, both are deleted."""
+async def kept_by_its_link(world: CoreWorld) -> Thread:
+    """A thread that is old enough to be deleted, but for its pull request, which moves."""
     await opened(world)
-    world.code_hosts.show(LINK, title="moves")
-    sweeper = RetentionSweeper(world.store, world.variables)
     for day in range(10):
         world.code_hosts.show(LINK, head=f"head {day}")
         await pass_days(world, 10)
-    await sweeper.sweep()
+    await RetentionSweeper(world.store, world.variables).sweep()
     assert news(world) == []
     (kept,) = await world.store.transact(lambda tx: tx.threads.newest_of("C1", limit=5))
-    assert (kept.prompt, kept.state.job.pr_link if kept.state.job else None) == ("", LINK), "only ids and link are left"
+    return kept
+
+
+async def test_only_ids_and_link_outlive_a_jobs_texts(world: CoreWorld) -> None:
+    """Once following ends, they are deleted, too."""
+    kept = await kept_by_its_link(world)
+    assert (kept.prompt, kept.state.job.pr_link if kept.state.job else None) == ("", LINK)
     world.code_hosts.show(LINK, state="merged")
     await pass_days(world, 12, steps=4)
-    await sweeper.sweep()
+    assert news(world) == [PullRequestMerged(LINK)]
+    await RetentionSweeper(world.store, world.variables).sweep()
     assert not await world.store.transact(lambda tx: tx.threads.newest_of("C1", limit=5))
+
+
+async def test_a_job_without_its_texts_takes_follow_ups_and_is_not_retried(world: CoreWorld) -> None:
+    kept = await kept_by_its_link(world)
+    await world.press(RequestKind.RETRY, ANA, "", key="retry", thread_id=kept.id)
+    await world.reply(kept.ts or "", "Go on", at="9.0")
+    await world.pass_time(30)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["Go on"]
+    assert len(world.job_api.created) == 1, "what it was asked is not known any more"
+    keys = [each.key for each in world.chat.messages]
+    assert len(keys) == len({*keys}), "rounds go on, so no key comes back"

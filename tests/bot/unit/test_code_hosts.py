@@ -233,6 +233,14 @@ async def test_the_pace_that_github_asks_for_is_kept(github: GitHubInMemory) -> 
     assert await github.code_host.read(LINK, found) == NotModified(90.0)
 
 
+async def test_while_a_limit_lasts_nothing_else_is_asked_with_the_token(github: GitHubInMemory) -> None:
+    github.status, github.headers = {"/7": 429}, {"retry-after": "60"}
+    assert await github.code_host.read(LINK) == Unreadable(Reason.RATE_LIMITED, 60.0)
+    assert await github.code_host.read(f"{LINK[:-1]}8") == Unreadable(Reason.RATE_LIMITED, 60.0)
+    assert await github.code_host.read("https://elsewhere.example/a/b/pull/1") == Unreadable(Reason.UNKNOWN_HOST)
+    assert len(github.charged) == 1
+
+
 async def test_another_pull_requests_answer_is_refused(github: GitHubInMemory) -> None:
     github.answers[PULL] = pull(number=8)
     assert await github.code_host.read(LINK) == Unreadable(Reason.NONSENSE)
