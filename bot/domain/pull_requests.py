@@ -179,8 +179,10 @@ def _next_read_in(state: FollowedPullRequest, now: float, keep: float) -> float 
         return None
     if unchanged >= (min(FOLLOWED_AFTER_END, keep) if pull and is_over(pull) else keep):
         return None
-    if state.unreadable is not None or (pull and is_over(pull)):
+    if pull and is_over(pull):
         return STALE
+    if state.unreadable is not None:
+        return AT_REST if unchanged < WARM_FOR else STALE
     moves = pull is not None and (pull.queued or any(check.outcome is CheckOutcome.RUNNING for check in pull.checks))
     if unchanged < YOUNG_FOR or (moves and unchanged < WARM_FOR):
         return EACH_MINUTE

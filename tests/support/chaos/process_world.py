@@ -61,6 +61,7 @@ _OPEN = (
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM homes WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM gaps)"
+    " + (SELECT count(*) FROM pull_requests WHERE due_at IS NOT NULL AND followed LIKE '%\"found\"_null%')"
 )
 _KNOWN = (
     "SELECT count(DISTINCT channel_id) FROM threads"
@@ -282,6 +283,7 @@ def _environment(
         "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
         "JOB_API_FILES": "true",
+        "JOB_API_PULL_REQUEST": "true",
         "DATABASE_URL": database_url,
         "PAGEHAND_HOURLY_LIMIT": str(HOURLY_LIMIT),
         "PAGEHAND_MERGE_SECONDS": "1",

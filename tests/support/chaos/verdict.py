@@ -12,6 +12,7 @@ from support.chaos.asides_verdict import asides_broken, wrong_announcements
 from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
 from support.chaos.process_world import ENDS_ALONE, REQUEST_LEASE, ProcessWorld
+from support.chaos.pull_request_verdict import pull_requests_broken
 from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
@@ -97,6 +98,7 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
             verdict.broken += [*_told(scenario), *wrong_announcements(scenario)]
         verdict.broken += asides_broken(world, scenario)
         verdict.broken += [*_without_its_files(world, scenario), *_against_the_rules(world, scenario, records)]
+    verdict.broken += await pull_requests_broken(world, late=_late(world))
     verdict.double_sends += _sent_twice(world)
     return verdict
 

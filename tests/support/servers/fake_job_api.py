@@ -174,6 +174,7 @@ class FakeJobApiServer:
         self._runner: web.AppRunner | None = None
         self._port = free_port()
         self._changed = asyncio.Event()
+        self._links: dict[str, str] = {}
 
     # -- running --------------------------------------------------------------------------------------------------
 
@@ -184,6 +185,7 @@ class FakeJobApiServer:
         for operation in (Operation.MESSAGE, Operation.CANCEL, Operation.DISCARD):
             app.router.add_post(f"/v2/agent/{{project}}/job/{{id}}/{operation}", partial(self._shielded, operation))
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
+        app.router.add_get("/v2/agent/{project}/job/{id}/pull-request", self._pull_request)
         app.router.add_put("/v2/agent/{project}/file/{id}", partial(self._shielded, Operation.UPLOAD))
         # A disconnecting client cancels its handler: so a poll ends when the polling process was killed.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
@@ -221,6 +223,8 @@ class FakeJobApiServer:
         if status is not None:
             self._turn(job, status)
         job["prLink"] = link
+        if link is not None:
+            self._links[job_id] = link
         job.update(fields)
 
     def autopilot(self, *, polls: int = 2) -> None:
@@ -294,6 +298,15 @@ class FakeJobApiServer:
         finally:
             poll.ended = time.monotonic()
 
+    async def _pull_request(self, request: web.Request) -> web.Response:
+        """Each job's newest, also while the job is at work again, is open and fails a check."""
+        refused, link = self._refusal(request), self._links.get(request.match_info["id"])
+        if refused is not None or link is None:
+            status, body = refused or (404, {"error": "no pull request"})
+            return web.json_response(body, status=status)
+        checks = [{"name": "lint", "outcome": "failed"}]
+        return web.json_response({"number": 1, "link": link, "state": "open", "head": "a1", "checks": checks})
+
     def _carry_out(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
         """Cancels, discards and uploads are like those of our own job server: they are not in the specification."""
         if attempt.operation in _PROMPTS:
@@ -325,6 +338,7 @@ class FakeJobApiServer:
                 if job["status"] == "active" and self._polled[job["id"]] >= (self._polls_to_end or math.inf):
                     self._turn(job, "completed")
                     job["prLink"] = f"https://git.example/docs/pull/{job['id'].removeprefix('job-')}"
+                    self._links[job["id"]] = job["prLink"]
             case Operation.CANCEL:
                 self.cancelled.append(job["id"])
                 if job["status"] == "active":
