@@ -172,6 +172,6 @@ async def give_back(
     if not request.uncertain:
         await tx.requests.unmerge(request.id)
     for each in (request, *others):
-        await tx.requests.settle(each.id, RequestState.WAITING, due_in=due_in)
+        await tx.requests.settle(each.id, RequestState.WAITING, due_in=due_in, tried=each is not request)
         await catch_up(tx, replace(each, state=RequestState.WAITING))
     await withdraw_if_stopped(tx, request.thread_id, [each.id for each in (request, *others)])

@@ -4,6 +4,7 @@ import asyncio
 import math
 
 import pytest
+from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.context import PATIENCE
@@ -242,6 +243,21 @@ async def test_slack_is_asked_again_once_it_answers(world: CoreWorld) -> None:
     world.reading.refused.clear()
     await world.pass_time(20)
     assert world.job_api.messages["job-1"] == ["second"]
+
+
+async def test_who_asked_is_sent_after_slack_could_not_be_asked(world: CoreWorld) -> None:
+    """What was handed back was not tried, so nothing went out without its requester."""
+    world.configure(requesters=FakeRequesters(), idempotent=True)
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    says(world, ts, TS)
+    await restart(world)
+    world.reading.refused["versions"] = ChatUnreachable("timeout")
+    await world.pass_time(20)
+    world.reading.refused.clear()
+    await world.pass_time(20)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert [each.id for each in world.job_api.requesters if each] == [ANA.id, ANA.id]
 
 
 async def test_an_edit_that_is_not_its_authors_holds_nothing_up(world: CoreWorld) -> None:
