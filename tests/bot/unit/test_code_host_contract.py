@@ -44,7 +44,7 @@ class ACodeHost(ABC):
 
 class AGitHub(ACodeHost):
     def __init__(self) -> None:
-        self._github = GitHubInMemory()
+        self._github = GitHubInMemory(is_odd=True)
         self.host = self._github.code_host
 
     def show(self, **told: Any) -> None:

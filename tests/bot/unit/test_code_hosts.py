@@ -75,6 +75,7 @@ async def test_how_it_ended_is_told_and_its_checks_are_not(
 ) -> None:
     github.checks(run("links", "failure"))
     first = await github.found()
+    github.is_odd = state is None
     github.answers[PULL] = pull(**told, updated_at="2026-11-27T11:00:00Z")
     ended = (await github.found(first)).pull_request
     assert (ended.state, ended.ended_by, ended.checks) == (state, ended_by, ())
@@ -94,6 +95,7 @@ async def test_how_it_ended_is_told_and_its_checks_are_not(
 async def test_a_check_fails_only_if_github_says_so(
     github: GitHubInMemory, told: dict[str, Any], outcome: CheckOutcome
 ) -> None:
+    github.is_odd = True
     github.checks(told)
     assert [check.outcome for check in (await github.read()).checks] == [outcome]
 
@@ -278,6 +280,7 @@ async def test_no_answer_is_an_outage(github: GitHubInMemory) -> None:
 
 async def test_a_flood_is_read_within_bounds(github: GitHubInMemory) -> None:
     """A body is at most 10 MB: as many items, or as long a text, as fit."""
+    github.is_odd = True
     masked: list[int] = []
 
     def hide(text: str) -> str:
@@ -298,14 +301,14 @@ JSON = any_json()
 
 @given(place=st.sampled_from([PULL, REVIEWS, COMMENTS, DEPLOYMENTS, f"/{RUNS}", STATUSES, ACTIONS]), data=JSON)
 async def test_any_json_is_read_or_refused(place: str, data: Any) -> None:
-    github = GitHubInMemory()
+    github = GitHubInMemory(is_odd=True)
     github.answers[place] = data
     assert isinstance(await github.code_host.read(LINK), Found | Unreadable)
 
 
 @given(field=st.sampled_from(sorted(pull())), value=JSON)
 async def test_any_field_can_be_anything(field: str, value: Any) -> None:
-    github = GitHubInMemory()
+    github = GitHubInMemory(is_odd=True)
     github.answers[PULL] = pull(**{field: value})
     read = await github.code_host.read(LINK)
     assert isinstance(read, Unreadable) == (field in {"number", "state", "head"} and not _usable(field, value))

@@ -60,12 +60,22 @@ def installed_folder(package: Package) -> Path:
     Raises:
         NotInstalled: npm is missing, or could not install it in time.
     """
-    folder = cache() / f"{package.name.replace('@', '').replace('/', '_')}-{package.version}"
+    folder = _folder_of(package)
     # Tests in other processes want the same package at the same time.
     with _locked(Path(f"{folder}.lock")):
         if not folder.exists():
             _install(package, folder, "npm", _run_npm)
     return folder
+
+
+def cached_folder(package: Package) -> Path | None:
+    """Returns the same folder if the package is installed already."""
+    folder = _folder_of(package)
+    return folder if folder.exists() else None
+
+
+def _folder_of(package: Package) -> Path:
+    return cache() / f"{package.name.replace('@', '').replace('/', '_')}-{package.version}"
 
 
 def python_program_folder(package: Package) -> Path:

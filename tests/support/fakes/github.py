@@ -5,6 +5,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from support.fakes.github_answers import completed
+from support.oracles.github_api import official_faults
+
 from bot.codehosts.github import GitHub
 from bot.codehosts.github_client import GRAPHQL, GitHubAnswer
 from bot.codehosts.pull_request import Found, PullRequest
@@ -28,16 +31,19 @@ def pull(**changed: Any) -> dict[str, Any]:
         "draft": False,
         "mergeable": None,
         "title": "Add a page",
-        "head": {"sha": HEAD, "ref": "pagehand/1", "repo": None},
+        "head": {"sha": HEAD, "ref": "pagehand/1"},
         "base": {"ref": "main"},
         "updated_at": "2026-11-27T10:00:00Z",
     } | changed
 
 
 class GitHubInMemory:
-    """Answers by path without its query, with an ETag each; counts what GitHub would charge."""
+    """Answers by path without its query, with an ETag each; counts what GitHub would charge. Calls and answers are
+    GitHub's own, unless it `is_odd`.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_odd: bool = False) -> None:
+        self.is_odd = is_odd
         self.answers: dict[str, Any] = {
             PULL: pull(),
             REVIEWS: [],
@@ -49,6 +55,7 @@ class GitHubInMemory:
         self.status: dict[str, int] = {}
         self.headers: dict[str, str] = {}
         self.charged: list[str] = []
+        self.queries: list[tuple[Mapping[str, Any], Any]] = []
         self.code_host = GitHub(self, web_url=WEB, now=lambda: 0.0, hide=lambda text: SecretMasker().mask(text).text)
 
     async def send(
@@ -57,22 +64,31 @@ class GitHubInMemory:
         place, _, query = path.partition("?")
         status = next((status for part, status in self.status.items() if place.endswith(part)), 200)
         data = self._data(place, query, body)
+        if status != 200:
+            data = {"message": "Resource not accessible by personal access token"}
+        if place == GRAPHQL:
+            self.queries.append((body or {}, data))
+        elif not self.is_odd:
+            faults = official_faults(method, path, body, status, data)
+            assert not faults, faults
         validator = f'W/"{hashlib.sha256(json.dumps(data).encode()).hexdigest()}"'
         if status == 200 and etag == validator:
             return GitHubAnswer(304, self.headers, None)
         self.charged.append(f"{method} {place}")
         if status != 200:
-            return GitHubAnswer(status, self.headers, {"message": "Resource not accessible by personal access token"})
+            return GitHubAnswer(status, self.headers, data)
         return GitHubAnswer(200, {"etag": validator, **self.headers}, data)
 
     def _data(self, place: str, query: str, body: Mapping[str, Any] | None) -> Any:
         if place == GRAPHQL:
             name = "isInMergeQueue" if "isInMergeQueue" in str(body) else "reviewThreads"
             return {"data": {"repository": {"pullRequest": {name: self.graphql[name]}}}}
-        empty = {"check_runs": [], "statuses": []} if "/commits/" in place else []
-        found = self.answers.get(place, self.answers.get(f"/{place.rpartition('/')[2]}", empty))
+        found = self.answers.get(place, self.answers.get(f"/{place.rpartition('/')[2]}"))
+        if found is None:
+            found = {} if "/commits/" in place else []
         page = int(query.partition("&page=")[2] or 1)
-        return found[(page - 1) * 100 : page * 100] if isinstance(found, list) else found
+        shown = found[(page - 1) * 100 : page * 100] if isinstance(found, list) else found
+        return shown if self.is_odd else completed("GET", place, shown)
 
     def checks(self, *runs: dict[str, Any], ref: str = HEAD, statuses: tuple[dict[str, Any], ...] = ()) -> None:
         self.answers[f"/repos/acme/docs/commits/{ref}/check-runs"] = {"check_runs": list(runs)}

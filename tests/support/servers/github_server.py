@@ -1,11 +1,13 @@
 """A GitHub for tests on loopback: the REST calls that Pagehand makes, and real git over http.
 
-Status codes, error bodies and headers are those of GitHub's REST API documentation; its paths are those of GitHub
-Enterprise Server, below /api/v3. People act through `merge`, `close` and `repository`.
+Status codes, error bodies and headers are those of GitHub's REST API documentation, against which calls and answers
+are checked; its paths are those of GitHub Enterprise Server, below /api/v3. People act through `merge`, `close` and
+`repository`.
 """
 
 import base64
 import binascii
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +18,8 @@ from typing import Any
 
 import jwt
 from aiohttp import web
+from support.fakes.github_answers import completed
+from support.oracles.github_api import official_faults
 from support.servers.github_server_faults import Faults
 from support.servers.github_server_git import BareRepository
 from support.servers.github_server_state import (
@@ -60,6 +64,8 @@ class GitHubServer:
         self.asked: list[Asked] = []
         self.token_requests: list[dict[str, Any]] = []
         self.faults = Faults()
+        self.unofficial: list[str] = []
+        """What was wrong with calls and answers, according to GitHub's own description."""
         self.before_push: Callable[[], object] = lambda: None
         self.after_push: Callable[[], object] = lambda: None
         self.url = ""
@@ -108,9 +114,19 @@ class GitHubServer:
         if fault is not None and not fault.applied:
             return fault.answer(request)
         answer = await self._route(request, path)
+        await self._complete(request, path, answer)
         answer.headers.update({"X-RateLimit-Limit": "5000", "X-RateLimit-Remaining": "4999"})
         answer.headers["X-RateLimit-Reset"] = str(int(time.time()) + 3600)
         return fault.answer(request) if fault else answer
+
+    async def _complete(self, request: web.Request, path: str, answer: web.Response) -> None:
+        told = json.loads(answer.text or "null")
+        if answer.status < 300:
+            told = completed(request.method, path, told)
+            answer.body = json.dumps(told).encode()
+        body = await request.json() if request.can_read_body else None
+        place = str(request.rel_url.raw_path_qs).removeprefix(API)
+        self.unofficial += official_faults(request.method, place, body, answer.status, told)
 
     async def _route(self, request: web.Request, path: str) -> web.Response:
         if path.startswith("/app/") or path.endswith("/installation"):
@@ -253,7 +269,7 @@ class GitHubServer:
         if self.repository.archived:
             return _error(403, "Repository was archived so is read-only.")
         if wanted.get("draft") and not self.repository.supports_drafts:
-            return _error(422, "Draft pull requests are not supported in this repository.")
+            return _error(422, "Draft pull requests are not supported in this repository.", {"errors": []})
         if git.head(head) is None or git.head(base) is None:
             return _invalid(field="head" if git.head(head) is None else "base", code="invalid")
         if git.adds_nothing(head, base):
@@ -308,6 +324,7 @@ async def github_server(directory: Path, files: dict[str, str] | None = None) ->
     server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield server
+        assert not server.unofficial, server.unofficial
     finally:
         await runner.cleanup()
 
@@ -332,7 +349,7 @@ def _basic_password(request: web.Request) -> str:
 def _error(
     status: int, message: str, more: dict[str, Any] | None = None, headers: dict[str, str] | None = None
 ) -> web.Response:
-    body = {"message": message, "documentation_url": _DOCUMENTATION, "status": str(status), **(more or {})}
+    body = {"message": message, "documentation_url": _DOCUMENTATION, **(more or {"status": str(status)})}
     return web.json_response(body, status=status, headers=headers)
 
 
