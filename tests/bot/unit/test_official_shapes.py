@@ -153,7 +153,7 @@ def test_queries_and_their_answers_are_of_githubs_schema() -> None:
     github = GitHubInMemory()
     github.graphql["reviewThreads"] = {"nodes": [{"isResolved": True, "comments": {"nodes": [{"databaseId": 12}]}}]}
     asyncio.run(github.read())
-    asked = [body | {"data": answer["data"]} for body, answer in github.queries]
+    asked = [{**body, "data": answer["data"]} for body, answer in github.queries]
     assert len(asked) == 2
     wrong = {"query": "{ viewer { login } }", "data": {"viewer": {"login": 1, "name": "x"}}}
     script = Path(github_api.__file__).with_name("graphql_faults.cjs")
