@@ -35,7 +35,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.authorization import BOT_TOKEN, HOW_TO_GRANT, MissingScopes, TokenSetting, refusal
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import Permalinks, SlackChannels, SlackConversations, SlackRequesters
-from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackGroups, SlackPeople
@@ -140,7 +140,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         message_context = MessageContext(
             config.command, config.admin, identity.bot_user_id, len(names) > 1, identity.team
         )
-        ephemeral_sender = EphemeralSender(client, KnownResponseUrls(session, api_url=config.slack_api_url))
+        ephemeral_sender = EphemeralSender(client)
         directory, channels, permalinks = UserDirectory(client), SlackChannels(client), Permalinks(client)
         people = SlackPeople(client, directory=directory, channels=channels)
         reading = SlackReading(

@@ -23,7 +23,6 @@ from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.expiring_cache import RecentSet
 from bot.slack.sending.identity import Identity
 
@@ -72,7 +71,6 @@ class Dependencies:
 
     service: ServicePort
     recorder: RequestRecorder
-    ephemeral_sender: EphemeralSender
     message_context: MessageContext
     identity: Identity
     authors: Authors

@@ -75,9 +75,7 @@ class SlackApp:
         self._recording_health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, self._recording_health, recording_timeout=recording_timeout)
         opener = ModalOpener(service, recorder, modal_edges) if modal_edges else None
-        dependencies = Dependencies(
-            service, recorder, ephemeral_sender, message_context, identity, Authors(members, recorder), opener
-        )
+        dependencies = Dependencies(service, recorder, message_context, identity, Authors(members, recorder), opener)
         self._recorder, self._logged = recorder, dependencies.logged
         self._identity = identity
         self.bolt = _bolt_app()

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from aiohttp import web
 from slack_sdk.errors import SlackApiError
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
@@ -37,11 +36,10 @@ from bot.jobapi.models import (
 from bot.notices.answers import ActionAnswer, ActionAnswered, AnswerRequested, CardNotPosted
 from bot.notices.job import JobFinished, JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
-from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackRequesters
-from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.hosts import slack_proxy
 from bot.slack.sending.identity import identify
 from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session
@@ -65,7 +63,7 @@ async def another_chat(world: SlackWorld, base_url: str = "") -> AsyncIterator[S
     async with new_session() as session:
         token = world.workspace.credentials.bot_token
         client = SlackClient(token, session, base_url=base_url or world.workspace.api_url)
-        private = EphemeralSender(client, KnownResponseUrls(session))
+        private = EphemeralSender(client)
         yield SlackChat(client, world.identity, MessageContext(), private)
 
 
@@ -226,57 +224,11 @@ async def test_answers_to_home_go_to_the_direct_message(world: SlackWorld) -> No
     assert ana.ephemerals("docs") == []
 
 
-async def test_a_response_url_reaches_people_where_the_bot_is_not_a_member(world: SlackWorld) -> None:
+async def test_people_are_told_directly_where_the_bot_is_not_a_member(world: SlackWorld) -> None:
     thread, ana = world.elsewhere("leads"), world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue(ana.id, thread.channel_id)
-    world.response_urls.remember(ana.id, thread.channel_id, url)
-    calls = len(world.workspace.web_api.calls)
     await world.chat.tell(thread, notice(CardNotPosted(ana.id, "channel_not_found")))
-    (message,) = ana.ephemerals("leads")
-    assert "/invite" in message.text
-    assert len(world.workspace.web_api.calls) == calls
-
-
-async def test_an_expired_response_url_falls_back(world: SlackWorld) -> None:
-    ana = world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue(ana.id, world.thread.channel_id)
-    world.response_urls.remember(ana.id, world.thread.channel_id, url)
-    for _ in range(7):
-        await world.chat.tell(world.thread, told(world))
-    world.response_urls.remember(ana.id, world.thread.channel_id, f"{world.workspace.origin}/commands/T/unknown")
-    await world.chat.tell(world.thread, told(world))
-    assert len(ana.ephemerals("docs")) == 8
-
-
-async def test_response_urls_are_forgotten_after_their_lifetime(world: SlackWorld) -> None:
-    time = [0.0]
-    urls = KnownResponseUrls(world.response_urls._session, api_url=world.workspace.api_url, monotonic=lambda: time[0])
-    ana = world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue(ana.id, world.thread.channel_id)
-    urls.remember(ana.id, world.thread.channel_id, url)
-    assert await urls.send(ana.id, world.thread.channel_id, ChatMessage("now"))
-    time[0] = 30 * 60.0
-    assert not await urls.send(ana.id, world.thread.channel_id, ChatMessage("later"))
-
-
-async def test_answers_do_not_follow_redirects(world: SlackWorld) -> None:
-    came: list[str] = []
-
-    async def sent_on(request: web.Request) -> web.Response:
-        came.append(request.path)
-        return web.Response(status=307, headers={"Location": "/elsewhere"})
-
-    app = web.Application()
-    app.router.add_post("/{path}", sent_on)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    address = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    urls = KnownResponseUrls(world.response_urls._session, api_url=f"{address}/api")
-    urls.remember("U1", "C1", f"{address}/here")
-    assert not await urls.send("U1", "C1", ChatMessage("words"))
-    assert came == ["/here"]
-    await runner.cleanup()
+    assert "/invite" in world.workspace.channels.messages("ana")[-1].text
+    assert ana.ephemerals("leads") == []
 
 
 # -- an app that was installed with fewer scopes --------------------------------------------------------------------
@@ -411,15 +363,11 @@ async def test_the_proxy_is_not_used_for_loopback(world: SlackWorld, monkeypatch
 
 async def test_no_token_or_text_is_logged_even_at_debug(world: SlackWorld, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    ana = world.workspace.people["ana"]
-    url = world.workspace.response_urls.issue(ana.id, world.thread.channel_id)
-    world.response_urls.remember(ana.id, world.thread.channel_id, url)
     await world.posted()
     await world.chat.tell(world.thread, told(world))
     await failing(world, lambda workspace: workspace.faults.server_error(method="chat.postMessage"))
     assert world.workspace.credentials.bot_token not in caplog.text
     assert "evil.example" not in caplog.text
-    assert url.rsplit("/", 1)[1] not in caplog.text
 
 
 async def test_a_channel_with_a_changed_id_is_found_by_its_newest(world: SlackWorld) -> None:

@@ -276,7 +276,7 @@ def file_at(url: str, **changes: object) -> SlackFile:
 
 
 def files_in(world: SlackWorld) -> SlackFiles:
-    return SlackFiles(world.client, world.response_urls._session)
+    return SlackFiles(world.client, world.session)
 
 
 async def uploaded(world: SlackWorld, *files: Upload) -> tuple[SlackFile, ...]:

@@ -2,12 +2,10 @@
 
 import aiohttp
 
-from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.web_api import SlackClient
 
 
 def unreachable_ephemeral(session: aiohttp.ClientSession) -> EphemeralSender:
     """Sends nothing, as if Slack could not be reached."""
-    return EphemeralSender(
-        SlackClient("xoxb-x", session, base_url="http://127.0.0.1:9/api/"), KnownResponseUrls(session)
-    )
+    return EphemeralSender(SlackClient("xoxb-x", session, base_url="http://127.0.0.1:9/api/"))

@@ -55,7 +55,6 @@ class Listeners:
         dependencies = Dependencies(
             service=cast("Any", self),
             recorder=self._recorder,
-            ephemeral_sender=cast("Any", None),
             message_context=MessageContext(),
             identity=IDENTITY,
             authors=Authors(_Directory(process), self._recorder),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.recording_service import RecordingService
 from support.servers.slack_faults import FaultyWorkspace
@@ -20,7 +21,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.authorization import MissingScopes
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import Permalinks, SlackConversations
-from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.views import SlackViews
@@ -37,7 +38,7 @@ class SlackWorld:
     workspace: FaultyWorkspace
     client: AsyncWebClient
     identity: Identity
-    response_urls: KnownResponseUrls
+    session: aiohttp.ClientSession
     missing: MissingScopes
     names_within: float | None
     service: RecordingService = field(default_factory=RecordingService)
@@ -73,7 +74,7 @@ class SlackWorld:
 
     @cached_property
     def ephemeral(self) -> EphemeralSender:
-        return EphemeralSender(self.client, self.response_urls)
+        return EphemeralSender(self.client)
 
     @cached_property
     def people(self) -> SlackPeople:
@@ -146,6 +147,5 @@ async def slack_world(
             missing_scopes=(missing := MissingScopes()),
             call_seconds=call_seconds,
         )
-        urls = KnownResponseUrls(session, api_url=workspace.api_url)
-        yield SlackWorld(workspace, client, await identify(client), urls, missing, names_within)
+        yield SlackWorld(workspace, client, await identify(client), session, missing, names_within)
     await workspace.stop()

@@ -146,14 +146,13 @@ def _personal_key(payload: ClickPayload, click: Click) -> str:
 
 
 def read_click(payload: ClickPayload, dependencies: Dependencies) -> Click | None:
-    """Returns a click, and remembers its response_url; None if something of it is missing."""
+    """Returns a click; None if something of it is missing."""
     element, person, channel_id = payload.element, user_of(payload, dependencies.identity), payload.channel_id
     value = element.value or element.selected_option.value
     trigger_id = payload.trigger_id or element.action_ts
     if not (value and person.id and trigger_id and (channel_id or payload.view)):
         logger.warning("a click without its value, sender, channel or trigger is left alone")
         return None
-    dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
     key = f"click/{payload.workspace_id}/{trigger_id}"
     key = key if channel_id else home_key(key)
     return Click(element.action_id, value, person, channel_id, key, known_ts(element.action_ts))

@@ -64,7 +64,5 @@ def tell_if_awaited(payload: ClickPayload, dependencies: Dependencies) -> None:
     is_link = payload.type == "block_actions" and not payload.element.value
     if not person.id or is_link or payload.type not in _AWAITED_BY_A_PERSON:
         return
-    channel_id = payload.channel.id
-    dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
     told = dependencies.message_context(UNKNOWN_INTERACTION)
-    dependencies.recorder.tell_in_background(person, channel_id, told)
+    dependencies.recorder.tell_in_background(person, payload.channel.id, told)

@@ -69,7 +69,6 @@ async def _start(payload: CommandPayload, asked: Start, dependencies: Dependenci
     opener = dependencies.opener
     if opener is not None and (refused := opener.known_refusal(person, RequestKind.START)):
         return refused
-    dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
     job = NewJob(
         person=person,
         channel_id=channel_id,

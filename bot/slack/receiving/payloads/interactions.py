@@ -28,7 +28,6 @@ class InteractionPayload(SlackPayload):
     user: Reference = Reference()
     channel: Reference = Reference()
     trigger_id: Text = ""
-    response_url: Text = Field("", repr=False)
 
 
 # Clicks.

@@ -142,7 +142,6 @@ class CommandPayload(SlackPayload):
     user_id: Text = ""
     channel_id: Text = ""
     trigger_id: Text = ""
-    response_url: Text = Field("", repr=False)
 
 
 class EventPayload(SlackPayload):
