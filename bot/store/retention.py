@@ -365,7 +365,6 @@ def without(state: ThreadState, person_id: str) -> ThreadState:
     people = replace(
         people,
         participants=tuple(each for each in people.participants if each != person_id),
-        let_through=tuple(each for each in people.let_through if each != person_id),
         asker_id="" if people.asker_id == person_id else people.asker_id,
         stopped_by="" if people.stopped_by == person_id and not at_work else people.stopped_by,
     )

@@ -117,11 +117,9 @@ def steered_by(thread: Thread, person_id: str, mode: ReplyMode, *, for_good: boo
     """
     state, people = thread.state, thread.state.people
     joins = for_good or mode_of(thread, mode) is not ReplyMode.PARTICIPANTS
-    if person_id == thread.requester_id or (not joins and takes_part(person_id, thread)):
+    if person_id == thread.requester_id or not joins:
         return state
-    if joins:
-        return replace(state, people=replace(people, participants=_with_newest(people.participants, person_id)))
-    return replace(state, people=replace(people, let_through=_with_newest(people.let_through, person_id)))
+    return replace(state, people=replace(people, participants=_with_newest(people.participants, person_id)))
 
 
 def _with_newest(people: tuple[str, ...], person_id: str) -> tuple[str, ...]:

@@ -162,14 +162,12 @@ class Participation:
         muted_by: Who muted the job, so that replies are not sent and only failures and pull requests are announced;
             empty: nobody.
         participants: Those who steered it, except the requester, the newest last.
-        let_through: Those who only let single replies through.
     """
 
     asker_id: str = ""
     stopped_by: str = ""
     muted_by: str = ""
     participants: tuple[str, ...] = ()
-    let_through: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

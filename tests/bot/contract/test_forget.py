@@ -41,7 +41,7 @@ async def fill(store: StoreWorld) -> None:
     waiting = (UnexplainedRejection(NoticeKey("w"), REJECTED),)
     state = ThreadState(
         JOB,
-        people=Participation(participants=("UANA", "UCLEO"), let_through=("UANA",)),
+        people=Participation(participants=("UANA", "UCLEO")),
         announcements=Announcements(unexplained=waiting),
     )
     await store.add(

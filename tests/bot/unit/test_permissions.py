@@ -233,9 +233,7 @@ def test_a_single_approved_reply_makes_no_participant(thread: Thread, person_id:
     """If only participants' replies are sent."""
     after = steered_by(thread, person_id, ReplyMode.PARTICIPANTS)
     if mode_of(thread, ReplyMode.PARTICIPANTS) is ReplyMode.PARTICIPANTS:
-        assert after.people.participants == thread.state.people.participants
-        assert (person_id in after.people.let_through) != takes_part(person_id, thread)
-        assert steered_by(replace(thread, state=after), person_id, ReplyMode.PARTICIPANTS) == after
+        assert after == thread.state
 
 
 @given(REPLIES)
