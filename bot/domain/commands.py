@@ -254,11 +254,10 @@ ASIDE_PREFIX = "//"
 
 _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
 """What autocorrection turns two hyphens into."""
-_HELP_WORDS = frozenset({"", "help", "-h", "--help", "?", "status", "list", "cancel", "stop"})
+_HELP_WORDS = frozenset({"help", "-h", "--help", "?", "status", "list", "cancel", "stop"})
 """Words that, alone, are probably meant for Pagehand rather than for the agent."""
 _TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
 """The beginning of a message to a person, a user group, or everybody. Invisible characters may precede it."""
-_QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb", "\u300c\u300d"})
 
 
 @dataclass(frozen=True)
@@ -310,28 +309,33 @@ class FollowUp:
     prompt: str
 
 
-def parse_slash(text: str) -> Help | Blank | Start | WrongOption:
+Asked = Help | Blank | Start | WrongOption
+"""What somebody asks for who can only ask for a job."""
+ParsedRequest = Aside | Thanks | Word | UnclearWord | Asked
+"""What a message outside of a thread asks for."""
+ParsedReply = Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp
+"""What a message in a thread asks for."""
+
+
+def parse_slash(text: str) -> Asked:
     """Parses the text after the slash command, in Slack's escaped form."""
     return parse_prompt(unescape_keeping_mentions(text))
 
 
-def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
-    """Parses options and prompt. A word that would show the help can be used as a prompt in quotation marks."""
+def parse_prompt(words: str) -> Asked:
+    """Parses options and prompt. A word that would show the help is a prompt in quotation marks."""
     split = split_options(words)
     if isinstance(split, WrongOption):
         return split
     options, prompt = split
-    word = _as_word(prompt)
     if not prompt:
         return Blank(options)
-    if word in _HELP_WORDS:
+    if latin(prompt).translate(_DASHES).lower() in _HELP_WORDS:
         return Help()
-    return Start(_insisted_on(prompt) or prompt, options)
+    return Start(prompt, options)
 
 
-def parse_request(
-    text: str, *, bot_user_id: str, has_attachments: bool = False
-) -> Aside | Thanks | Word | UnclearWord | Help | Blank | Start | WrongOption:
+def parse_request(text: str, *, bot_user_id: str, has_attachments: bool = False) -> ParsedRequest:
     """Parses a message that asks for a job, in Slack's escaped form: a mention outside of a thread, or a direct
     message. `has_attachments`: see `parse_reply`.
     """
@@ -359,7 +363,7 @@ def says_new(text: str, bot_user_id: str) -> bool:
 
 def parse_reply(
     text: str, *, bot_user_id: str, among_people: bool = True, has_attachments: bool = False
-) -> Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp:
+) -> ParsedReply:
     """Parses a message in a thread, in Slack's escaped form. Mentions of the bot are removed from the text.
 
     Args:
@@ -385,16 +389,6 @@ def parse_reply(
 def mentions(text: str, user_id: str) -> bool:
     """Returns whether a text in Slack's escaped form mentions somebody."""
     return re.search(rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>", text) is not None
-
-
-def _insisted_on(prompt: str) -> str:
-    """Returns a quoted word that would show the help without quotation marks; otherwise empty."""
-    inner = prompt[1:-1] if latin(prompt[:1] + prompt[-1:]) in _QUOTES else ""
-    return inner if _as_word(inner) in _HELP_WORDS else ""
-
-
-def _as_word(text: str) -> str:
-    return latin(text).translate(_DASHES).lower()
 
 
 def _is_aside(words: str) -> bool:

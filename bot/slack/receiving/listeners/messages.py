@@ -12,26 +12,8 @@ from typing import Any, assert_never
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.domain.commands import (
-    NO_OPTIONS,
-    Aside,
-    Blank,
-    FollowUp,
-    Help,
-    NoWords,
-    OnlyEmoji,
-    Options,
-    Start,
-    Thanks,
-    ThreadWord,
-    UnclearWord,
-    Word,
-    WrongOption,
-    parse_prompt,
-    parse_reply,
-    parse_request,
-    says_new,
-)
+from bot.domain import commands
+from bot.domain.commands import NO_OPTIONS, Options, ThreadWord
 from bot.domain.people import Account
 from bot.domain.requests.new_jobs import job_of_reply, source_key_of
 from bot.domain.threads.reply_rules import may_ask
@@ -137,39 +119,39 @@ class MessageListeners:
     async def _reply(self, message: PersonMessage) -> None:
         """Records a reply in a thread, or tells its author that there is no job for it."""
         context = self.dependencies.message_context
-        parsed = parse_reply(
+        parsed = commands.parse_reply(
             message.text,
             bot_user_id=self.dependencies.identity.bot_user_id,
             among_people=not message.in_direct_message,
             has_attachments=bool(message.attachments),
         )
         match parsed:
-            case OnlyEmoji(words):
+            case commands.OnlyEmoji(words):
                 await self.dependencies.service.receive(message.as_reply(words))
-            case NoWords() if message.attachments:
+            case commands.NoWords() if message.attachments:
                 alone = self._is_forwarded_alone(message)
                 await self._record(
                     message, "", no_job=forwarded_alone(message.message_ts, message.thread_ts) if alone else ""
                 )
-            case NoWords() if message.mentions_us:
+            case commands.NoWords() if message.mentions_us:
                 self._tell(message, help_text(context))
-            case Aside() | NoWords():
+            case commands.Aside() | commands.NoWords():
                 return
-            case FollowUp(prompt):
+            case commands.FollowUp(prompt):
                 await self._record(message, prompt)
-            case Word(ThreadWord.HELP):
+            case commands.Word(ThreadWord.HELP):
                 await self._record(message, "", ThreadWord.HELP, no_job=help_text(context))
-            case UnclearWord(meant):
+            case commands.UnclearWord(meant):
                 await self._record(message, meant, ThreadWord.HELP, no_job=word_meant(meant))
-            case Word(word, prompt):
+            case commands.Word(word, prompt):
                 await self._word(message, word, prompt)
             case _:
                 assert_never(parsed)
 
     async def _word(self, message: PersonMessage, word: ThreadWord, prompt: str) -> None:
-        context, asked = self.dependencies.message_context, parse_prompt(prompt)
-        if word is ThreadWord.NEW and isinstance(asked, WrongOption | Blank):
-            self._tell(message, context(WRONG_OPTION if isinstance(asked, WrongOption) else TASK_MISSING))
+        context, asked = self.dependencies.message_context, commands.parse_prompt(prompt)
+        if word is ThreadWord.NEW and isinstance(asked, commands.WrongOption | commands.Blank):
+            self._tell(message, context(WRONG_OPTION if isinstance(asked, commands.WrongOption) else TASK_MISSING))
         else:
             await self._record(message, prompt, word, no_job=word_without_job(word, context))
 
@@ -191,23 +173,23 @@ class MessageListeners:
         Thanks in a direct message get a reaction; elsewhere nobody knows what they are for.
         """
         context, bot_user_id = self.dependencies.message_context, self.dependencies.identity.bot_user_id
-        asked = parse_request(message.text, bot_user_id=bot_user_id, has_attachments=bool(message.attachments))
+        asked = commands.parse_request(message.text, bot_user_id=bot_user_id, has_attachments=bool(message.attachments))
         match asked:
-            case Thanks() if message.in_direct_message:
+            case commands.Thanks() if message.in_direct_message:
                 await self.dependencies.service.thank(message.as_reply(message.text))
-            case Aside() | Thanks():
+            case commands.Aside() | commands.Thanks():
                 return
-            case Start(prompt, options):
+            case commands.Start(prompt, options):
                 await self._start(message, prompt, options)
-            case Blank(options):
+            case commands.Blank(options):
                 await self._without_task(message, options)
-            case Help():
+            case commands.Help():
                 self._tell(message, help_text(context))
-            case WrongOption():
+            case commands.WrongOption():
                 self._tell(message, context(WRONG_OPTION))
-            case UnclearWord(meant):
+            case commands.UnclearWord(meant):
                 self._tell(message, word_meant(meant))
-            case Word(word):
+            case commands.Word(word):
                 self._tell(message, word_without_job(word, context))
             case _:
                 assert_never(asked)
@@ -223,7 +205,7 @@ class MessageListeners:
             self._tell(message, help_text(context) if options == NO_OPTIONS else context(TASK_MISSING))
 
     async def _start(self, message: PersonMessage, prompt: str, options: Options) -> None:
-        is_new = says_new(message.text, self.dependencies.identity.bot_user_id)
+        is_new = commands.says_new(message.text, self.dependencies.identity.bot_user_id)
         reply = message.as_reply(prompt, ThreadWord.NEW if is_new else None)
         await self.dependencies.service.start(job_of_reply(replace(reply, options=options), None))
 

@@ -5,24 +5,8 @@ a preview that it adds.
 import logging
 from dataclasses import dataclass, fields, replace
 
-from bot.domain.commands import (
-    Aside,
-    Blank,
-    FollowUp,
-    Help,
-    NoWords,
-    OnlyEmoji,
-    Start,
-    Thanks,
-    ThreadWord,
-    UnclearWord,
-    Word,
-    WrongOption,
-    mentions,
-    parse_prompt,
-    parse_reply,
-    parse_request,
-)
+from bot.domain import commands
+from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import Arrival, Reply
 from bot.slack.message_parts.contents import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
@@ -90,7 +74,7 @@ def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival =
         thread_ts=event.thread_ts if event.is_reply else "",
         text=text,
         attachments=attachments_of(event),
-        mentions_us=is_mention or mentions(text, bot_user_id),
+        mentions_us=is_mention or commands.mentions(text, bot_user_id),
         answers_us=event.parent_user_id == bot_user_id,
         in_direct_message=is_direct_message(event.channel) or event.channel_type == "im",
         arrival=arrival,
@@ -115,8 +99,9 @@ def _comes_as_message(identity: Identity) -> bool:
 
 TOMBSTONE = "tombstone"
 """The subtype of a deleted message whose thread remains: Slack reports its deletion as an edit."""
-Parsed = Aside | Thanks | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
-"""What the text of a message asks for, as a reply or at the beginning of a thread."""
+
+
+Parsed = commands.ParsedRequest | commands.ParsedReply
 
 
 @dataclass(frozen=True)
@@ -138,7 +123,7 @@ class _Version:
 
     @property
     def mentions_us(self) -> bool:
-        return mentions(self.text, self.identity.bot_user_id)
+        return commands.mentions(self.text, self.identity.bot_user_id)
 
     @property
     def thread_ts(self) -> str:
@@ -152,8 +137,8 @@ class _Version:
     def parsed(self, text: str) -> Parsed:
         has_attachments = bool(attachments_of(self.message))
         if not self.message.is_reply:
-            return parse_request(text, bot_user_id=self.identity.bot_user_id, has_attachments=has_attachments)
-        return parse_reply(
+            return commands.parse_request(text, bot_user_id=self.identity.bot_user_id, has_attachments=has_attachments)
+        return commands.parse_reply(
             text,
             bot_user_id=self.identity.bot_user_id,
             among_people=not self.in_direct_message,
@@ -164,11 +149,11 @@ class _Version:
         """Returns the relevant parts of the flat text, which every version has, of what was pasted and of the
         attachments. None if Slack does not include the text.
         """
-        text = self.message.text
         if not self.message.has_text:
             return None
-        pasted = pasted_words(self.message)
-        return self.parsed(text), mentions(text, self.identity.bot_user_id), pasted, attachments_of(self.message)
+        text, pasted = self.message.text, pasted_words(self.message)
+        mentions_us = commands.mentions(text, self.identity.bot_user_id)
+        return self.parsed(text), mentions_us, pasted, attachments_of(self.message)
 
 
 def is_deletion(payload: RevisionPayload) -> bool:
@@ -244,17 +229,17 @@ def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
     """
     reply = edited.as_reply()
     match now:
-        case FollowUp(prompt):
+        case commands.FollowUp(prompt):
             return replace(reply, text=prompt)
-        case Start(options=options) | Blank(options):
-            return replace(reply, text=now.prompt if isinstance(now, Start) else "", options=options)
-        case NoWords():
+        case commands.Start(options=options) | commands.Blank(options):
+            return replace(reply, text=now.prompt if isinstance(now, commands.Start) else "", options=options)
+        case commands.NoWords():
             return reply
-        case Word(ThreadWord.NEW, prompt) if isinstance(before, Word | None) and not isinstance(
-            parse_prompt(prompt), WrongOption | Blank
+        case commands.Word(ThreadWord.NEW, prompt) if isinstance(before, commands.Word | None) and not isinstance(
+            commands.parse_prompt(prompt), commands.WrongOption | commands.Blank
         ):
             return replace(reply, text=prompt, word=ThreadWord.NEW)
-        case OnlyEmoji(emoji):  # emoji that are held as a possible answer may still be one
+        case commands.OnlyEmoji(emoji):  # emoji that are held as a possible answer may still be one
             return replace(reply, text=emoji, withdrawn=True)
         case _:
             return replace(reply, word=_word_in(now), withdrawn=True)
@@ -263,9 +248,9 @@ def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
 def _word_in(now: Parsed) -> ThreadWord | None:
     """Returns the word for Pagehand that a message is, or was probably meant to be."""
     match now:
-        case Word(word) | UnclearWord(word):
+        case commands.Word(word) | commands.UnclearWord(word):
             return word
-        case Help():
+        case commands.Help():
             return ThreadWord.HELP
         case _:
             return None
