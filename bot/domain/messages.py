@@ -168,20 +168,11 @@ _TEXT_ALL_THE_SAME = frozenset({"image/svg+xml", "video/mp2t"})
 """Slack reports TypeScript files as the second, because of their extension."""
 
 
-class FileMode(StrEnum):
-    """How Slack stores a file (docs.slack.dev, "File object")."""
-
-    HOSTED = "hosted"
-    SNIPPET = "snippet"
-    EXTERNAL = "external"
-    """Stored elsewhere: Slack only has a link."""
-    OTHER = "other"
-
-
 @dataclass(frozen=True)
 class SlackFile:
     """A file in Slack. `size` is in bytes, 0 if unknown. `url` is for reading it with our token, `permalink` for
-    people; each can be empty. `must_look_up`: the event has only the id, and the rest must be requested.
+    people; each can be empty. `elsewhere`: it is not stored at Slack, which only has a link. `must_look_up`: the event
+    has only the id, and the rest must be requested.
     """
 
     id: str
@@ -190,15 +181,14 @@ class SlackFile:
     size: int = 0
     url: str = ""
     permalink: str = ""
-    mode: FileMode = FileMode.HOSTED
+    elsewhere: bool = False
     must_look_up: bool = False
 
     @property
     def may_be_text(self) -> bool:
         """Whether it may be text, so that its bytes are worth reading."""
-        if self.mode is FileMode.EXTERNAL:
-            return False
-        return self.mimetype in _TEXT_ALL_THE_SAME or not self.mimetype.startswith(_NEVER_TEXT)
+        is_text = self.mimetype in _TEXT_ALL_THE_SAME or not self.mimetype.startswith(_NEVER_TEXT)
+        return is_text and not self.elsewhere
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from bot.domain.context import (
     context_text,
 )
 from bot.domain.messages import (
-    FileMode,
     FileProblem,
     QuotedFile,
     SlackFile,
@@ -163,7 +162,7 @@ class ContextGatherer:
         known = await answer_or_none(self.reading.files.look_up(file))
         if known is None:
             return QuotedFile(file, problem=FileProblem.REFUSED)
-        if known.mode is FileMode.EXTERNAL:
+        if known.elsewhere:
             return QuotedFile(known, problem=FileProblem.ELSEWHERE)
         if not known.may_be_text:
             return QuotedFile(known)

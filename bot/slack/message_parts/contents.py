@@ -11,7 +11,6 @@ from bot.domain.messages import (
     MOST_CHARACTERS,
     MOST_FILES,
     MOST_FORWARDED,
-    FileMode,
     ForwardedMessage,
     LinkPreview,
     SlackFile,
@@ -31,8 +30,8 @@ from bot.slack.rendering.text import safe_url
 _FILE_ID = re.compile(r"F[A-Z0-9]{1,30}")
 _MIME_TYPE = re.compile(r"[a-z0-9.+\-]{1,60}/[a-z0-9.+\-]{1,100}")
 _MAX_FILE_NAME, _MAX_KIND = 200, 40
-_DELETED = "tombstone"
-"""A deleted file stays in its message."""
+_EXTERNAL, _DELETED = "external", "tombstone"
+"""Modes of files: Slack only has a link to it; it was deleted, and stays in its message."""
 _FILE_SHARE = "file_share"
 
 
@@ -61,24 +60,18 @@ def files_of(holder: SlackMessage | MessageAttachment) -> tuple[SlackFile, ...]:
 
 def read_file(file: MessageFile) -> SlackFile:
     """Returns a file as Slack describes it."""
-    mimetype, mode = file.mimetype.lower(), _mode(file)
+    mimetype, elsewhere = file.mimetype.lower(), file.mode == _EXTERNAL
     address = safe_url(file.url_private_download) or safe_url(file.url_private) or ""
-    is_elsewhere = mode is FileMode.EXTERNAL
     return SlackFile(
         id=file.id if _FILE_ID.fullmatch(file.id) else "",
         name=" ".join(displayable(file.name or file.title).split())[:_MAX_FILE_NAME],
         mimetype=mimetype if _MIME_TYPE.fullmatch(mimetype) else "",
         size=max(file.size, 0),
-        url="" if is_elsewhere else address,
-        permalink=safe_url(file.permalink) or (address if is_elsewhere else ""),
-        mode=mode,
+        url="" if elsewhere else address,
+        permalink=safe_url(file.permalink) or (address if elsewhere else ""),
+        elsewhere=elsewhere,
         must_look_up=file.file_access == "check_file_info",
     )
-
-
-def _mode(file: MessageFile) -> FileMode:
-    mode = file.mode or FileMode.HOSTED.value
-    return FileMode(mode) if mode in set(FileMode) else FileMode.OTHER
 
 
 # Forwarded messages and previews.

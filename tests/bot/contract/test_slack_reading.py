@@ -12,7 +12,7 @@ from support.servers.file_server import FileServer, file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.jobs.job import Problem
-from bot.domain.messages import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, FileContent, FileMode, SlackFile, mention
+from bot.domain.messages import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, FileContent, SlackFile, mention
 from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.requests.request import RejectionReason, Reply, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
@@ -305,7 +305,7 @@ async def test_a_file_without_details_is_looked_up(world: SlackWorld) -> None:
     (guide,) = await uploaded(world, Upload("guide.md", b"# Guide"))
     files = files_in(world)
     reference = read_file(MessageFile.read({"id": guide.id, "mode": "file_access", "file_access": "check_file_info"}))
-    assert (reference.must_look_up, reference.mode, reference.url) == (True, FileMode.OTHER, "")
+    assert (reference.must_look_up, reference.elsewhere, reference.url) == (True, False, "")
     assert await files.look_up(reference) == guide
     assert await files.look_up(guide) is guide
     content = await files.read(guide, max_bytes=100)

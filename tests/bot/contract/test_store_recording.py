@@ -21,7 +21,7 @@ from support.worlds.store_world import (
 
 from bot.domain.context import FetchedFile, FetchedParts, FetchedThread, FileOutcome, ThreadPart, with_files
 from bot.domain.jobs.job import Problem
-from bot.domain.messages import FileMode, FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
+from bot.domain.messages import FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import (
     Attachments,
     MessageVersion,
@@ -198,7 +198,7 @@ async def test_deleting_a_thread_deletes_all_its_rows(store: StoreWorld, sql: Sq
 
 FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
 ONE = f"t1-{FIRST}"
-FILES = [SlackFile(f"F{n}", f"{n}.png", "image/png", mode=FileMode.SNIPPET) for n in range(3)]
+FILES = [SlackFile(f"F{n}", f"{n}.png", "image/png", elsewhere=n == 1) for n in range(3)]
 GIVEN = FileOutcome(PromptFile("id", "0.png", "image/png"), project="docs")
 
 

@@ -10,7 +10,7 @@ import pytest
 from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.messages import FileContent, FileMode, SlackFile, ThreadMessage
+from bot.domain.messages import FileContent, SlackFile, ThreadMessage
 from bot.domain.projects import Project, Projects, ReplyMode
 from bot.domain.requests.request import Attachments, Reply, Request, RequestKind, RequestState
 from bot.errors import ChatError, ChatRateLimited, ChatRejected, ChatUncertain, JobApiRejected, JobApiUnreachable
@@ -305,7 +305,7 @@ async def test_an_unreadable_thread_is_reported_and_included_next_time(world: Co
 async def test_an_external_file_is_linked_if_it_has_a_link(world: CoreWorld) -> None:
     """Even if Slack names it only on request; without a link, the agent gets the name."""
     plan = SlackFile("F4", "plan", must_look_up=True)
-    found = SlackFile("F4", "plan", permalink="https://docs.example/plan", mode=FileMode.EXTERNAL)
+    found = SlackFile("F4", "plan", permalink="https://docs.example/plan", elsewhere=True)
     world.reading.looked_up = {"F4": found}
     await asked_with(world, plan, SlackFile("F5", "gone.pdf", must_look_up=True), wait=10)
     (created,) = world.job_api.created

@@ -11,7 +11,6 @@ from bot.domain import context as thread_context
 from bot.domain.context import ContextLimits, ContextNotes, ContextText, compose
 from bot.domain.messages import (
     FileContent,
-    FileMode,
     ForwardedMessage,
     LinkPreview,
     QuotedFile,
@@ -221,21 +220,20 @@ def test_text_files_are_quoted(data: bytes, text: str | None, *, complete: bool)
 
 
 @pytest.mark.parametrize(
-    ("mimetype", "mode", "worth_reading"),
+    ("mimetype", "elsewhere", "worth_reading"),
     [
-        ("text/markdown", FileMode.HOSTED, True),
-        ("text/plain", FileMode.SNIPPET, True),
-        ("application/json", FileMode.HOSTED, True),
-        ("application/octet-stream", FileMode.HOSTED, True),
-        ("", FileMode.HOSTED, True),
-        ("image/svg+xml", FileMode.HOSTED, True),
-        ("image/png", FileMode.HOSTED, False),
-        ("application/pdf", FileMode.HOSTED, False),
-        ("application/vnd.slack-docs", FileMode.OTHER, False),
-        ("video/mp4", FileMode.HOSTED, False),
-        ("text/plain", FileMode.EXTERNAL, False),
+        ("text/markdown", False, True),
+        ("application/json", False, True),
+        ("application/octet-stream", False, True),
+        ("", False, True),
+        ("image/svg+xml", False, True),
+        ("image/png", False, False),
+        ("application/pdf", False, False),
+        ("application/vnd.slack-docs", False, False),
+        ("video/mp4", False, False),
+        ("text/plain", True, False),
     ],
 )
-def test_text_files_are_recognized_by_type_and_mode(mimetype: str, mode: FileMode, *, worth_reading: bool) -> None:
+def test_text_files_are_recognized_by_type_and_place(mimetype: str, *, elsewhere: bool, worth_reading: bool) -> None:
     """As reported by Slack."""
-    assert SlackFile("F1", "x", mimetype, mode=mode).may_be_text is worth_reading
+    assert SlackFile("F1", "x", mimetype, elsewhere=elsewhere).may_be_text is worth_reading
