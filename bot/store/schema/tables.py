@@ -114,6 +114,10 @@ def _count(name: str) -> tuple[SchemaItem, ...]:
     return Column(name, Integer, nullable=False), CheckConstraint(f"{name} >= 0", name=name)
 
 
+def _texts(*names: str) -> list[Column[Any]]:
+    return [Column(name, CleanText, nullable=False) for name in names]
+
+
 def _queue(*rules: CheckConstraint) -> tuple[SchemaItem, ...]:
     return (
         *_time("due_at", nullable=True),
@@ -157,16 +161,12 @@ threads = Table(
     "threads",
     metadata,
     Column("id", KeyText, primary_key=True),
-    Column("team_id", CleanText, nullable=False),
-    Column("channel_id", CleanText, nullable=False),
+    *_texts("team_id", "channel_id"),
     Column("ts", CleanText),
     Column("card_ts", CleanText),
     *_count("number"),
     Column("origin", Text, nullable=False),
-    Column("requester_id", CleanText, nullable=False),
-    Column("prompt", CleanText, nullable=False),
-    Column("project", CleanText, nullable=False),
-    Column("options", CleanText, nullable=False),
+    *_texts("requester_id", "prompt", "project", "options"),
     Column("root_ts", CleanText, nullable=False, server_default=text("''")),
     Column("follows", CleanText, nullable=False, server_default=text("''")),
     *_time("created_at"),
@@ -196,15 +196,13 @@ requests = Table(
     Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), nullable=False),
     Column("kind", Text, nullable=False),
     Column("source_key", KeyText, nullable=False, unique=True),
-    Column("person_id", CleanText, nullable=False),
-    Column("text", CleanText, nullable=False),
+    *_texts("person_id", "text"),
     Column("written_at", CleanText().with_variant(CleanText(collation="C"), "postgresql"), nullable=False),
     *_time("recorded_at"),
     Column("state", Text, nullable=False),
     *_count("attempts"),
     *_time("first_tried_at", nullable=True),
-    Column("problem", CleanText, nullable=False),
-    Column("edited_at", CleanText, nullable=False),
+    *_texts("problem", "edited_at"),
     Column("latest_text", CleanText),
     Column("uncertain", Boolean, nullable=False),
     *_queue(
@@ -212,8 +210,7 @@ requests = Table(
         _is_claimed(RequestState.PREPARING, RequestState.SENDING),
     ),
     Column("requester", CleanText),
-    Column("team_id", CleanText, nullable=False),
-    Column("attachments", CleanText, nullable=False),
+    *_texts("team_id", "attachments"),
     Column("context", CleanText),
     Column("merged_into", CleanText, nullable=False),
     Column("fetched", CleanText),
@@ -273,12 +270,7 @@ early_replies = Table(
     metadata,
     Column("channel_id", KeyText, primary_key=True),
     Column("message_ts", KeyText, primary_key=True),
-    Column("thread_ts", CleanText, nullable=False),
-    Column("person_id", CleanText, nullable=False),
-    Column("team_id", CleanText, nullable=False),
-    Column("text", CleanText, nullable=False),
-    Column("attachments", CleanText, nullable=False),
-    Column("edited_at", CleanText, nullable=False),
+    *_texts("thread_ts", "person_id", "team_id", "text", "attachments", "edited_at"),
     Column("withdrawn", Boolean, nullable=False),
     Column("mentions_us", Boolean, nullable=False),
     Column("word", Text, nullable=False),
@@ -292,8 +284,7 @@ message_versions = Table(
     metadata,
     Column("channel_id", KeyText, primary_key=True),
     Column("message_ts", KeyText, primary_key=True),
-    Column("person_id", CleanText, nullable=False),
-    Column("edited_at", CleanText, nullable=False),
+    *_texts("person_id", "edited_at"),
     *_time("noted_at"),
     Column("answered", CleanText),
 )
@@ -334,14 +325,7 @@ audit = Table(
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     *_time("at"),
     Column("action", Text, nullable=False),
-    Column("person_id", CleanText, nullable=False),
-    Column("team_id", CleanText, nullable=False),
-    Column("channel_id", CleanText, nullable=False),
-    Column("thread_id", CleanText, nullable=False),
-    Column("job_id", CleanText, nullable=False),
-    Column("project", CleanText, nullable=False),
-    Column("way_in", CleanText, nullable=False),
-    Column("reason", CleanText, nullable=False),
+    *_texts("person_id", "team_id", "channel_id", "thread_id", "job_id", "project", "way_in", "reason"),
     sqlite_autoincrement=True,
 )
 """Who did what, and when (AuditEntry); never what they wrote."""
