@@ -130,7 +130,7 @@ async def _delete_old(kind: OldRows, age: float, limit: int, tx: UpkeepTransacti
 
 async def _delete_held(limit: int, tx: UpkeepTransaction) -> int:
     held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=limit)
-    for thread_id, person_id in sorted({(each.thread_id, each.person_id) for each in held}):
+    for thread_id, person_id in sorted(set(held)):
         told = ActionAnswered(person_id, ActionAnswer.HELD_EXPIRED)
         await tx.notices.add(thread_id, NewNotice(ActionAnswered.key_of_expiry(person_id, tx.now), told))
     return len(held)

@@ -15,6 +15,7 @@ from sqlalchemy import (
     FromClause,
     Integer,
     RowMapping,
+    Select,
     Table,
     Update,
     and_,
@@ -44,6 +45,12 @@ _PAUSE = 5.0
 def due(table: FromClause) -> ColumnElement[bool]:
     """Returns the condition that a row may be claimed now: it is due, and no claim on it is in force."""
     return and_(table.c.due_at <= NOW, or_(table.c.claimed_until.is_(None), table.c.claimed_until <= NOW))
+
+
+def first_due(statement: Select[Any], table: Table, **lock: Any) -> Select[Any]:
+    """Makes a statement find what may be claimed now, the most overdue first, and skip what others are claiming."""
+    most_overdue = statement.where(due(table)).order_by(table.c.due_at).limit(LIMIT)
+    return most_overdue.with_for_update(skip_locked=True, **lock)
 
 
 def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:

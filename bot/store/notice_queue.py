@@ -32,7 +32,7 @@ from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.notices.notice import Delivery, Notice
-from bot.store.claims import FREE, LIMIT, NOW, PATIENCE, claim_candidates, claiming, due, leave_newer_kinds
+from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claiming, due, first_due, leave_newer_kinds
 from bot.store.notices import SENDING, Notices
 from bot.store.schema.rows import LASTING, PULL_REQUEST, notice_from, thread_from, thread_to_speak_in, unknown_kind
 from bot.store.schema.tables import NoticeState, notices, pull_requests, requests, threads
@@ -134,15 +134,13 @@ _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
 
 def _candidates(delivery: Delivery, condition: ColumnElement[bool]) -> Select[Any]:
     held = threads.c.channel_id.not_in(bindparam("held_channels", expanding=True))
-    return (
+    of_kind = (
         select(notices, threads, PULL_REQUEST, _SENT, _WAITING, _HAS_REPLIES)
         .join(threads, threads.c.id == notices.c.thread_id)
         .outerjoin(pull_requests, pull_requests.c.thread_id == threads.c.id)
-        .where(due(notices), notices.c.delivery == delivery, condition, held)
-        .order_by(notices.c.due_at)
-        .limit(LIMIT)
-        .with_for_update(of=[notices, threads], key_share=True, skip_locked=True)
+        .where(notices.c.delivery == delivery, condition, held)
     )
+    return first_due(of_kind, notices, of=[notices, threads], key_share=True)
 
 
 _CANDIDATES = {kind: _candidates(*of_kind) for kind, of_kind in _CONDITIONS.items()}

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, func,
 from bot.domain.people import Preference
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import Person
-from bot.store.claims import FREE, LIMIT, due
+from bot.store.claims import FREE, first_due
 from bot.store.schema.tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.session import Part, Session, adding, replacing
 
@@ -24,13 +24,7 @@ class ClaimedHome:
     page: int
 
 
-_DUE_HOMES = (
-    select(homes.c.person_id, homes.c.page)
-    .where(due(homes))
-    .order_by(homes.c.due_at)
-    .limit(LIMIT)
-    .with_for_update(skip_locked=True)
-)
+_DUE_HOMES = first_due(select(homes.c.person_id, homes.c.page), homes)
 _NOTHING_NEW = or_(homes.c.due_at.is_(None), homes.c.due_at == homes.c.claimed_until)
 """A Home in progress is due when its claim ends, unless something has changed meanwhile."""
 _SAVE_DRAFT = replacing(drafts, "text", "updated_at")

@@ -11,7 +11,7 @@ from bot.domain.messages import FileProblem, SlackFile
 from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
-from bot.store.claims import FREE, LIMIT, due
+from bot.store.claims import FREE, first_due
 from bot.store.schema.rows import json_of, read_or, thread_from
 from bot.store.schema.tables import request_files, requests, threads
 from bot.store.session import Part, Session
@@ -31,13 +31,7 @@ class ClaimedFile:
     failing_since: float | None
 
 
-_CANDIDATES = (
-    select(request_files)
-    .where(due(request_files))
-    .order_by(request_files.c.due_at)
-    .limit(LIMIT)
-    .with_for_update(skip_locked=True)
-)
+_CANDIDATES = first_due(select(request_files), request_files)
 
 
 def files_are_settled(row: FromClause) -> ColumnElement[bool]:

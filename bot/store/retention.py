@@ -58,14 +58,6 @@ class Deleted:
 
 
 @dataclass(frozen=True)
-class HeldRequest:
-    """A request whose person was asked something."""
-
-    thread_id: str
-    person_id: str
-
-
-@dataclass(frozen=True)
 class Step:
     """One step of a pass through a table: the last id, how many rows it changed, and how many it had to skip."""
 
@@ -200,9 +192,9 @@ class Retention(Part):
         there = select(threads.c.id).where(threads.c.channel_id == channel_id).order_by(threads.c.ts).limit(1)
         return bool(await self._session.rows(there))
 
-    async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
+    async def delete_held(self, *, before: float, limit: int) -> Sequence[tuple[str, str]]:
         """Deletes at most `limit` requests whose person was asked something before a time and never answered. Returns
-        them, with their threads locked.
+        the thread, which is locked, and the person of each.
         """
         # They are locked after their threads, and may be answered until then.
         old = select(requests.c.id, requests.c.thread_id).where(requests.c.recorded_at < before, *_WAITS)
@@ -213,8 +205,8 @@ class Retention(Part):
             return []
         still_held = delete(requests).where(requests.c.id.in_([row["id"] for row in rows]), *_WAITS)
         deleted = await self._session.execute(still_held.returning(requests.c.thread_id, requests.c.person_id))
-        held = [HeldRequest(row.thread_id, row.person_id) for row in deleted]
-        for person_id in sorted({each.person_id for each in held}):
+        held = [(row.thread_id, row.person_id) for row in deleted]
+        for person_id in sorted({person_id for _, person_id in held}):
             await home_changed(self._session, person_id)
         return held
 

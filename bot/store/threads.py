@@ -10,7 +10,7 @@ from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, Threa
 from bot.errors import UnreadableRow
 from bot.notices.job import RecordDamaged
 from bot.notices.notice import CARD_CHANGED, CARD_PROGRESSED, NewNotice
-from bot.store.claims import CLAIM, FREE, LIMIT, due, read_each
+from bot.store.claims import CLAIM, FREE, first_due, read_each
 from bot.store.notices import Notices
 from bot.store.pull_requests import follow
 from bot.store.schema.rows import (
@@ -211,13 +211,9 @@ class UnchangedPoll:
     next_poll_in: float | None
 
 
-_CANDIDATES = (
-    select(threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id, polls.c.claimed_by)
-    .join(polls, polls.c.thread_id == threads.c.id)
-    .where(due(polls))
-    .order_by(polls.c.due_at)
-    .limit(LIMIT)
-    .with_for_update(of=polls, skip_locked=True)
+_KNOWN = (threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id)
+_CANDIDATES = first_due(
+    select(*_KNOWN, polls.c.claimed_by).join(polls, polls.c.thread_id == threads.c.id), polls, of=polls
 )
 _THREADS = select(threads).where(threads.c.id.in_(bindparam("ids", expanding=True))).order_by(threads.c.id)
 _CLAIM = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**CLAIM)
