@@ -95,18 +95,10 @@ def _driven(work: Awaitable[T]) -> T:
 
 
 def deliver(units: Sequence[UnitOfWork]) -> None:
-    """Wakes each event loop once for all of its units."""
-    loops: dict[asyncio.AbstractEventLoop, list[UnitOfWork]] = {}
+    """Passes each result to its caller, in the thread of the caller's event loop."""
     for unit in units:
-        loops.setdefault(unit.answer.get_loop(), []).append(unit)
-    for loop, its in loops.items():
         with suppress(RuntimeError):  # the event loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_deliver_all, its)
-
-
-def _deliver_all(units: Sequence[UnitOfWork]) -> None:
-    for unit in units:
-        unit.deliver()
+            unit.answer.get_loop().call_soon_threadsafe(unit.deliver)
 
 
 MOST_IN_A_ROW = 20
