@@ -47,7 +47,6 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         job_api: Accepts the files.
         settings: Its settings; one call reads a file and uploads it.
         polling: How soon a job is polled again.
-        concurrency: Files in progress at a time, which limits their memory.
     """
 
     name = "file uploader"
@@ -60,9 +59,8 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         settings: WorkerSettings,
         *,
         polling: Polling,
-        concurrency: int = 2,
     ) -> None:
-        super().__init__(store, settings, concurrency=concurrency)
+        super().__init__(store, settings, concurrency=2)  # which limits the memory of files
         self._files = files
         self._job_api = job_api
         self._polling = polling

@@ -98,9 +98,9 @@ class ContextGatherer:
 
     reading: SlackReading
     job_api: JobApi
-    people: DisplayNames | None
+    people: DisplayNames
     masker: SecretMasker
-    limits: FetchLimits
+    limits: FetchLimits = FetchLimits()
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_A_TIME_OF_ALL), init=False)
 
     async def fetch(
@@ -183,7 +183,7 @@ class ContextGatherer:
         unread = part is not None and messages is None
         told, forwarded = [quote for quote in quotes if not quote.sent_along], request.attachments.forwarded
         people = people_in((), forwarded)
-        names = await self.people.names(people) if people and self.people is not None else {}
+        names = await self.people.names(people) if people else {}
         made = await in_thread_if_long(
             characters_of(messages or (), told, forwarded),
             lambda: context_text(messages or (), told, forwarded, mask=self.masker.mask_together, names=names),

@@ -25,8 +25,8 @@ class HomePublisher(SlackWorker[ClaimedHome]):
 
     name = "home publisher"
 
-    def __init__(self, store: Store, views: HomeViews, settings: WorkerSettings, *, concurrency: int = 4) -> None:
-        super().__init__(store, settings, concurrency=concurrency)
+    def __init__(self, store: Store, views: HomeViews, settings: WorkerSettings) -> None:
+        super().__init__(store, settings, concurrency=4)
         self._views = views
         self._refusal_logged = False
 

@@ -99,13 +99,12 @@ class Outbox(SlackWorker[ClaimedNotice]):
         job_api: JobApi,
         rules: PermissionRules,
         channels: ChannelReader,
-        concurrency: int = 16,
         max_attempts: int = delivery.MAX_ATTEMPTS,
         modes: ReplyModes = everyone,
         limits: SlackLimits = SLACK_LIMITS,
         delivered: Delivered = lambda _, __: None,
     ) -> None:
-        super().__init__(store, settings, concurrency=concurrency)
+        super().__init__(store, settings, concurrency=16)
         self._max_attempts = max_attempts
         self._modes = modes
         self._chat = chat

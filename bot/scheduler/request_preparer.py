@@ -36,11 +36,8 @@ from bot.notices.answers import ActionAnswer, answered
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.notices.questions import RequestRefused, StopAsked
 from bot.notices.requests import ContextCut
-from bot.ports.job_api import JobApi
-from bot.ports.slack import DisplayNames, SlackReading
 from bot.runtime.logging import LogContext
-from bot.runtime.secrets.masking import SecretMasker
-from bot.scheduler.gathering import ContextGatherer, Fetch, FetchLimits, Gathered
+from bot.scheduler.gathering import ContextGatherer, Fetch, Gathered
 from bot.scheduler.rereading import Rereader
 from bot.scheduler.worker import (
     ANYTHING,
@@ -74,19 +71,6 @@ _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWIT
 
 
 @dataclass(frozen=True)
-class PreparerSettings:
-    """The settings of preparing: permissions, projects, polling, the limits of fetching, and how secrets are masked in
-    the context.
-    """
-
-    rules: PermissionRules
-    projects: Projects
-    polling: Polling
-    limits: FetchLimits = field(default_factory=FetchLimits)
-    masker: SecretMasker = field(default_factory=SecretMasker)
-
-
-@dataclass(frozen=True)
 class RequestFacts:
     """The results of the look-ups for a request. `route` is set for a start. If the request may be sent, `project` is
     its project, `part` the part of the Slack thread for its context, and `kept` the parts fetched before; otherwise
@@ -107,15 +91,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
     """Prepares requests that were received. Those of a thread that read it are prepared one after the other, so that
     each includes only what the one before does not.
 
-    Args:
-        store: The store.
-        settings: Its settings.
-        prepared_by: Permissions, projects and polling.
-        reading: Reads from Slack.
-        rereader: Reads messages again.
-        job_api: Tells which projects accept files.
-        people: Looks up the names of writers of forwarded messages.
-        concurrency: Requests in progress at a time.
+    `rereader` reads messages again, and `gatherer` fetches their context.
     """
 
     name = "request preparer"
@@ -124,21 +100,18 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         self,
         store: Store,
         settings: WorkerSettings,
-        prepared_by: PreparerSettings,
-        *,
-        reading: SlackReading,
         rereader: Rereader,
-        job_api: JobApi,
-        people: DisplayNames | None = None,
-        concurrency: int = MOST_UNDER_WAY,
+        gatherer: ContextGatherer,
+        *,
+        rules: PermissionRules,
+        projects: Projects,
+        polling: Polling,
     ) -> None:
-        super().__init__(store, settings, concurrency=concurrency, at_once=_AT_ONCE)
+        super().__init__(store, settings, concurrency=MOST_UNDER_WAY, at_once=_AT_ONCE)
         self._recording = asyncio.Semaphore(_AT_ONCE)
-        self._rules, self._projects = prepared_by.rules, prepared_by.projects
-        self._polling = prepared_by.polling
+        self._rules, self._projects, self._polling = rules, projects, polling
         self._settling = max(settings.variables.merge_seconds, SETTLING)
-        self._reading, self._rereader = reading, rereader
-        self._gatherer = ContextGatherer(reading, job_api, people, prepared_by.masker, prepared_by.limits)
+        self._rereader, self._gatherer, self._reading = rereader, gatherer, gatherer.reading
         self._readers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """By thread, who may read it now."""
 

@@ -8,12 +8,11 @@ from typing import assert_never
 
 from bot import errors
 from bot.domain.context import ContextText, compose
-from bot.domain.delivery import PostModes, everything
 from bot.domain.jobs import stopping
 from bot.domain.jobs.job import ARCHIVED
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.messages import keeping_names, mentioned, with_names
-from bot.domain.projects import JobApiAbilities
+from bot.domain.projects import Projects
 from bot.domain.pull_requests import after_end
 from bot.domain.requests.follow_ups import as_one
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestContext, RequestKind, RequestState
@@ -45,14 +44,11 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         settings: Its settings.
         rereader: Reads messages again.
         polling: How soon a job is polled after a request.
-        abilities: What each project's job API can do, by the project's name. If it executes a repeated Idempotency-Key
-            once, a request that may have arrived is sent again.
-        concurrency: Requests in progress at a time.
+        projects: All projects. If a job API executes a repeated Idempotency-Key once, what may have arrived is sent
+            again.
         people: Looks up the names of people whom a request mentions.
         masker: Masks Pagehand's own secrets in what is sent.
         requesters: Looks up requesters; None if no job API accepts them.
-        posts: Returns which posts a channel wants.
-        projects: The names of all projects.
     """
 
     name = "request sender"
@@ -65,23 +61,18 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         rereader: Rereader,
         *,
         polling: Polling,
-        abilities: Callable[[str], JobApiAbilities],
-        concurrency: int = 8,
-        people: DisplayNames | None = None,
-        masker: SecretMasker | None = None,
-        requesters: Requesters | None = None,
-        posts: PostModes = everything,
-        projects: Sequence[str] = (),
+        projects: Projects,
+        people: DisplayNames,
+        masker: SecretMasker,
+        requesters: Requesters | None,
     ) -> None:
-        super().__init__(store, settings, concurrency=concurrency)
+        super().__init__(store, settings, concurrency=8)
         self._job_api = job_api
         self._rereader = rereader
-        self._projects = projects
+        self._projects, self._abilities = projects, projects.abilities
         self._polling = polling
-        self._posts = posts
-        self._abilities = abilities
         self._people = people
-        self._mask_own = (masker or SecretMasker()).mask_own
+        self._mask_own = masker.mask_own
         self._requesters = requesters
         merge = settings.variables.merge_seconds
         self._claims = ClaimSettings(
@@ -105,7 +96,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """Returns which jobs are created before their card: those that can be stopped if it cannot be posted. A
         requester comes with a link to the thread, which has to be there.
         """
-        stoppable = [name for name in self._projects if self._job_api.can_cancel(name)]
+        stoppable = [name for name in self._projects.names if self._job_api.can_cancel(name)]
         linked = [name for name in stoppable if self._abilities(name).requester]
         return AheadOfCards([name for name in stoppable if name not in linked], linked)
 
@@ -186,8 +177,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         API rejects a repeated key with another text.
         """
         if ids := mentioned(request.text):
-            names = await self._people.names(ids) if self._people is not None else {}
-            request = replace(request, text=keeping_names(request.text, names))
+            request = replace(request, text=keeping_names(request.text, await self._people.names(ids)))
             await self._keep(request.id, lambda tx: tx.requests.set_text(request.id, request.text))
         return replace(request, text=with_names(request.text, {}))
 
@@ -296,7 +286,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             return
         others = await tx.requests.merged_into(request.id)
         outcome = self._as_of_now(outcome, request, item.thread, thread)
-        polling = self._polling.for_posts(self._posts(thread.channel_id))
+        polling = self._polling.for_posts(self._projects.posts(thread.channel_id))
         settlement = settle(
             as_one(request, others), _asked_state(request, thread), outcome, tx.now, polling, jitter=jitter
         )

@@ -17,12 +17,13 @@ from bot.runtime.health import RECOVERY_SECONDS, ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.tasks import Supervisor
 from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
+from bot.scheduler.gathering import ContextGatherer
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Delivered, Outbox
 from bot.scheduler.pull_request_poller import PullRequestPoller
-from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
+from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.rereading import HeardFor, Rereader
 from bot.scheduler.retention import RetentionSweeper
@@ -112,8 +113,8 @@ class Scheduler:
         )
         calls = replace(chat, lease=timeout + LEASE_MARGIN, call_timeout=timeout + 1)
         upload = replace(calls, lease=calls.lease + READ_SECONDS, call_timeout=calls.call_timeout + READ_SECONDS)
-        polling, posts = settings.polling, settings.projects.posts
-        modes, limits = settings.projects.replies, settings.slack_limits
+        polling, projects = settings.polling, settings.projects
+        modes, posts = projects.replies, projects.posts
         service = Service(store, on_commit=self.wake, modes=modes)
         rereader = Rereader(edges.reading.versions, service.revise, clock, edges.heard_for)
         sender = RequestSender(
@@ -122,16 +123,14 @@ class Scheduler:
             calls,
             rereader,
             polling=polling,
-            abilities=settings.projects.abilities,
+            projects=projects,
             people=edges.people,
             masker=settings.masker,
             requesters=edges.requesters,
-            posts=posts,
-            projects=settings.projects.names,
         )
-        preparing = PreparerSettings(settings.rules, settings.projects, polling, masker=settings.masker)
+        gatherer = ContextGatherer(edges.reading, job_api, edges.people, settings.masker)
         preparer = RequestPreparer(
-            store, chat, preparing, reading=edges.reading, rereader=rereader, job_api=job_api, people=edges.people
+            store, chat, rereader, gatherer, rules=settings.rules, projects=projects, polling=polling
         )
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
@@ -143,7 +142,7 @@ class Scheduler:
             rules=settings.rules,
             channels=edges.reading.channels,
             modes=modes,
-            limits=limits,
+            limits=settings.slack_limits,
             delivered=edges.delivered,
         )
         reader = replace(chat, lease=READ_TIMEOUT + LEASE_MARGIN, call_timeout=READ_TIMEOUT)
@@ -156,7 +155,7 @@ class Scheduler:
         self.workers: tuple[Worker[Any], ...] = (*woken, poller, pull_requests, homes, self.history_reader)
         self._workers_for = dict(zip(DueWork, woken, strict=True))
         self._sender = sender
-        self._projects = settings.projects
+        self._projects = projects
         self._retention = RetentionSweeper(store, settings.variables)
 
     def start(self, supervisor: Supervisor) -> None:

@@ -19,7 +19,7 @@ from bot.domain.requests.request import Attachments, Person, Reply, Request, Req
 from bot.errors import ChatUncertain
 from bot.runtime.secrets.masking import Masked, SecretMasker
 from bot.runtime.text import LONG
-from bot.scheduler.gathering import ContextGatherer, FetchLimits
+from bot.scheduler.gathering import ContextGatherer
 from bot.scheduler.request_preparer import MOST_UNDER_WAY
 from bot.slack.receiving.modal_opener import HandOverContext
 from bot.slack.rendering.modals import ContextScope, ModalPlace
@@ -292,7 +292,7 @@ def of(text: str, where: str) -> tuple[Request, FetchedParts]:
 async def test_a_long_request_context_is_masked_outside_the_loop(where: str, length: int, *, in_loop: bool) -> None:
     masker = WatchedMasker()
     request, parts = of("x" * length, where)
-    gatherer = ContextGatherer(FakeSlackReading().ports, FakeJobApi(), None, masker, FetchLimits())
+    gatherer = ContextGatherer(FakeSlackReading().ports, FakeJobApi(), FakePeople(), masker)
     gathered = await gatherer.compose(request, "docs", PART, parts)
     assert gathered.context is not None
     assert "x" * 10 in gathered.context.text

@@ -26,11 +26,11 @@ from bot.jobapi.models import JobDetails
 from bot.runtime.logging import log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
-from bot.scheduler.gathering import FetchLimits
+from bot.scheduler.gathering import ContextGatherer, FetchLimits
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
 from bot.scheduler.pull_request_poller import PullRequestPoller
-from bot.scheduler.request_preparer import PreparerSettings, RequestPreparer
+from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.rereading import Rereader
 from bot.scheduler.settings import SchedulerVariables
@@ -101,11 +101,11 @@ class CoreWorld:
         self.request_preparer = RequestPreparer(
             self.store,
             chat,
-            PreparerSettings(self.rules, self.projects, polling, self.fetch_limits, self.masker),
-            reading=self.reading.ports,
-            rereader=self.rereader,
-            job_api=self.job_api,
-            people=self.people,
+            self.rereader,
+            ContextGatherer(self.reading.ports, self.job_api, self.people, self.masker, self.fetch_limits),
+            rules=self.rules,
+            projects=self.projects,
+            polling=polling,
         )
         self.file_uploader = FileUploader(
             self.store, self.reading.ports.files, self.job_api, replace(calls, lease=60.0), polling=polling
@@ -116,12 +116,12 @@ class CoreWorld:
             calls,
             self.rereader,
             polling=polling,
-            abilities=lambda _: self.abilities(),
+            projects=replace(
+                self.projects, all=tuple(replace(each, abilities=self.abilities()) for each in self.projects.all)
+            ),
             people=self.people,
             masker=self.masker,
             requesters=self.requesters,
-            posts=self.post_mode,
-            projects=self.projects.names,
         )
         polling_options = {"batch_window": 0.0, "posts": self.post_mode, **polling_options}
         self.job_poller = JobPoller(self.store, self.job_api, calls, polling=polling, **polling_options)
