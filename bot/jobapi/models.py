@@ -264,7 +264,7 @@ class PullRequestDetails(Told):
         None, description="Why it is pending, or what it lacks, such as labels."
     )
     checks: Annotated[tuple[CheckResult, ...], usable(MAX_CHECKS)] = Field(
-        (), description="This server's own checks, then those of its host."
+        (), description="The job server's own checks of the change."
     )
 
 

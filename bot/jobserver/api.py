@@ -23,7 +23,7 @@ from bot.jobserver.errors import (
     RateLimitExceededError,
     RequestRejectedError,
 )
-from bot.jobserver.pull_requests.interface import PullRequestReader
+from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
@@ -140,7 +140,7 @@ class JobApiHandlers:
         wake: Callable[[str], None],
         interrupt: Callable[[int], None],
         as_of_now: Callable[[AgentJob], Awaitable[AgentJob]],
-        pull_requests: PullRequestReader,
+        pull_requests: PullRequests,
         mirror_state: Callable[[], str],
     ) -> None:
         self._settings = settings

@@ -30,7 +30,6 @@ from bot.runtime.tasks import BackgroundTasks
 logger = logging.getLogger(__name__)
 _RETRIES = Backoff(first=60.0, longest=3600.0, spread=(0.75, 1.0))
 _PAUSE_S = 15.0
-_MAX_CHECKS = 30
 _PATIENCE_S = 2.0
 """How long a reader waits; the next reader gets the result."""
 _MAY_CHANGE = {PullRequestState.OPEN, PullRequestState.CLOSED}
@@ -170,12 +169,7 @@ def _pause_after(pending: PendingProposal) -> timedelta:
 
 
 def _reported(pull_request: OpenedPullRequest, checks: Sequence[CheckResult] = ()) -> PullRequestDetails:
-    """Returns a pull request's details. `checks` are our own; they come first."""
-    return PullRequestDetails(
-        number=pull_request.number,
-        state=PullRequestState(pull_request.state),
-        checks=(*checks, *pull_request.checks)[:_MAX_CHECKS],
-    )
+    return PullRequestDetails(number=pull_request.number, state=pull_request.state, checks=tuple(checks))
 
 
 class PullRequestStates:
@@ -212,7 +206,7 @@ class PullRequestStates:
 
     async def _look_up(self, job_id: str, number: int, known: PullRequestState) -> PullRequestState:
         try:
-            state = PullRequestState(await self._pull_requests.state(number))
+            state = (await self._pull_requests.read(number)).state or known
             if state is not known:
                 await self._records.record_state(job_id, number, state)
         except (JobServerError, sqlite3.Error) as error:

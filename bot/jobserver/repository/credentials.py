@@ -29,25 +29,23 @@ _ABANDONED_S = 3600.0
 _REFUSALS = ("Authentication failed", "could not read Username", "could not read Password")
 
 
-@dataclass(frozen=True)
-class Credential:
-    """A username and its password or token."""
+class TokenSource(Protocol):
+    """Both methods raise JobServerError."""
 
-    username: str
-    secret: str = field(repr=False)
+    async def token(self) -> str: ...
 
-
-class CredentialSource(Protocol):
-    """Provides the credential for one origin, such as https://github.com. Both methods raise JobServerError."""
-
-    @property
-    def origin(self) -> str: ...
-
-    async def credential(self) -> Credential: ...
-
-    async def renew(self, refused: Credential) -> bool:
-        """Replaces a credential that was refused; returns whether there is another to try."""
+    async def renew(self, refused: str) -> bool:
+        """Discards a token that was refused; returns whether there is another one to try."""
         ...
+
+
+@dataclass(frozen=True)
+class GitCredentials:
+    """What git logs in with at one origin, such as https://github.com."""
+
+    origin: str
+    tokens: TokenSource = field(repr=False)
+    username: str = "x-access-token"
 
 
 @dataclass(frozen=True)
@@ -69,18 +67,19 @@ def speaks_to_remote(arguments: Sequence[str]) -> bool:
     return next((word for word in arguments if not word.startswith("-")), "") in _REMOTE_COMMANDS
 
 
-async def run_with_credentials(source: CredentialSource, run: Run) -> GitResult:
-    """Runs git with options that give it a credential, and once more if that was refused and could be renewed.
+async def run_with_credentials(credentials: GitCredentials, run: Run) -> GitResult:
+    """Runs git with options that give it a token, and once more if that was refused and could be renewed.
 
     Raises:
-        GitError: no credential can be obtained.
+        GitError: no token can be obtained.
     """
+    tokens = credentials.tokens
     try:
-        credential = await source.credential()
-        async with _credential_file(source.origin, credential) as options:
+        token = await tokens.token()
+        async with _credential_file(credentials, token) as options:
             result = await run(options)
-        if result.exit_code and any(words in result.errors for words in _REFUSALS) and await source.renew(credential):
-            async with _credential_file(source.origin, await source.credential()) as options:
+        if result.exit_code and any(words in result.errors for words in _REFUSALS) and await tokens.renew(token):
+            async with _credential_file(credentials, await tokens.token()) as options:
                 result = await run(options)
     except GitError:
         raise
@@ -101,22 +100,22 @@ def remove_abandoned() -> None:
 
 
 @asynccontextmanager
-async def _credential_file(origin: str, credential: Credential) -> AsyncIterator[Sequence[str]]:
+async def _credential_file(credentials: GitCredentials, token: str) -> AsyncIterator[Sequence[str]]:
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=_PREFIX, dir=_parent_folder()))
     try:
         file = folder / "credentials"
-        await asyncio.to_thread(_write, file, origin, credential)
+        await asyncio.to_thread(_write, file, credentials, token)
         yield (
-            "-c", f"credential.{origin}.helper=store --file={shlex.quote(str(file))}",
+            "-c", f"credential.{credentials.origin}.helper=store --file={shlex.quote(str(file))}",
             "-c", "http.followRedirects=initial",
         )  # fmt: skip
     finally:
         await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
 
 
-def _write(file: Path, origin: str, credential: Credential) -> None:
-    scheme, _, host = origin.partition("://")
-    line = f"{scheme}://{quote(credential.username, safe='')}:{quote(credential.secret, safe='')}@{host}\n"
+def _write(file: Path, credentials: GitCredentials, token: str) -> None:
+    scheme, _, host = credentials.origin.partition("://")
+    line = f"{scheme}://{quote(credentials.username, safe='')}:{quote(token, safe='')}@{host}\n"
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         stream.write(line)
 

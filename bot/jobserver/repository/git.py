@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import GitError
-from bot.jobserver.repository.credentials import CredentialSource, GitResult, run_with_credentials, speaks_to_remote
+from bot.jobserver.repository.credentials import GitCredentials, GitResult, run_with_credentials, speaks_to_remote
 from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
 from bot.jobserver.text import cut
 
@@ -144,10 +144,10 @@ class Git:
     address: str = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
     is_local: bool
-    credentials: CredentialSource | None = field(default=None, repr=False)
+    credentials: GitCredentials | None = field(default=None, repr=False)
 
     @classmethod
-    def for_settings(cls, settings: JobServerSettings, credentials: CredentialSource | None = None) -> "Git":
+    def for_settings(cls, settings: JobServerSettings, credentials: GitCredentials | None = None) -> "Git":
         is_local = repository_protocol(settings.repository) == "file"
         return cls(settings.repository_address, _environment(settings), is_local, credentials)
 

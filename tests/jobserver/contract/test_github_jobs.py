@@ -18,8 +18,8 @@ from support.worlds.github_world import as_app, branch_with_a_commit, connected,
 from support.worlds.jobserver_world import until
 
 from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.pull_requests.github.repository_api import GitCredentials, PersonalToken
-from bot.jobserver.repository.credentials import GitResult
+from bot.jobserver.pull_requests.github.repository_api import PersonalToken
+from bot.jobserver.repository.credentials import GitCredentials, GitResult
 from bot.jobserver.repository.git import Git, explain
 
 BRANCH = "pagehand/1"

@@ -18,7 +18,7 @@ from support.servers.github_server_state import TOKEN
 from support.worlds.github_world import KEY, PassingTime, as_app, branch_with_a_commit, connected, settings_for
 
 from bot.cli.main import main
-from bot.jobapi.models import CheckStatus, PullRequestState, Requester
+from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.pull_requests.github.github_pull_requests import LOOK_EVERY_S, GitHubPullRequests
 from bot.jobserver.pull_requests.interface import NewPullRequest
@@ -126,43 +126,6 @@ async def test_an_existing_pull_request_is_reused_with_the_new_texts(server: Git
     assert again.number == 1
     assert server.pull_request(1).body.endswith("Added new.md.\n\nMore words.")
     assert len(server.repository.pull_requests) == 1
-
-
-async def test_checks_of_the_newest_commit_are_included(server: GitHubServer) -> None:
-    commit = branch_with_a_commit(server)
-    server.repository.check_runs[commit] = [
-        {"name": "links", "status": "completed", "conclusion": "success", "output": {"title": None}},
-        {"name": "vale", "status": "completed", "conclusion": "failure", "output": {"title": "3 errors\nin new.md"}},
-        {"name": "slow", "status": "in_progress", "conclusion": None, "output": {"title": None}},
-        {"name": "deploy", "status": "completed", "conclusion": "skipped", "output": {"title": None}},
-        *({"name": f"m{n}", "status": "completed", "conclusion": "success", "output": {}} for n in range(50)),
-    ]
-    server.repository.statuses[commit] = [
-        {"context": "ci/preview", "state": "error", "description": "No preview"},
-        {"context": "ci/wait", "state": "pending", "description": None},
-    ]
-    async with keeping(server) as keeper:
-        await keeper.open(NEW)
-        found = await keeper.find(BRANCH)
-    assert found
-    assert [(check.name, check.status, check.problems) for check in found.checks][:3] == [
-        ("vale", CheckStatus.FAILED, ("3 errors in new.md",)),
-        ("ci/preview", CheckStatus.FAILED, ("No preview",)),
-        ("links", CheckStatus.PASSED, ()),
-    ]
-    assert len(found.checks) == 30
-    assert {"slow", "ci/wait"}.isdisjoint(check.name for check in found.checks)
-
-
-async def test_unreadable_checks_are_omitted(server: GitHubServer) -> None:
-    server.tokens[TOKEN] -= {"checks:read"}
-    commit = branch_with_a_commit(server)
-    server.repository.statuses[commit] = [{"context": "ci", "state": "success", "description": None}]
-    async with keeping(server) as keeper:
-        await keeper.open(NEW)
-        found = await keeper.find(BRANCH)
-    assert found
-    assert [check.name for check in found.checks] == ["ci"]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +256,7 @@ async def test_no_output_shows_the_token(server: GitHubServer) -> None:
         async with connected(server, **identity) as github:
             await github.pull_requests(BaseBranch("main")).find(BRANCH)
             assert github.credentials
-            shown = repr((github, await github.credentials.credential(), github.credentials.tokens))
+            shown = repr((github, github.credentials, github.credentials.tokens))
             assert "planted-secret" not in shown
             assert "PRIVATE" not in shown
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from bot.codehosts.pull_request import PullRequest
 from bot.jobapi.models import CheckResult, CheckStatus, PlanStep, PullRequestState, Requester
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
@@ -75,7 +76,7 @@ class FakePullRequests:
     tries: int = 0
     looks: int = 0
     looking: asyncio.Event = field(default_factory=asyncio.Event)
-    """A look-up of a state waits for it."""
+    """A reading waits for it."""
     refused_extras: tuple[str, ...] = ()
     asked_for_extras: int = 0
 
@@ -94,12 +95,13 @@ class FakePullRequests:
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         self.additions.append(addition)
 
-    async def state(self, number: int) -> PullRequestState:
+    async def read(self, number: int) -> PullRequest:
         self.looks += 1
         await self.looking.wait()
         if self.outage:
             raise self.outage
-        return next(kept.state for kept in self.kept if kept.number == number)
+        found = next(kept for kept in self.kept if kept.number == number)
+        return PullRequest(number=number, link=found.link, state=found.state, head="0" * 40)
 
     async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None) -> tuple[str, ...]:
         self.asked_for_extras += 1

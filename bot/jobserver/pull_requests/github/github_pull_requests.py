@@ -12,17 +12,8 @@ import aiohttp
 
 from bot.codehosts.github import GitHub
 from bot.codehosts.github_client import GitHubClient
-from bot.codehosts.pull_request import (
-    Check,
-    CheckOutcome,
-    CodeHost,
-    Found,
-    NotModified,
-    PullRequest,
-    Reason,
-    Unreadable,
-)
-from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState, Requester
+from bot.codehosts.pull_request import CodeHost, Found, NotModified, PullRequest, Reason, Unreadable
+from bot.jobapi.models import Requester
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
 from bot.jobserver.pull_requests.github.api import (
     ATTEMPTS,
@@ -36,20 +27,10 @@ from bot.jobserver.pull_requests.github.api import (
     RefusedError,
     UncertainError,
 )
-from bot.jobserver.pull_requests.github.repository_api import (
-    GitCredentials,
-    InstallationTokens,
-    PersonalToken,
-    RepositoryApi,
-    TokenSource,
-)
+from bot.jobserver.pull_requests.github.repository_api import InstallationTokens, PersonalToken, RepositoryApi
 from bot.jobserver.pull_requests.github.wire import PullRequestPayload, parse
-from bot.jobserver.pull_requests.interface import (
-    NewPullRequest,
-    OpenedPullRequest,
-    RecentStates,
-)
-from bot.jobserver.repository.credentials import remove_abandoned
+from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
+from bot.jobserver.repository.credentials import GitCredentials, TokenSource, remove_abandoned
 from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.github import GitHubAddress, GitHubSettings, github_address
@@ -60,15 +41,11 @@ from bot.runtime.secrets.masking import SecretMasker
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
 LOOK_EVERY_S = 30.0
-"""The shortest time between requests for a pull request's state. GitHub allows 5,000 calls an hour."""
+"""The shortest time between two readings of a pull request. GitHub allows 5,000 calls an hour."""
 LIMIT = 60_000
 """In characters; GitHub's limit is 65,536, but it does not document how it counts."""
 _TITLE_LIMIT = 256
-_MOST_READ, _MOST_CHECKS = 100, 30
-_STATUSES = {
-    CheckOutcome.FAILED: CheckStatus.FAILED, CheckOutcome.PASSED: CheckStatus.PASSED,
-    CheckOutcome.SKIPPED: CheckStatus.SKIPPED,
-}  # fmt: skip
+_MOST_READ = 100
 _UNREADABLE = {
     Reason.UNKNOWN_HOST: "the pull request is not at this GitHub",
     Reason.NOT_FOUND: "GitHub shows no such pull request: it may be deleted, or the token may not see it",
@@ -96,14 +73,10 @@ class GitHubPullRequests:
         self._host: CodeHost = GitHub(repository, web_url=web_url, now=now, hide=lambda text: hide.mask(text).text)
         self._read: dict[int, tuple[float, Found]] = {}
         """What was read last, and until when it is new enough."""
-        self._states = RecentStates(for_seconds=LOOK_EVERY_S, now=repository.api.now)
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         found = await self._newest(branch, state="all")
-        if found is None:
-            return None
-        checks = await self._checks(found.number) if found.outcome is PullRequestState.OPEN else ()
-        return OpenedPullRequest(found.number, found.html_url, branch, found.outcome, checks)
+        return OpenedPullRequest(found.number, found.html_url, branch, found.outcome) if found else None
 
     async def read(self, number: int) -> PullRequest:
         until, known = self._read.pop(number, (0.0, None))
@@ -126,14 +99,6 @@ class GitHubPullRequests:
                 raise CodeHostError(_UNREADABLE[reason])
             case _:
                 raise CodeHostError(_UNREADABLE[Reason.NONSENSE])
-
-    async def state(self, number: int) -> PullRequestState:
-        if known := self._states.get(number):
-            return known
-        answer = await self._repository.call("GET", "/pulls/{number}", READ_PULL_REQUESTS, number=str(number))
-        state = parse(PullRequestPayload, answer).outcome
-        self._states.remember(number, state)
-        return state
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         text = description(new.description)
@@ -223,21 +188,6 @@ class GitHubPullRequests:
         except CodeHostError as error:
             return f"{login} was not asked for a review: {error}"
         return None
-
-    async def _checks(self, number: int) -> tuple[CheckResult, ...]:
-        """Returns the results of GitHub's own checks; none if they cannot be read."""
-        try:
-            checks = (await self._read_again(number, None)).pull_request.checks
-        except CodeHostError as error:
-            logger.info("checks of commits are not shown: %s", error)
-            return ()
-        return tuple(map(_result, [check for check in checks if check.outcome in _STATUSES][:_MOST_CHECKS]))
-
-
-def _result(check: Check) -> CheckResult:
-    on_base = "the base branch fails it, too" if check.fails_on_base else None
-    problems = tuple(filter(None, (check.words, on_base)))
-    return CheckResult(name=check.name, status=_STATUSES[check.outcome], problems=problems)
 
 
 def title(text: str) -> str:

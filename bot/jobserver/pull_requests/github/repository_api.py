@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import jwt
 
@@ -26,22 +26,12 @@ from bot.jobserver.pull_requests.github.wire import (
     RepositoryPayload,
     parse,
 )
-from bot.jobserver.repository.credentials import Credential
+from bot.jobserver.repository.credentials import TokenSource
 
 _EARLY_S = timedelta(minutes=5).total_seconds()
 """How long before its end a token is renewed, so that calls in progress can finish."""
 _CLOCK_SKEW_S, _APP_TOKEN_S = 60, 8 * 60
 _REPOSITORY = "/repos/{owner}/{repo}"
-
-
-class TokenSource(Protocol):
-    """Both methods raise CodeHostError."""
-
-    async def token(self) -> str: ...
-
-    async def renew(self, refused: str) -> bool:
-        """Discards a token that was refused; returns whether there is another one to try."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -93,21 +83,6 @@ class InstallationTokens:
         now = int(time.time())
         claims = {"iss": self._app_id, "iat": now - _CLOCK_SKEW_S, "exp": now + _APP_TOKEN_S}
         return jwt.encode(claims, self._private_key, algorithm="RS256")
-
-
-@dataclass(frozen=True)
-class GitCredentials:
-    """The same identity as credentials for git over https."""
-
-    origin: str
-    tokens: TokenSource = field(repr=False)
-    username: str = "x-access-token"
-
-    async def credential(self) -> Credential:
-        return Credential(self.username, await self.tokens.token())
-
-    async def renew(self, refused: Credential) -> bool:
-        return await self.tokens.renew(refused.secret)
 
 
 class RepositoryApi:

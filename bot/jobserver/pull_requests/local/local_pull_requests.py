@@ -12,11 +12,7 @@ import aiosqlite
 from bot.codehosts.pull_request import PullRequest
 from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError, PullRequestNotFoundError
-from bot.jobserver.pull_requests.interface import (
-    NewPullRequest,
-    OpenedPullRequest,
-    RecentStates,
-)
+from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.repository.listings import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
@@ -104,7 +100,8 @@ class LocalPullRequests:
         self._base = base
         self._public_url = public_url
         self._lock = asyncio.Lock()
-        self._states = RecentStates(for_seconds=_FETCH_EVERY_S, now=time.monotonic)
+        self._looked_at: dict[int, float] = {}
+        """When git was asked about the open ones, in monotonic seconds."""
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         if await self._newest(branch) is None:
@@ -115,19 +112,13 @@ class LocalPullRequests:
             found = found and await self._refresh(found)
         return self._as_pull_request(found) if found else None
 
-    async def state(self, number: int) -> PullRequestState:
-        """Returns it as the table has it; one that is open may have been merged with git alone."""
-        row = await self._get(number)
-        if row.state is not PullRequestState.OPEN or self._states.get(number):
-            return row.state
-        async with self._lock:
-            state = (await self._refresh(row)).state
-        self._states.remember(number, state)
-        return state
-
     async def read(self, number: int) -> PullRequest:
-        await self.state(number)  # which looks whether it was merged by hand
         row = await self._get(number)
+        is_open = row.state is PullRequestState.OPEN
+        if is_open and time.monotonic() - self._looked_at.get(number, float("-inf")) >= _FETCH_EVERY_S:
+            async with self._lock:
+                row = await self._refresh(row)
+            self._looked_at[number] = time.monotonic()
         return PullRequest(
             number=row.number,
             link=self._as_pull_request(row).link,
@@ -156,7 +147,7 @@ class LocalPullRequests:
             )
             row = _from_row(rows[0])
             await self._keep_commits(row.number, head)
-            self._states.remember(row.number, PullRequestState.OPEN)
+            self._looked_at[row.number] = time.monotonic()
             return self._as_pull_request(row)
 
     async def add_extras(self, _pull_request: OpenedPullRequest, _requester: Requester | None) -> tuple[str, ...]:
@@ -271,6 +262,7 @@ class LocalPullRequests:
             "UPDATE pull_requests SET state = ?, ended_at = ?, ended_by = ? WHERE number = ?",
             (state.value, self._iso_now(), by, number),
         )
+        self._looked_at.pop(number, None)
 
     def _iso_now(self) -> str:
         return self._now().astimezone(UTC).isoformat()
