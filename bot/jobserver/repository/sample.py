@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 _AUTHOR = {
@@ -60,22 +59,18 @@ A scene holds the state of several lamps: on or off, brightness and colour.
 
 Set every lamp as you want it, then choose **Save as scene**. Lamps that are seperate from the group keep their state.
 """
-_HISTORY: tuple[tuple[str, Mapping[str, str]], ...] = (
-    ("Start the handbook", {"README.md": _README, "docs/getting-started.md": _GETTING_STARTED}),
-    (
-        "Add the guides",
-        {
-            "docs/guides/index.md": _GUIDES,
-            "docs/guides/colours.md": _COLOURS,
-            "docs/guides/schedules.md": _SCHEDULES,
-            "docs/guides/scenes.md": _SCENES,
-        },
-    ),
-)
+_FILES = {
+    "README.md": _README,
+    "docs/getting-started.md": _GETTING_STARTED,
+    "docs/guides/index.md": _GUIDES,
+    "docs/guides/colours.md": _COLOURS,
+    "docs/guides/schedules.md": _SCHEDULES,
+    "docs/guides/scenes.md": _SCENES,
+}
 
 
 def make_sample_repository(directory: Path) -> Path:
-    """Creates a bare repository with two commits on `main` and returns its path, `directory`/lumo-handbook.git.
+    """Creates a bare repository with one commit on `main` and returns its path, `directory`/lumo-handbook.git.
 
     Keeps an existing one. Blocks for less than a second.
     """
@@ -86,12 +81,11 @@ def make_sample_repository(directory: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=directory, prefix=".making-") as scratch:
         work, bare = Path(scratch) / "work", Path(scratch) / "bare"
         _git(Path(scratch), "init", "--quiet", "--initial-branch=main", str(work))
-        for day, (message, files) in enumerate(_HISTORY, start=1):
-            for name, text in files.items():
-                (work / name).parent.mkdir(parents=True, exist_ok=True)
-                (work / name).write_text(text, encoding="utf-8")
-            _git(work, "add", "--all")
-            _git(work, "commit", "--quiet", "-m", message, f"--date=2026-01-0{day}T09:00:00Z")
+        for name, text in _FILES.items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(text, encoding="utf-8")
+        _git(work, "add", "--all")
+        _git(work, "commit", "--quiet", "-m", "Start the handbook", "--date=2026-01-01T09:00:00Z")
         _git(Path(scratch), "clone", "--quiet", "--bare", "--no-local", "--", str(work), str(bare))
         bare.rename(target)
     return target
