@@ -18,7 +18,7 @@ from bot.jobserver.api import JobApiHandlers
 from bot.jobserver.checks.checkers import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
 from bot.jobserver.editors.builtin import AGENT, BuiltinEditor
-from bot.jobserver.editors.command import CommandEditor, child_environment
+from bot.jobserver.editors.command import CommandEditor, passed_variables
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.egress.model_relay import check_budget, relayed_login
 from bot.jobserver.egress.proxy import Egress, egress_for
@@ -202,8 +202,7 @@ class Composition:
                     self._limits,
                     self._egress(),
                     time_limit=settings.time_limit.total_seconds(),
-                    passed=settings.pass_environment,
-                    secrets=settings.api_key.values,
+                    passed=passed_variables(settings.pass_environment, os.environ, never=settings.api_key.values),
                     login=login,
                     mask=mask,
                 )
@@ -215,7 +214,7 @@ class Composition:
 
     def _checks(self, sandbox: Sandbox) -> DocumentationChecks:
         settings = self._settings
-        environment = child_environment(os.environ, settings.checks_pass_environment, secrets=settings.api_key.values)
+        environment = passed_variables(settings.checks_pass_environment, os.environ, never=settings.api_key.values)
         time_limit = settings.time_limit.total_seconds()
         program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
         checkers = CheckProgram(sandbox, self._limits, Egress(), min(time_limit, _CHECKER_S))

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from bot.runtime.tasks import both_running
 
@@ -24,6 +24,8 @@ _RUN_MODULE = (
 )
 _OUTSIDE = Path("/")
 _OWN_ENVIRONMENT = {"PATH": "", "LC_ALL": "C.UTF-8"}
+Write = Callable[[bytes], object]
+"""Takes output."""
 Watch = Callable[[int], Coroutine[Any, Any, str]]
 """Given a process id, waits until the process must be ended, and returns the reason. Cancelled when it ends."""
 
@@ -34,12 +36,6 @@ class ProcessTimeoutError(Exception):
 
 class ProcessStoppedError(Exception):
     """The process was ended by its watch, for this reason."""
-
-
-class Writer(Protocol):
-    """Where output goes."""
-
-    def write(self, data: bytes) -> None: ...
 
 
 class _KeptBytes:
@@ -90,17 +86,6 @@ class BoundedWriter:
             self._stream.flush()
 
 
-class Process(Protocol):
-    """A process that leads a group; it may have ended."""
-
-    pid: int
-
-    @property
-    def returncode(self) -> int | None: ...
-
-    async def wait(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class Command:
     """What to run, without a shell. `time_limit` is in seconds."""
@@ -121,7 +106,7 @@ def own_module(name: str, task: bytes, time_limit: float) -> Command:
     return Command(arguments, _OUTSIDE, _OWN_ENVIRONMENT, time_limit, task)
 
 
-async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None, watch: Watch | None = None) -> int:
+async def run(command: Command, *, stdout: Write, stderr: Write | None = None, watch: Watch | None = None) -> int:
     """Runs a command and returns its exit code; without `stderr`, standard error joins standard output.
 
     The rest of the process group is ended with the process, also if this call is cancelled.
@@ -132,25 +117,20 @@ async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None,
         ProcessStoppedError: the watch had it ended.
     """
     async with contextlib.AsyncExitStack() as stack:
-        out = await pipe_into(stdout.write, stack)
-        err = await pipe_into(stderr.write, stack) if stderr else None
+        out = await pipe_into(stdout, stack)
+        err = await pipe_into(stderr, stack) if stderr else None
         process = await _start(command, stdout=out, stderr=err)
-        return await ended(process, command.time_limit, watch)
+        try:
+            async with asyncio.timeout(command.time_limit):
+                return await (_watched(process, watch) if watch else process.wait())
+        except TimeoutError:
+            raise ProcessTimeoutError from None
+        finally:
+            # Shielded: a second cancellation must not leave a group running.
+            await asyncio.shield(_end(process))
 
 
-async def ended(process: Process, time_limit: float, watch: Watch | None = None) -> int:
-    """Waits for the end of a process that leads its own group; otherwise like `run`."""
-    try:
-        async with asyncio.timeout(time_limit):
-            return await (_watched(process, watch) if watch else process.wait())
-    except TimeoutError:
-        raise ProcessTimeoutError from None
-    finally:
-        # Shielded: a second cancellation must not leave a group running.
-        await asyncio.shield(_end(process))
-
-
-async def _watched(process: Process, watch: Watch) -> int:
+async def _watched(process: asyncio.subprocess.Process, watch: Watch) -> int:
     async with both_running(process.wait(), watch(process.pid)) as (ending, watching):
         await asyncio.wait({watching, ending}, return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
@@ -199,7 +179,7 @@ async def output_pipe(
     return child_end, reader, transport
 
 
-async def pipe_into(write: Callable[[bytes], object], stack: contextlib.AsyncExitStack) -> IO[bytes]:
+async def pipe_into(write: Write, stack: contextlib.AsyncExitStack) -> IO[bytes]:
     """Returns the child's end of a pipe whose contents go to `write`, until its end or until `stack` is closed."""
     child_end, reader, _ = await output_pipe(stack)
     task = asyncio.create_task(_copy(reader, write))
@@ -214,12 +194,12 @@ async def pipe_into(write: Callable[[bytes], object], stack: contextlib.AsyncExi
     return child_end
 
 
-async def _copy(reader: asyncio.StreamReader, write: Callable[[bytes], object]) -> None:
+async def _copy(reader: asyncio.StreamReader, write: Write) -> None:
     while data := await reader.read(_CHUNK):
         write(data)
 
 
-async def _end(process: Process) -> None:
+async def _end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         signal_group(process.pid, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):

@@ -4,17 +4,11 @@ import math
 import re
 from dataclasses import dataclass
 
+from bot.jobapi.models import Cost
+
 _MOST_TOKENS = 10**15
 _MOST_MONEY = 1e6
 _CURRENCY = re.compile(r"[A-Z]{3}")
-
-
-@dataclass(frozen=True)
-class Money:
-    """An amount in a currency (ISO 4217 code). `reported_money` checks the numbers that agents report."""
-
-    amount: float
-    currency: str
 
 
 @dataclass(frozen=True)
@@ -23,7 +17,7 @@ class Spent:
 
     sent: int = 0
     answered: int = 0
-    money: Money | None = None
+    money: Cost | None = None
 
     @property
     def tokens(self) -> int:
@@ -33,7 +27,8 @@ class Spent:
         sent, answered = self.sent + other.sent, self.answered + other.answered
         mine, theirs = self.money, other.money
         if mine and theirs and mine.currency == theirs.currency:
-            money: Money | None = Money(min(mine.amount + theirs.amount, _MOST_MONEY), mine.currency)
+            amount = min(mine.amount + theirs.amount, _MOST_MONEY)
+            money: Cost | None = Cost(amount=amount, currency=mine.currency)
         else:
             money = theirs or mine  # of two currencies, the second
         return Spent(min(sent, _MOST_TOKENS), min(answered, _MOST_TOKENS), money)
@@ -45,7 +40,7 @@ class Spent:
         return "; ".join(filter(None, (tokens, money)))
 
 
-def reported_money(amount: float, currency: str) -> Money | None:
+def reported_money(amount: float, currency: str) -> Cost | None:
     """Returns the cost that an agent reports; None if it is implausible."""
     is_amount = math.isfinite(amount) and 0 < amount <= _MOST_MONEY
-    return Money(amount, currency) if is_amount and _CURRENCY.fullmatch(currency) else None
+    return Cost(amount=amount, currency=currency) if is_amount and _CURRENCY.fullmatch(currency) else None

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from acp import schema
 
+from bot.jobapi.models import Hide
 from bot.jobserver.agents.connection import AgentConnection, Content, Started, in_words, started, with_options
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy
@@ -23,7 +24,7 @@ from bot.jobserver.editors.interface import (
     attachments_in_words,
     with_conversation,
 )
-from bot.jobserver.editors.job_log import JobLog, Redactor, open_log, told_refusals
+from bot.jobserver.editors.job_log import JobLog, open_log, told_refusals
 from bot.jobserver.egress.model_relay import RelayedModel
 from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.errors import EditError
@@ -31,6 +32,7 @@ from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.store.records import EarlierInstruction
 from bot.jobserver.usage import Spent
+from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.tasks import both_running
 
 _RULES = """\
@@ -103,7 +105,7 @@ class _Run:
     task: EditTask
     progress: EditProgress
     log: JobLog
-    redact: Redactor
+    redact: Hide
     given: AttachedFiles
     questions: Questions
     relayed: RelayedModel | None
@@ -151,11 +153,11 @@ class AgentEditor:
     @contextlib.asynccontextmanager
     async def _opened(
         self, task: EditTask, refusals: EgressRefusals, spent: Callable[[Spent], None] | None = None
-    ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, JobLog, Redactor]]:
+    ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, JobLog, Hide]]:
         """Prepares a run: its ways to the model and other hosts, its HOME, its log."""
         async with self.egress.opened(refusals) as connected, self.launch.opened(refusals.note, spent) as launch:
             program = launch.program()
-            redact = Redactor(launch.hidden(program))
+            redact = SecretMasker(launch.hidden(program)).mask_own
             with open_log(task.log, lambda text: self.mask(redact(text))) as log:
                 try:
                     await asyncio.to_thread(launch.fill, task.workspace.home)
@@ -184,7 +186,7 @@ class AgentEditor:
         self, connection: AgentConnection, run: _Run, permissions: PermissionPolicy, directory: str
     ) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
-        turn = Turn(session_id, run.progress, permissions, run.questions, log=run.log, redact=run.redact)
+        turn = Turn(session_id, run.progress, permissions, run.questions, run.log, run.redact)
         response = await _prompted(connection, session_id, prompt, turn)
         if self.launch.agent.reports_usage_per_turn or session_id != run.task.session:
             run.progress.spent(turn.spent(None if self.launch.login else response.usage))

@@ -1,17 +1,15 @@
 """Prepares an agent's start: its program, its variables, its way to its model, and the initial files of its HOME."""
 
-import contextlib
 import os
 import secrets
-import stat
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from bot.errors import ConfigError
 from bot.jobserver.agents.connection import Category, Wanted
 from bot.jobserver.agents.named import Agent, agent_for
+from bot.jobserver.editors.command import passed_variables
 from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, RelayedModel, relayed_model, relays_models
 from bot.jobserver.egress.providers import ModelLogin, login_of, login_with
 from bot.jobserver.errors import EditError, JobServerError
@@ -20,7 +18,6 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 MOST_FILES = 1000
 LARGEST_FILE = 10_000_000
@@ -35,40 +32,24 @@ _ITS_OWN = "default"
 def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = True) -> None:
     """Writes a file below `home` that only the server's user can read; links on the way are replaced, not followed.
 
+    Call it only while no program runs that could change `home`.
+
     Raises:
         OSError: it cannot be written.
     """
-    with contextlib.ExitStack() as stack:
-        directory = _opened(stack, os.open(home, os.O_RDONLY | os.O_DIRECTORY))
-        for part in path.parent.parts:
-            directory = _opened(stack, _folder(directory, part))
-        if _exists(directory, path.name):
-            if not replace:
-                return
-            os.unlink(path.name, dir_fd=directory)
-        with os.fdopen(os.open(path.name, _NEW_FILE, 0o600, dir_fd=directory), "wb") as stream:
-            stream.write(data)
-
-
-def _opened(stack: contextlib.ExitStack, descriptor: int) -> int:
-    stack.callback(os.close, descriptor)
-    return descriptor
-
-
-def _folder(parent: int, name: str) -> int:
-    if _exists(parent, name) and not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-        os.unlink(name, dir_fd=parent)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(name, 0o700, dir_fd=parent)
-    return os.open(name, _DIRECTORY, dir_fd=parent)
-
-
-def _exists(directory: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
+    folder = home
+    for part in path.parent.parts:
+        folder /= part
+        if folder.is_symlink() or folder.is_file():
+            folder.unlink()
+        folder.mkdir(mode=0o700, exist_ok=True)
+    file = home / path
+    if os.path.lexists(file):
+        if not replace:
+            return
+        file.unlink()
+    with os.fdopen(os.open(file, _NEW_FILE, 0o600), "wb") as stream:
+        stream.write(data)
 
 
 def files_below(template: Path) -> Iterator[PurePosixPath]:
@@ -171,34 +152,14 @@ class AgentLaunch:
             raise EditError(f"the files of {self.agent.name}'s HOME cannot be written: {error.strerror}") from error
 
 
-def passed_variables(
-    agent: Agent, names: Sequence[str], environment: Mapping[str, str], *, never: Collection[str]
-) -> dict[str, str]:
-    """Returns the variables that an agent gets, read from the environment or the file that `<name>_FILE` names.
-
-    Values that contain one of `never`, the server's own keys, are left out.
-
-    Raises:
-        ConfigError: such a file cannot be read.
-    """
-    found = {
-        name: read_variable(name, environment)
-        for name in (*agent.keys, *agent.address_variables, *agent.passed, *names)
-    }
-    return {name: value for name, value in found.items() if value and not any(key in value for key in never)}
-
-
 def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) -> AgentLaunch:
     """Returns how the agent is started. Raises JobServerError as `agent_editor` does."""
     agent = agent_for(settings.agent)
     if settings.sandbox != "none":
         agent = replace(agent, mode=agent.mode_in_sandbox or agent.mode)
-    try:
-        never = settings.api_key.values
-        passed = passed_variables(agent, settings.pass_environment, environment, never=never)
-        own, placeholders = _without_relay(settings)
-    except ConfigError as error:
-        raise JobServerError(str(error)) from None
+    names = (*agent.keys, *agent.address_variables, *agent.passed, *settings.pass_environment)
+    passed = passed_variables(names, environment, never=settings.api_key.values)
+    own, placeholders = _without_relay(settings)
 
     def read(name: str) -> str:
         return read_variable(name, environment)

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 
 from acp import schema
 
-from bot.jobapi.models import FieldKind, QuestionField, QuestionOption
+from bot.jobapi.models import FieldKind, Hide, QuestionField, QuestionOption
 from bot.jobserver.editors.interface import EditProgress
-from bot.jobserver.editors.job_log import Redactor
 from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
 
@@ -232,7 +231,7 @@ class Questions:
     person answered one.
     """
 
-    def __init__(self, progress: EditProgress, redact: Redactor, time_limit: asyncio.Timeout) -> None:
+    def __init__(self, progress: EditProgress, redact: Hide, time_limit: asyncio.Timeout) -> None:
         self._progress = progress
         self._redact = redact
         self._time_limit = time_limit

@@ -13,17 +13,17 @@ from typing import Any
 
 from acp import schema
 
-from bot.jobapi.models import PlanStep, StepStatus
+from bot.jobapi.models import Cost, Hide, PlanStep, StepStatus
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionPolicy, ToolCalls
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.editors.interface import EditProgress, EditResult
-from bot.jobserver.editors.job_log import JobLog, Redactor
+from bot.jobserver.editors.job_log import JobLog
 from bot.jobserver.egress.request_rules import RELAY
 from bot.jobserver.errors import EditError
 from bot.jobserver.store.records import Question
 from bot.jobserver.text import one_line
-from bot.jobserver.usage import Money, Spent, reported_money
+from bot.jobserver.usage import Spent, reported_money
 
 LOGIN_NEEDED = -32000
 """The protocol's error code for a missing login."""
@@ -138,33 +138,24 @@ class FinalMessage:
         self._earlier, self._current = self.text, ""
 
 
+@dataclass
 class Turn:
     """Follows the updates of one session of an agent, and answers its requests."""
 
-    def __init__(
-        self,
-        session_id: str,
-        progress: EditProgress,
-        permissions: PermissionPolicy,
-        questions: Questions,
-        *,
-        log: JobLog,
-        redact: Redactor,
-    ) -> None:
-        self._session_id = session_id
-        self._progress = progress
-        self._permissions = permissions
-        self._questions = questions
-        self._log = log
-        self._redact = redact
-        self._answer = FinalMessage()
-        self._activity = ""
-        self._calls = ToolCalls()
-        self._was_system_error = False
-        self._money: Money | None = None
+    session_id: str
+    progress: EditProgress
+    permissions: PermissionPolicy
+    questions: Questions
+    log: JobLog
+    redact: Hide
+    _answer: FinalMessage = field(default_factory=FinalMessage, init=False)
+    _activity: str = field(default="", init=False)
+    _calls: ToolCalls = field(default_factory=ToolCalls, init=False)
+    _was_system_error: bool = field(default=False, init=False)
+    _money: Cost | None = field(default=None, init=False)
 
     def updated(self, notification: schema.SessionNotification) -> None:
-        if notification.session_id != self._session_id:
+        if notification.session_id != self.session_id:
             return  # subagents can have their own sessions, whose messages are not part of the answer
         match notification.update:
             case schema.AgentMessageChunk(content=schema.TextContentBlock(text=text)):
@@ -172,9 +163,9 @@ class Turn:
             case schema.ToolCallStart() | schema.ToolCallProgress() as update:
                 self._handle_call(update)
             case schema.AgentPlanUpdate(entries=entries):
-                steps = ((self._redact(one_line(entry.content)), StepStatus(entry.status)) for entry in entries)
+                steps = ((self.redact(one_line(entry.content)), StepStatus(entry.status)) for entry in entries)
                 plan = (PlanStep(title=title, status=status) for title, status in islice(steps, _MOST_STEPS))
-                self._progress.plan(tuple(plan))
+                self.progress.plan(tuple(plan))
             case schema.SessionInfoUpdate(field_meta=meta):
                 self._was_system_error |= nested(meta, "codex", "threadStatus", "type") == "systemError"
             case schema.UsageUpdate(cost=schema.Cost(amount=amount, currency=currency)):
@@ -187,41 +178,41 @@ class Turn:
         if update.tool_call_id not in self._calls:
             self._answer.interrupt()
         call = self._calls.merge(update)
-        title = self._redact(call.title)
+        title = self.redact(call.title)
         if update.title and title != self._activity:
             self._activity = title
-            self._progress.activity(title)
-            self._log.line(f"[{call.kind}] {title}")
+            self.progress.activity(title)
+            self.log.line(f"[{call.kind}] {title}")
         if update.status == "failed":
-            self._log.line(f"[failed] {call.title}")
+            self.log.line(f"[failed] {call.title}")
 
     def permission(self, request: schema.RequestPermissionRequest) -> schema.RequestPermissionResponse:
         call = self._calls.merge(request.tool_call)
-        response = self._permissions.decide(call, request.options)
-        is_allowed = self._permissions.allows(call)
-        self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described()}")
+        response = self.permissions.decide(call, request.options)
+        is_allowed = self.permissions.allows(call)
+        self.log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described()}")
         return response
 
     async def elicited(self, request: schema.CreateFormSessionElicitationRequest) -> schema.CreateElicitationResponse:
         """Waits for a person's answer; nothing else here waits."""
-        response = await self._questions.ask(request)
-        self._log.line(f"[asked: {response.action}]")
+        response = await self.questions.ask(request)
+        self.log.line(f"[asked: {response.action}]")
         return response
 
     async def withdraw(self) -> None:
         """Answers all open requests of an agent that is about to be ended."""
-        self._permissions.is_closed = True
-        await self._questions.withdraw()
+        self.permissions.is_closed = True
+        await self.questions.withdraw()
 
     def with_last_words(self, reason: str) -> str:
         """Adds the agent's last words to the reason why a turn broke off; Claude's name the cause."""
-        said = one_line(self._redact(self._answer.text))
+        said = one_line(self.redact(self._answer.text))
         return f"{reason}; it said: {said}" if said and said not in reason else reason
 
     def ended(self, response: schema.PromptResponse) -> TurnEnd:
         return TurnEnd(
             stop_reason=response.stop_reason,
-            answer=self._redact(self._answer.text),
+            answer=self.redact(self._answer.text),
             meta=response.field_meta or {},
             has_usage=response.usage is not None,
             was_system_error=self._was_system_error,

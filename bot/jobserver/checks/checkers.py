@@ -78,7 +78,7 @@ class CheckProgram:
                         program.arguments, program.directory, program.environment, self.time_limit
                     )
                     output = subprocesses.LastBytes(_OUTPUT_BYTES)
-                    code = await self.limits.run(command, workspace, stdout=output)
+                    code = await self.limits.run(command, workspace, stdout=output.write)
             except EditError as error:
                 raise CheckCouldNotRunError(str(error)) from error
             except ProgramFailedError as error:

@@ -182,7 +182,7 @@ async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str,
     arguments, environment = (_program(), *_TYPOS_ARGUMENTS), {"PATH": "", "LC_ALL": "C.UTF-8"}
     command = subprocesses.Command(arguments, root, environment, _TYPOS_S, listed.encode())
     try:
-        code = await subprocesses.run(command, stdout=output)
+        code = await subprocesses.run(command, stdout=output.write)
     except OSError as error:
         raise EditError(f"the program `typos` could not be run: {error.strerror}") from error
     except subprocesses.ProcessTimeoutError as error:

@@ -1,22 +1,24 @@
 """An editor that runs any program; the prompt is its input, never an argument."""
 
-import os
 import re
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bot.errors import ConfigError
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask, attachments_in_words, with_conversation
-from bot.jobserver.editors.job_log import Redactor, open_log, told_refusals
+from bot.jobserver.editors.job_log import JobLog, open_log, told_refusals
 from bot.jobserver.egress.model_relay import RelayedModel, relayed_model
 from bot.jobserver.egress.providers import ModelLogin
 from bot.jobserver.egress.proxy import Connected, Egress
-from bot.jobserver.errors import EditError
+from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program, Sandbox
 from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits
+from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.settings import read_variable
 from bot.runtime.text import without_misleading
 
 PROMPT_FILE = "{prompt_file}"
@@ -27,15 +29,19 @@ _LINE_CHARACTERS = 300
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[@-~]")
 
 
-def child_environment(
-    environment: Mapping[str, str], passed: Sequence[str], *, secrets: Collection[str]
-) -> dict[str, str]:
-    """Returns the variables to pass to the program, without any that contains a secret of the server."""
-    return {
-        name: value
-        for name in passed
-        if (value := environment.get(name)) is not None and not any(secret in value for secret in secrets)
-    }
+def passed_variables(names: Iterable[str], environment: Mapping[str, str], *, never: Collection[str]) -> dict[str, str]:
+    """Returns the variables that a program gets, read from the environment or the file that `<name>_FILE` names.
+
+    Values that contain one of `never`, the server's own keys, are left out.
+
+    Raises:
+        JobServerError: such a file cannot be read.
+    """
+    try:
+        found = {name: read_variable(name, environment) for name in names}
+    except ConfigError as error:
+        raise JobServerError(str(error)) from None
+    return {name: value for name, value in found.items() if value and not any(key in value for key in never)}
 
 
 def as_data(prompt: str) -> str:
@@ -54,7 +60,7 @@ def answer_of(output: subprocesses.LastBytes) -> str:
 
 @dataclass(frozen=True)
 class CommandEditor:
-    """Runs a program in the sandbox; `time_limit` is in seconds, `passed` are names of variables.
+    """Runs a program in the sandbox, with the variables `passed`; `time_limit` is in seconds.
 
     The prompt is passed on standard input, or in a file whose path replaces `{prompt_file}` in the command. `login` is
     the relay's for its model, whose address replaces `{model_url}`.
@@ -65,8 +71,7 @@ class CommandEditor:
     limits: RunLimits
     egress: Egress
     time_limit: float
-    passed: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    passed: Mapping[str, str] = field(default_factory=dict, repr=False)
     login: ModelLogin | None = None
     mask: Callable[[str], str] = str
 
@@ -82,12 +87,11 @@ class CommandEditor:
     async def _edit(self, task: EditTask, connected: Connected, model: RelayedModel | None) -> EditResult:
         prompt = self._prompt(task).encode(errors="replace")
         answer, errors = subprocesses.LastBytes(_ANSWER_BYTES), subprocesses.LastBytes(_ANSWER_BYTES)
-        passed = child_environment(os.environ, self.passed, secrets=self.secrets)
         with (
             open_log(task.log, self.mask) as log,
             _arguments(self.command, prompt) as arguments,
         ):
-            given = Program(arguments, passed)
+            given = Program(arguments, self.passed)
             program = self.sandbox.prepare(connected(model.given_to(given) if model else given), task.workspace)
             stdin = b"" if arguments != self.command else prompt
             command = subprocesses.Command(
@@ -95,7 +99,7 @@ class CommandEditor:
             )
             try:
                 exit_code = await self.limits.run(
-                    command, task.workspace, stdout=_Both(log, answer), stderr=_Both(log, errors)
+                    command, task.workspace, stdout=_both(log, answer), stderr=_both(log, errors)
                 )
             except ProgramFailedError as error:
                 raise EditError(f"the editor {error}") from error
@@ -103,7 +107,7 @@ class CommandEditor:
             signal = exit_code - _SIGNALS
             ended = f"was ended by signal {signal}" if signal > 0 else f"ended with exit code {exit_code}"
             last_line = (answer_of(errors) or answer_of(answer)).rpartition("\n")[2].strip()
-            words = Redactor(passed.values())(last_line)[:_LINE_CHARACTERS]
+            words = SecretMasker(self.passed.values()).mask_own(last_line)[:_LINE_CHARACTERS]
             raise EditError(f"the editor {ended}{f': {words}' if words else ''}")
         return EditResult(summary=answer_of(answer))
 
@@ -115,16 +119,12 @@ class CommandEditor:
         return f"{files}\n\nThe instruction:\n\n{asked}"
 
 
-@dataclass(frozen=True)
-class _Both:
-    """Writes to two places."""
+def _both(log: JobLog, kept: subprocesses.LastBytes) -> subprocesses.Write:
+    def write(data: bytes) -> None:
+        log.write(data)
+        kept.write(data)
 
-    first: subprocesses.Writer
-    second: subprocesses.Writer
-
-    def write(self, data: bytes) -> None:
-        self.first.write(data)
-        self.second.write(data)
+    return write
 
 
 @contextmanager

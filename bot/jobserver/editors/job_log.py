@@ -1,6 +1,6 @@
 """The log of a job: a file for the server's operator, bounded and without secrets."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -12,20 +12,6 @@ from bot.jobserver.text import one_line
 LOG_LIMIT = 1_000_000
 """Bytes kept per run."""
 _LONGEST_LINE = 16_384
-_SHORTEST_SECRET = 8
-"""In characters. Shorter values, such as the name of a region, are not secret and occur in many texts."""
-
-
-class Redactor:
-    """Replaces secret values in texts."""
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True)
-
-    def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[secret]")
-        return text
 
 
 def append_line(log: Path, text: str) -> None:

@@ -259,10 +259,9 @@ def login_of(settings: ModelSettings, model: str | None = None) -> ModelLogin | 
     """Returns the login of a program that finds its key and address in the variables of the API's own libraries."""
     if settings.model_api is None:
         return None
-    of, address = APIS[settings.model_api], settings.model_url or ""
-    return ModelLogin(
-        of, settings.model_key_header or of.header, of.key_variable, settings.read_model_key, address, model
-    )
+    of, key, address = APIS[settings.model_api], settings.model_key, settings.model_url or ""
+    header = settings.model_key_header or of.header
+    return ModelLogin(of, header, of.key_variable, lambda _: key.newest if key else "", address, model)
 
 
 def login_with(api: ModelApi, keys: Iterable[str], read: Read, model: str | None) -> ModelLogin | None:

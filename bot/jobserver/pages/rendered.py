@@ -44,7 +44,7 @@ class MarkdownRenderer:
         async with self._one_at_a_time:
             with contextlib.suppress(subprocesses.ProcessTimeoutError):  # the output has the pages rendered so far
                 await subprocesses.run(
-                    subprocesses.own_module(_WORKER, task, self._time_limit), stdout=output, stderr=errors
+                    subprocesses.own_module(_WORKER, task, self._time_limit), stdout=output.write, stderr=errors.write
                 )
         rendered = map(_html, output.getvalue().split(b"\n")[:-1])
         return {page: html for page, html in zip(ordered, rendered, strict=False) if html is not None}

@@ -176,7 +176,7 @@ class Git:
         output, errors = subprocesses.FirstBytes(_OUTPUT_LIMIT), subprocesses.FirstBytes(_ERROR_LIMIT)
         command = self.command(directory, (*options, *arguments), stdin, place or {})
         try:
-            exit_code = await subprocesses.run(command, stdout=output, stderr=errors)
+            exit_code = await subprocesses.run(command, stdout=output.write, stderr=errors.write)
         except OSError as error:
             raise GitError("git cannot be started: is it installed?") from error
         except subprocesses.ProcessTimeoutError:

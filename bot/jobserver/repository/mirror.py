@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.git import IS_SHALLOW, Git, GitReader
@@ -216,38 +216,30 @@ async def find_base(git: Git, setting: str | None, directory: Path) -> BaseBranc
     return BaseBranch(branch, is_default=setting is None)
 
 
-class MirrorState(StrEnum):
-    """The state of the mirror, as reported by `/health`."""
-
-    BEING_MADE = "being made"
-    MADE = "made"
-    OUT_OF_REACH = "out of reach"
-
-
+@dataclass
 class FirstFetch:
     """Creates the mirror when the server starts, so that no job has to wait for it.
 
-    Fetches the base branch, and retries after `pause` seconds until that succeeds.
+    Fetches the base branch, and retries after `pause` seconds until that succeeds. `state` is reported by `/health`.
     """
 
-    def __init__(self, mirror: Mirror, base: BaseBranch, *, pause: float = _PAUSE_S) -> None:
-        self.state = MirrorState.BEING_MADE
-        self._mirror = mirror
-        self._base = base
-        self._pause = pause
+    mirror: Mirror
+    base: BaseBranch
+    pause: float = _PAUSE_S
+    state: Literal["being made", "made", "out of reach"] = "being made"
 
     async def run(self) -> None:
         """Fetches until it has succeeded."""
         while True:
             try:
-                await self._mirror.fetch(self._base.name)
+                await self.mirror.fetch(self.base.name)
             except GitError as error:
-                if self.state is not MirrorState.OUT_OF_REACH:
+                if self.state != "out of reach":
                     logger.warning("the mirror of the repository cannot be made yet: %s", error)
-                self.state = MirrorState.OUT_OF_REACH
-                await asyncio.sleep(self._pause)
+                self.state = "out of reach"
+                await asyncio.sleep(self.pause)
             else:
-                self.state = MirrorState.MADE
+                self.state = "made"
                 return
 
 

@@ -134,7 +134,7 @@ async def _run_trial(sandbox: Bubblewrap) -> None:
         try:
             program = sandbox.prepare(Program(("mkdir", "-m", "700", "made")), workspace)
             command = subprocesses.Command(program.arguments, program.directory, program.environment, _TRIAL_S)
-            code = await subprocesses.run(command, stdout=output)
+            code = await subprocesses.run(command, stdout=output.write)
             if not code:
                 list((workspace.copy / "made").iterdir())
         except (OSError, EditError, subprocesses.ProcessTimeoutError) as error:

@@ -52,8 +52,8 @@ class RunLimits:
         command: subprocesses.Command,
         workspace: Workspace,
         *,
-        stdout: subprocesses.Writer,
-        stderr: subprocesses.Writer | None = None,
+        stdout: subprocesses.Write,
+        stderr: subprocesses.Write | None = None,
     ) -> int:
         """Runs a supervised program and returns its exit code; for the output, see `subprocesses.run`.
 

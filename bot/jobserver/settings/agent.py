@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from bot.errors import ConfigError
 from bot.jobserver.settings.values import PREFIX, Words
+from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
 from bot.runtime.settings import Settings, read_variable
 
-_KEY_FILE = "MODEL_KEY_FILE"
 EXAMPLES = Path(__file__).with_name("agent_examples")
 """Settings for agents that are not known by name, by whom they are for."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -86,12 +86,13 @@ class ModelSettings(Settings):
     model_url: str | None = Field(
         None, description="the address of that API, such as a gateway's; by default the provider's own"
     )
-    model_key: SecretStr | None = Field(None, validate_default=True, description="the key of that API")
+    model_key: Annotated[RotatingSecret, rotating_secret(str, most=1)] | None = Field(
+        None,
+        validate_default=True,
+        description="the key of that API; from a file, which is read again when it changes, it can be rotated",
+    )
     model_key_header: str | None = Field(
         None, description="the header in which that API expects its key, such as api-key; by default the API's own"
-    )
-    model_key_file: Path | None = Field(
-        None, description="a file with the key, read again for each request, so that the key can be rotated"
     )
 
     @field_validator("model_url")
@@ -104,7 +105,7 @@ class ModelSettings(Settings):
 
     @field_validator("model_key")
     @classmethod
-    def _is_there(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+    def _is_there(cls, value: RotatingSecret | None, info: ValidationInfo) -> RotatingSecret | None:
         if info.data.get("model_api") is not None and value is None:
             raise ValueError("is missing")
         return value
@@ -115,13 +116,3 @@ class ModelSettings(Settings):
         if value is not None and not _HEADER.fullmatch(value.lower()):
             raise ValueError("must be the name of a header, such as api-key")
         return value and value.lower()
-
-    def read_model_key(self, _: str = "") -> str:
-        """Returns the current key.
-
-        Raises:
-            ConfigError: its file cannot be read.
-        """
-        if self.model_key_file is not None:
-            return read_variable("MODEL_KEY", {_KEY_FILE: str(self.model_key_file)})
-        return self.model_key.get_secret_value() if self.model_key else ""

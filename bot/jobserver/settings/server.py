@@ -358,7 +358,7 @@ class JobServerSettings(
     @property
     def rotating_secrets(self) -> tuple[Rotating[Any], ...]:
         """Every secret that can be replaced while the server runs."""
-        given = (self.api_key, self.reviewers, self.metrics_token)
+        given = (self.api_key, self.reviewers, self.metrics_token, self.model_key)
         return tuple(secret for secret in given if secret is not None)
 
     @property

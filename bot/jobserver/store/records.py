@@ -24,7 +24,7 @@ from bot.jobapi.models import (
 )
 from bot.jobserver.errors import RequestRejectedError
 from bot.jobserver.store.database import fetch_row
-from bot.jobserver.usage import Money, Spent
+from bot.jobserver.usage import Spent
 
 _NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
 
@@ -243,12 +243,11 @@ def usage_from_row(row: aiosqlite.Row) -> Usage | None:
     spent = spent_from_row(row)
     if spent == Spent():
         return None
-    cost = Cost(amount=spent.money.amount, currency=spent.money.currency) if spent.money else None
-    return Usage(tokens_sent=spent.sent, tokens_answered=spent.answered, cost=cost)
+    return Usage(tokens_sent=spent.sent, tokens_answered=spent.answered, cost=spent.money)
 
 
 def spent_from_row(row: aiosqlite.Row) -> Spent:
-    money = Money(row["money"], row["currency"]) if row["currency"] else None
+    money = Cost(amount=row["money"], currency=row["currency"]) if row["currency"] else None
     return Spent(row["tokens_sent"], row["tokens_answered"], money)
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from support.worlds.agent_world import AgentWorld, agent_world, cancel_once, is_running, scripted
 
-from bot.jobapi.models import PlanStep, StepStatus
+from bot.jobapi.models import Cost, PlanStep, StepStatus
 from bot.jobserver.agents.choice import CHECK_S, check_editor
 from bot.jobserver.agents.connection import Category
 from bot.jobserver.editors.interface import EditResult, TaskFile
 from bot.jobserver.errors import EditError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.records import EarlierInstruction, Question
-from bot.jobserver.usage import Money, Spent
+from bot.jobserver.usage import Spent
 
 EDITS = """
 def turn(agent, text):
@@ -87,7 +87,7 @@ async def test_reported_usage_is_counted_if_it_is_per_turn(
     world = agent_world(tmp_path, TELLS_USAGE, reports_usage_per_turn=of_turns)
     await world.edit("one")
     await world.edit("two")
-    assert world.progress.total == Spent(30 * times, 6 * times, Money(0.5 * times, "USD"))
+    assert world.progress.total == Spent(30 * times, 6 * times, Cost(amount=0.5 * times, currency="USD"))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ async def test_an_agents_secrets_are_masked_in_its_texts(tmp_path: Path) -> None
     passed = {"A_KEY": "planted-secret-of-the-agent", "A_URL": "http://127.0.0.1:1/model"}
     world = agent_world(tmp_path, tells, passed=passed)
     result = await world.edit("go")
-    assert result.summary == "The key is [secret], at http://127.0.0.1:1/model."
+    assert result.summary == "The key is [masked: Pagehand's own credential], at http://127.0.0.1:1/model."
     with pytest.raises(EditError) as caught:
         await world.edit("fail")
     everything = (result, caught.value, world.log, world.progress.plans, world.progress.activities, world.editor)

@@ -25,7 +25,7 @@ from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import InstructionBacklog, JobTemplate, PromptRequest
-from bot.jobserver.usage import Money, Spent
+from bot.jobserver.usage import Spent
 
 
 async def greedy(task: EditTask, progress: EditProgress) -> EditResult | None:
@@ -119,7 +119,7 @@ def test_a_budget_that_cannot_be_measured_is_refused(tmp_path: Path) -> None:
 async def thrifty(task: EditTask, progress: EditProgress) -> EditResult | None:
     """Uses 1,000 tokens, and fails if the prompt says so."""
     await append_prompt(task, progress)
-    progress.spent(Spent(600, 100, Money(0.25, "USD")))
+    progress.spent(Spent(600, 100, Cost(amount=0.25, currency="USD")))
     progress.spent(Spent(300))
     if task.prompt == "fail":
         raise EditError("out of credit")

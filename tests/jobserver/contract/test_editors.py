@@ -100,7 +100,7 @@ sys.exit(f"\\x1b[31mNo access to the model with {os.environ['AGENT_KEY']}\\x1b[0
 """
     async with with_program(tmp_path, program, pass_environment="AGENT_KEY") as world:
         job = await world.done("go")
-        told = "the editor ended with exit code 1: No access to the model with [secret]"
+        told = "the editor ended with exit code 1: No access to the model with [masked: Pagehand's own credential]"
         assert f"failed: {told}" in world.log(job["id"])
         assert job["details"]["reason"].endswith(told)
 

@@ -15,13 +15,14 @@ from support.agents.packages import package_of
 from bot.errors import ConfigError
 from bot.jobserver.agents.choice import model_finding
 from bot.jobserver.agents.connection import Category
-from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, agent_launch, passed_variables, write_file
+from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, agent_launch, write_file
 from bot.jobserver.agents.named import CLAUDE, CODEX, NAMED, agent_for
 from bot.jobserver.egress.model_relay import RELAY_ADDRESS, relayed_login
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.agent import EXAMPLES
 from bot.jobserver.settings.sandbox import OPEN
+from bot.runtime.rotating_secrets import FileText, SecretFile
 
 KEY = "planted-key-of-the-job-server"
 
@@ -110,7 +111,7 @@ def test_an_unreadable_key_file_is_reported() -> None:
 
 
 def test_a_variable_of_the_server_takes_precedence() -> None:
-    given = passed_variables(CLAUDE, (), {"CLAUDE_CODE_MAX_RETRIES": "0"}, never=[KEY])
+    given = launch({"CLAUDE_CODE_MAX_RETRIES": "0"}, agent=("claude",)).passed
     assert AgentLaunch(CLAUDE, given).program().environment["CLAUDE_CODE_MAX_RETRIES"] == "0"
 
 
@@ -375,8 +376,9 @@ def test_a_commands_model_is_configured_by_settings(tmp_path: Path) -> None:
     login = relayed_login(settings(**given))
     assert login is not None
     assert (login.upstream, login.header, login.key()) == ("https://gw.example/v1", "api-key", MODEL_KEY)
-    (tmp_path / "key").write_text("rotated\n")
-    login = relayed_login(settings(**given, model_key_file=tmp_path / "key"))
+    file = SecretFile(tmp_path / "key", "MODEL_KEY_FILE")
+    file.path.write_text("rotated\n")
+    login = relayed_login(settings(**given | {"model_key": FileText("old", file)}))
     assert login is not None
     assert login.key() == "rotated"
     assert relayed_login(settings(**given, sandbox="none", egress=OPEN)) is None

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from bot.jobapi.models import PlanStep
+from bot.jobapi.models import Cost, PlanStep
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.progress import RecordedProgress
 from bot.jobserver.settings.server import BudgetSetting, TokenBudget
 from bot.jobserver.store.records import ProgressUpdate, says_no
-from bot.jobserver.usage import Money, Spent, reported_money
+from bot.jobserver.usage import Spent, reported_money
 
 pytestmark = pytest.mark.promise("usage")
 
@@ -125,10 +125,10 @@ async def test_usage_is_added_up_and_saved_once() -> None:
         progress.spent(Spent(10, 1))
         await asyncio.wait_for(began.wait(), 10)
         progress.spent(Spent(20, 2))
-        progress.spent(Spent(30, 3, Money(0.5, "USD")))
+        progress.spent(Spent(30, 3, Cost(amount=0.5, currency="USD")))
         asyncio.get_running_loop().call_soon(may_end.set)
-    assert [update.spent for update in updates] == [Spent(10, 1), Spent(50, 5, Money(0.5, "USD"))]
-    assert progress.total == Spent(60, 6, Money(0.5, "USD"))
+    assert [update.spent for update in updates] == [Spent(10, 1), Spent(50, 5, Cost(amount=0.5, currency="USD"))]
+    assert progress.total == Spent(60, 6, Cost(amount=0.5, currency="USD"))
 
 
 async def test_without_progress_nothing_is_saved_and_an_invalid_id_is_no_session() -> None:
@@ -162,7 +162,7 @@ def test_an_invalid_amount_is_none(amount: float, currency: str) -> None:
 
 def test_amounts_of_one_currency_are_added_and_another_replaces_them() -> None:
     """Amounts in two currencies have no sum."""
-    one, two = Spent(money=Money(1.0, "USD")), Spent(money=Money(0.5, "USD"))
-    assert (one + two).money == Money(1.5, "USD")
-    assert (one + Spent(1, 1)).money == Money(1.0, "USD")
-    assert (one + Spent(money=Money(2.0, "EUR"))).money == Money(2.0, "EUR")
+    one, two = Spent(money=Cost(amount=1.0, currency="USD")), Spent(money=Cost(amount=0.5, currency="USD"))
+    assert (one + two).money == Cost(amount=1.5, currency="USD")
+    assert (one + Spent(1, 1)).money == Cost(amount=1.0, currency="USD")
+    assert (one + Spent(money=Cost(amount=2.0, currency="EUR"))).money == Cost(amount=2.0, currency="EUR")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from bot.jobserver.editors.command import ANSWER_CHARACTERS, answer_of, as_data, child_environment
+from bot.jobserver.editors.command import ANSWER_CHARACTERS, answer_of, as_data, passed_variables
 from bot.jobserver.editors.interface import with_conversation
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.store.records import EarlierInstruction
@@ -28,7 +28,7 @@ def test_an_ordinary_prompt_is_unchanged(prompt: str) -> None:
 
 def test_a_childs_environment_is_an_allow_list() -> None:
     seen = {"PATH": "/bin", "A_KEY": "a", "OTHER": "o", "B_KEY": f"/x/{KEY}", f"{PREFIX}API_KEY": KEY}
-    assert child_environment(seen, ["A_KEY", "B_KEY", "C_KEY", f"{PREFIX}API_KEY"], secrets=[KEY]) == {"A_KEY": "a"}
+    assert passed_variables(["A_KEY", "B_KEY", "C_KEY", f"{PREFIX}API_KEY"], seen, never=[KEY]) == {"A_KEY": "a"}
 
 
 def test_a_prompt_as_an_argument_is_refused_with_a_remedy() -> None:

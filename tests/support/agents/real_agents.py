@@ -42,7 +42,7 @@ def _example(name: str) -> RealAgent:
     """Returns a documented example: the settings of its file, and the package that its first line installs."""
     path = EXAMPLES / f"{name}.env"
     found = {key.removeprefix(PREFIX).lower(): value or "" for key, value in dotenv_values(path).items()}
-    del found["model_key_file"]
+    del found["model_key_file"]  # its tests give the key itself
     install = re.match(r"# [\w ]+: (npm install .+)", path.read_text(encoding="utf-8"))
     assert install is not None
     agent = Agent(name, tuple(found["agent"].split()), install=install[1])
