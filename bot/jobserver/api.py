@@ -5,7 +5,7 @@ import hmac
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -123,6 +123,7 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
     return web.json_response(text=ErrorBody(error=message).model_dump_json(), status=status)
 
 
+@dataclass(frozen=True)
 class JobApiHandlers:
     """The handlers.
 
@@ -130,28 +131,15 @@ class JobApiHandlers:
     a job with changes made outside this server; `mirror_state` describes the state of the repository's local mirror.
     """
 
-    def __init__(
-        self,
-        settings: JobServerSettings,
-        jobs: JobStore,
-        uploads: UploadStore,
-        *,
-        template: Callable[[], JobTemplate],
-        wake: Callable[[str], None],
-        interrupt: Callable[[int], None],
-        as_of_now: Callable[[AgentJob], Awaitable[AgentJob]],
-        pull_requests: PullRequests,
-        mirror_state: Callable[[], str],
-    ) -> None:
-        self._settings = settings
-        self._jobs = jobs
-        self._uploads = uploads
-        self._template = template
-        self._wake = wake
-        self._interrupt = interrupt
-        self._as_of_now = as_of_now
-        self._pull_requests = pull_requests
-        self._mirror_state = mirror_state
+    settings: JobServerSettings
+    jobs: JobStore
+    uploads: UploadStore
+    template: Callable[[], JobTemplate]
+    wake: Callable[[str], None]
+    interrupt: Callable[[int], None]
+    as_of_now: Callable[[AgentJob], Awaitable[AgentJob]]
+    pull_requests: PullRequests
+    mirror_state: Callable[[], str]
 
     def add_routes(self, app: web.Application) -> None:
         project = "/v2/agent/{project_id}"
@@ -172,17 +160,17 @@ class JobApiHandlers:
         return await self._submit(request, request.match_info["job_id"], status=200)
 
     async def get(self, request: web.Request) -> web.Response:
-        job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
-        return _job_response(await self._as_of_now(job), 200)
+        job = await self.jobs.get(self.settings.project_id, request.match_info["job_id"])
+        return _job_response(await self.as_of_now(job), 200)
 
     async def pull_request(self, request: web.Request) -> web.Response:
         """Answers 304 if it is as the client knows it."""
-        job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
+        job = await self.jobs.get(self.settings.project_id, request.match_info["job_id"])
         opened = job.details.pull_request if job.details else None
         if opened is None or opened.number is None:
             raise RequestRejectedError("this job has no pull request", 404)
         try:
-            found = await self._pull_requests.read(opened.number)
+            found = await self.pull_requests.read(opened.number)
         except PullRequestNotFoundError as error:
             raise RequestRejectedError(str(error), 404) from None
         except CodeHostError as error:
@@ -195,45 +183,45 @@ class JobApiHandlers:
 
     async def cancel(self, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")
-        cancelled = await self._jobs.cancel(self._settings.project_id, request.match_info["job_id"], body.requested_by)
+        cancelled = await self.jobs.cancel(self.settings.project_id, request.match_info["job_id"], body.requested_by)
         _log_accepted("cancel", cancelled.job)
         if cancelled.running is not None:
-            self._interrupt(cancelled.running)
+            self.interrupt(cancelled.running)
         return _job_response(cancelled.job, 200)
 
     async def discard(self, request: web.Request) -> web.Response:
-        return _job_response(await self._jobs.discard(self._settings.project_id, request.match_info["job_id"]), 200)
+        return _job_response(await self.jobs.discard(self.settings.project_id, request.match_info["job_id"]), 200)
 
     async def upload(self, request: web.Request) -> web.Response:
         file_id = request.match_info["file_id"]
         if not _FILE_ID.fullmatch(file_id):
             raise RequestRejectedError("the address must end with the file's SHA-256, as 64 lowercase hex digits")
-        if (request.content_length or 0) > self._uploads.limits.file:
-            raise self._uploads.limits.too_large()
+        if (request.content_length or 0) > self.uploads.limits.file:
+            raise self.uploads.limits.too_large()
         kind = media_type(request.headers.get("Content-Type")) or "application/octet-stream"
-        await self._uploads.add(file_id, kind, request.content.iter_chunked(_CHUNK_BYTES))
+        await self.uploads.add(file_id, kind, request.content.iter_chunked(_CHUNK_BYTES))
         return web.json_response(text=UploadedFile(id=file_id).model_dump_json())
 
     async def openapi(self, _: web.Request) -> web.Response:
-        return web.json_response(openapi_document(self._settings.max_prompt_characters))
+        return web.json_response(openapi_document(self.settings.max_prompt_characters))
 
     async def health(self, _: web.Request) -> web.Response:
-        await self._jobs.check()
-        return web.json_response({"status": "ok", "mirror": self._mirror_state()})
+        await self.jobs.check()
+        return web.json_response({"status": "ok", "mirror": self.mirror_state()})
 
     async def _submit(self, request: web.Request, job_id: str | None, *, status: int) -> web.Response:
         key = request.headers.get("Idempotency-Key")
         if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
             raise RequestRejectedError("Idempotency-Key must be 1 to 255 visible ASCII characters")
         body = _parsed(PromptBody, await request.read())
-        limit = self._settings.max_prompt_characters
+        limit = self.settings.max_prompt_characters
         if len(body.prompt) > limit:
             raise RequestRejectedError(f"the prompt is longer than {limit} characters", 413)
-        prompt = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
+        prompt = PromptRequest(self.settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
         prompt = replace(prompt, words=body.instruction, request_id=current_log_context().request)
-        job = await self._jobs.submit(prompt, self._template())
+        job = await self.jobs.submit(prompt, self.template())
         _log_accepted("message" if job_id else "job", job)
-        self._wake(job.id)
+        self.wake(job.id)
         return _job_response(job, status)
 
     def _authorized(self, handler: Callable[[web.Request], Awaitable[web.Response]]) -> Handler:
@@ -256,13 +244,13 @@ class JobApiHandlers:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         # Digests have equal lengths, and all keys are compared: the time reveals neither a length nor which key it was.
         sent = _digest(token.strip())
-        matches = [hmac.compare_digest(sent, _digest(key)) for key in self._settings.api_key.values]
+        matches = [hmac.compare_digest(sent, _digest(key)) for key in self.settings.api_key.values]
         if scheme.lower() != "bearer" or not any(matches):
             response = error_response(request, 401, "the API key is missing or wrong: send Authorization: Bearer <key>")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
         mark_authenticated(request)
-        if request.match_info["project_id"] != self._settings.project_id:
+        if request.match_info["project_id"] != self.settings.project_id:
             return error_response(request, 404, "there is no such project here")
         return None
 

@@ -6,7 +6,7 @@ invisible character, as Renovate and others do, so that a code host does not not
 
 import re
 
-from bot.runtime.text import without_misleading
+from bot.runtime.text import printable_line, without_misleading
 
 _LINE_LENGTH = 300
 BREAK = "\u200b"
@@ -30,10 +30,7 @@ def cut(text: str, limit: int) -> str:
 
 def one_line(text: str, limit: int = _LINE_LENGTH) -> str:
     """Returns the beginning of a text as one line, without control characters and misleading ones."""
-    stripped = text.strip()
-    shown = "".join(c if c.isprintable() else " " for c in without_misleading(stripped[: 2 * limit]))
-    line = " ".join(shown.split())
-    return line if len(line) <= limit and len(stripped) <= 2 * limit else f"{line[: limit - 1].rstrip()}…"
+    return printable_line(text.strip()[: 8 * limit], limit)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -93,24 +93,16 @@ def option_to_set(agent: str, category: Category, value: str, options: Options) 
         NotOfferedError: the agent does not offer the value.
     """
     option = options.get(category)
-    if option is None:
-        match category:
-            case Category.MODEL:
-                return None
-            case Category.EFFORT:
-                raise NotOfferedError(f"{agent} offers no choice of effort with this model: leave {PREFIX}EFFORT out")
-            case Category.MODE:
-                raise NotOfferedError(
-                    f"{agent} does not list its modes, so it cannot be made to ask before it acts; its version may be "
-                    "too old"
-                )
-    if option.current == value:
+    if (option is None and category is Category.MODEL) or (option and option.current == value):
         return None
-    if value in option.values:
+    if option and value in option.values:
         return option
-    remedy = f"set {PREFIX}{category.name} to one of {_listed(option)}"
     if category is Category.MODE:
-        remedy = f"its version may be too old or too new; it has {_listed(option)}"
+        remedy = "its version may be too old or too new"
+    elif option:
+        remedy = f"set {PREFIX}{category.name} to one of {_listed(option)}"
+    else:
+        remedy = f"it lists none with this model, so leave {PREFIX}{category.name} out"
     raise NotOfferedError(f"{agent} has no {category.label} “{_shown(value)}”: {remedy}")
 
 

@@ -39,7 +39,7 @@ EFFORT = listed("thought_level", "low", "low", "high")
     [
         (Category.MODEL, "sonet", "x has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"),
         (Category.EFFORT, "much", "x has no effort “much”: set PAGEHAND_JOBSERVER_EFFORT to one of low, high"),
-        (Category.MODE, "ask", "x does not list its modes"),
+        (Category.MODE, "ask", "x has no mode “ask”: its version may be too old"),
     ],
 )
 def test_an_unlisted_value_is_refused_with_the_list(category: Category, value: str, said: str) -> None:
