@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from bot.codehosts.github_client import GitHubAnswer, GitHubTransport, NoGitHubAnswerError, seconds_to_wait
 from bot.jobserver.errors import CodeHostError
+from bot.jobserver.repository.credentials import TokenSource
 from bot.jobserver.settings import PREFIX
 from bot.runtime.backoff import Backoff
 
@@ -135,11 +136,10 @@ class GitHubRestApi:
     url: str
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    jitter: Callable[[], float] = random.random
     _held_until: float = field(default=0.0, init=False)
 
-    async def call(self, call: Call, bearer: str) -> Any:
-        """Makes a call with a token, or with an App's own JWT. Returns parsed JSON.
+    async def call(self, call: Call, tokens: TokenSource) -> Any:
+        """Makes a call. Returns parsed JSON.
 
         Raises:
             CodeHostError: one of the classes in `errors`.
@@ -148,7 +148,7 @@ class GitHubRestApi:
         while True:
             patience = await self._wait(patience)
             try:
-                return await self._call_once(call, bearer)
+                return await self._call_once(call, tokens)
             except _RateLimitedError:
                 failures += 1
                 if failures >= ATTEMPTS:
@@ -160,21 +160,32 @@ class GitHubRestApi:
                 await self.pause(failures)
 
     async def send(
-        self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None, *, etag: str = ""
+        self, method: str, path: str, tokens: TokenSource, body: Mapping[str, Any] | None, *, etag: str = ""
     ) -> GitHubAnswer:
         """Makes one call, and returns an answer of any status. While a rate limit lasts, it says so instead.
 
         Raises:
             NoGitHubAnswerError: see `GitHubTransport`.
+            CodeHostError: there is no token.
         """
         if (held := self._held_until - self.now()) > 0:
             return GitHubAnswer(HTTPStatus.TOO_MANY_REQUESTS, {"retry-after": str(math.ceil(held))}, None)
-        answer = await self.transport.send(method, path, bearer, body, etag=etag)
+        answer = await self._send(method, path, tokens, body, etag=etag)
         self._note_limit(answer)
         return answer
 
     async def pause(self, failures: int) -> None:
-        await self.sleep(BACKOFF.delay(failures, jitter=self.jitter()))
+        await self.sleep(BACKOFF.delay(failures, jitter=random.random()))  # noqa: S311 - spreads load
+
+    async def _send(
+        self, method: str, path: str, tokens: TokenSource, body: Mapping[str, Any] | None, *, etag: str = ""
+    ) -> GitHubAnswer:
+        """Makes one call, and once more if its token was refused and could be renewed."""
+        token = await tokens.token()
+        answer = await self.transport.send(method, path, token, body, etag=etag)
+        if answer.status == HTTPStatus.UNAUTHORIZED and await tokens.renew(token):
+            return await self.transport.send(method, path, await tokens.token(), body, etag=etag)
+        return answer
 
     async def _wait(self, patience: float) -> float:
         """Waits until calls may be made, and returns what is left of `patience`; both are in seconds.
@@ -190,9 +201,9 @@ class GitHubRestApi:
             patience -= seconds
         return patience
 
-    async def _call_once(self, call: Call, bearer: str) -> Any:
+    async def _call_once(self, call: Call, tokens: TokenSource) -> Any:
         try:
-            answer = await self.transport.send(call.method, call.filled_path, bearer, call.body)
+            answer = await self._send(call.method, call.filled_path, tokens, call.body)
         except NoGitHubAnswerError as error:
             if error.is_unreadable:
                 raise UncertainError(NOT_UNDERSTOOD) from None

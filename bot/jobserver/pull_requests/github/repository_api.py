@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from http import HTTPStatus
 from typing import Any, Literal
 
 import jwt
@@ -18,7 +17,6 @@ from bot.jobserver.pull_requests.github.api import (
     Call,
     GitHubRestApi,
     Purpose,
-    RefusedError,
 )
 from bot.jobserver.pull_requests.github.wire import (
     InstallationPayload,
@@ -36,14 +34,14 @@ _REPOSITORY = "/repos/{owner}/{repo}"
 
 @dataclass(frozen=True)
 class PersonalToken:
-    """A token that a person made."""
+    """A token that a person made, or an App's own, which cannot be renewed here."""
 
     _token: str = field(repr=False)
 
     async def token(self) -> str:
         return self._token
 
-    async def renew(self, refused: str) -> bool:  # noqa: ARG002 - only a person can create another one
+    async def renew(self, refused: str) -> bool:  # noqa: ARG002 - see above
         return False
 
 
@@ -78,11 +76,11 @@ class InstallationTokens:
         make = Call("POST", path, MAKE_TOKEN, variables, {"repositories": [self._name["repo"]]})
         return parse(InstallationTokenPayload, await self._api.call(make, self._app_token()))
 
-    def _app_token(self) -> str:
-        """Returns a JSON Web Token, which GitHub takes for at most ten minutes of its own clock."""
+    def _app_token(self) -> PersonalToken:
+        """Returns the App's own JSON Web Token, which GitHub takes for at most ten minutes of its own clock."""
         now = int(time.time())
         claims = {"iss": self._app_id, "iat": now - _CLOCK_SKEW_S, "exp": now + _APP_TOKEN_S}
-        return jwt.encode(claims, self._private_key, algorithm="RS256")
+        return PersonalToken(jwt.encode(claims, self._private_key, algorithm="RS256"))
 
 
 class RepositoryApi:
@@ -110,20 +108,10 @@ class RepositoryApi:
     ) -> Any:
         """Makes a call. Raises CodeHostError."""
         call = Call(method, _REPOSITORY + path, purpose, {**variables, **self._name}, body, is_repeatable)
-        token = await self._tokens.token()
-        try:
-            return await self.api.call(call, token)
-        except RefusedError as error:
-            if error.status != HTTPStatus.UNAUTHORIZED or not await self._tokens.renew(token):
-                raise
-        return await self.api.call(call, await self._tokens.token())
+        return await self.api.call(call, self._tokens)
 
     async def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
     ) -> GitHubAnswer:
         """Makes one call with a path from the API's root; implements `GitHubCalls`. Raises CodeHostError, too."""
-        token = await self._tokens.token()
-        answer = await self.api.send(method, path, token, body, etag=etag)
-        if answer.status != HTTPStatus.UNAUTHORIZED or not await self._tokens.renew(token):
-            return answer
-        return await self.api.send(method, path, await self._tokens.token(), body, etag=etag)
+        return await self.api.send(method, path, self._tokens, body, etag=etag)
