@@ -171,7 +171,7 @@ class Bubblewrap:
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
         inside = ("--", *self._limited(), *_through_doors(program.doors), *arguments)
-        return SandboxedProgram(filtered((self.bwrap, *options, *inside)), workspace.copy, environment, COPY, HOME)
+        return SandboxedProgram(filtered((self.bwrap, *options, *inside)), workspace.copy, environment, COPY)
 
     def _limited(self) -> tuple[str, ...]:
         """Returns `prlimit` (util-linux) with limits that take effect at once, unlike those of `RunLimits.exceeded`."""

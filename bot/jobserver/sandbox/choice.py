@@ -85,7 +85,7 @@ class NoSandbox:
         environment = environment_for(program, HOME=str(workspace.home))
         command = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
         arguments = supervised(command) if sys.platform == "linux" else command
-        return SandboxedProgram(arguments, workspace.copy, environment, workspace.copy, workspace.home)
+        return SandboxedProgram(arguments, workspace.copy, environment, workspace.copy)
 
 
 async def open_sandbox(settings: SandboxSettings, data: Path, *, machine: str = platform.machine()) -> Sandbox:

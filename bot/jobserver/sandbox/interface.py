@@ -48,14 +48,13 @@ class Program:
 class SandboxedProgram:
     """What to start instead of a program: these arguments, in this directory, with exactly this environment.
 
-    `copy` and `home` are the folders as the program sees them.
+    `copy` is the folder as the program sees it.
     """
 
     arguments: tuple[str, ...]
     directory: Path
     environment: Mapping[str, str] = field(repr=False)
     copy: Path
-    home: Path
 
 
 class Sandbox(Protocol):
