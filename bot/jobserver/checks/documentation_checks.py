@@ -42,52 +42,6 @@ _BUDGET_S = 60.0
 """The time for the check of links; the largest known documentation takes a few seconds."""
 
 
-@dataclass(frozen=True)
-class RepositoryCheckers:
-    """Runs the checkers that the base branch has settings for."""
-
-    program: CheckProgram
-    checkers: Sequence[Checker] = CHECKERS
-
-    async def applying(self, change: CheckedChange, job_copy: Path) -> list[tuple[str, Check]]:
-        """Returns the name of each checker that applies to this change, with a function that runs it.
-
-        Its files are put beside the job's copy.
-        """
-        pages = [(checker, await asyncio.to_thread(checker.pages, change)) for checker in self.checkers]
-        return [
-            (checker.name, partial(self._problems, checker, some, change, job_copy)) for checker, some in pages if some
-        ]
-
-    async def _problems(
-        self, checker: Checker, pages: Sequence[PurePosixPath], change: CheckedChange, job_copy: Path
-    ) -> list[str]:
-        if not checker.is_installed:
-            program = checker.command[0]
-            words = f"the repository has settings for {checker.name}, but the program `{program}` is not installed"
-            raise CheckCouldNotRunError(words)
-        found = await self._found(checker, pages, change, job_copy, is_base=False)
-        new = await asyncio.to_thread(_on_new_lines, found, change)
-        known = Counter[_Kind]()
-        if earlier := await asyncio.to_thread(_earlier_pages, checker, new, change):
-            known.update(
-                _kind(each, change) for each in await self._found(checker, earlier, change, job_copy, is_base=True)
-            )
-            known.subtract(_kind(each, change) for each in set(found).difference(new))  # they are where they were
-        return list(dict.fromkeys(_beyond(known, new, change)))
-
-    async def _found(
-        self, checker: Checker, pages: Sequence[PurePosixPath], change: CheckedChange, job_copy: Path, *, is_base: bool
-    ) -> list[LineFault]:
-        """Runs a checker on pages of the change, or as they were before it."""
-        found: list[LineFault] = []
-        async with _laid_out(change, job_copy, is_base=is_base) as copy:
-            for start in range(0, len(pages), _PAGES_A_RUN):
-                done = await self.program.run(checker.arguments(pages[start : start + _PAGES_A_RUN]), copy)
-                found += checker.read(done)
-        return found
-
-
 @asynccontextmanager
 async def _laid_out(change: CheckedChange, job_copy: Path, *, is_base: bool) -> AsyncIterator[Path]:
     """Makes a copy for one checker, since the server never writes to a folder that a program has written to."""
@@ -145,22 +99,61 @@ def _beyond(known: Counter[_Kind], new: Sequence[LineFault], change: CheckedChan
 
 @dataclass(frozen=True)
 class DocumentationChecks:
-    """Implements `Checks`. `commands` are the team's own, each a program with its arguments; `program` runs them."""
+    """Implements `Checks`. `commands` are the team's own, each a program with its arguments; `program` runs them.
+    `checkers` runs those that the base branch has settings for.
+    """
 
     program: CheckProgram
-    checkers: RepositoryCheckers
+    checkers: CheckProgram
     commands: Collection[tuple[str, ...]] = ()
-    monotonic: Callable[[], float] = time.monotonic
 
     async def run(
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
-        until = self.monotonic() + _BUDGET_S
-        change = CheckedChange(before, after, changed, time_is_up=lambda: self.monotonic() > until)
+        until = time.monotonic() + _BUDGET_S
+        change = CheckedChange(before, after, changed, time_is_up=lambda: time.monotonic() > until)
         checks: list[tuple[str, Check]] = [(links.NAME, partial(asyncio.to_thread, _broken_links, change))]
-        checks += await self.checkers.applying(change, copy)
+        checks += await self._applying(change, copy)
         checks += [(command[0], partial(self._command, command, copy)) for command in self.commands]
         return tuple([await _result(name, check) for name, check in checks])
+
+    async def _applying(self, change: CheckedChange, job_copy: Path) -> list[tuple[str, Check]]:
+        """Returns the name of each checker that applies to this change, with a function that runs it.
+
+        Its files are put beside the job's copy.
+        """
+        pages = [(checker, await asyncio.to_thread(checker.pages, change)) for checker in CHECKERS]
+        return [
+            (checker.name, partial(self._problems, checker, some, change, job_copy)) for checker, some in pages if some
+        ]
+
+    async def _problems(
+        self, checker: Checker, pages: Sequence[PurePosixPath], change: CheckedChange, job_copy: Path
+    ) -> list[str]:
+        if not checker.is_installed:
+            program = checker.command[0]
+            words = f"the repository has settings for {checker.name}, but the program `{program}` is not installed"
+            raise CheckCouldNotRunError(words)
+        found = await self._found(checker, pages, change, job_copy, is_base=False)
+        new = await asyncio.to_thread(_on_new_lines, found, change)
+        known = Counter[_Kind]()
+        if earlier := await asyncio.to_thread(_earlier_pages, checker, new, change):
+            known.update(
+                _kind(each, change) for each in await self._found(checker, earlier, change, job_copy, is_base=True)
+            )
+            known.subtract(_kind(each, change) for each in set(found).difference(new))  # they are where they were
+        return list(dict.fromkeys(_beyond(known, new, change)))
+
+    async def _found(
+        self, checker: Checker, pages: Sequence[PurePosixPath], change: CheckedChange, job_copy: Path, *, is_base: bool
+    ) -> list[LineFault]:
+        """Runs a checker on pages of the change, or as they were before it."""
+        found: list[LineFault] = []
+        async with _laid_out(change, job_copy, is_base=is_base) as copy:
+            for start in range(0, len(pages), _PAGES_A_RUN):
+                done = await self.checkers.run(checker.arguments(pages[start : start + _PAGES_A_RUN]), copy)
+                found += checker.read(done)
+        return found
 
     async def _command(self, command: tuple[str, ...], copy: Path) -> list[str]:
         done = await self.program.run(command, copy)

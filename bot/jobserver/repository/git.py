@@ -296,11 +296,6 @@ def _text(output: subprocesses.FirstBytes) -> str:
     return output.getvalue().decode(errors="surrogateescape")
 
 
-def displayed_repository(repository: str) -> str:
-    """Returns the repository's name in jobs: an address as it is, but only the name of a directory."""
-    return short_name(repository) if repository_protocol(repository) == "file" else repository
-
-
 def short_name(repository: str) -> str:
     """Returns the last part of an address or a directory, without `.git`."""
     name = urlsplit(repository).path.rstrip("/").rsplit("/", 1)[-1]

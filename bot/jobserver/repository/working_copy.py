@@ -29,10 +29,6 @@ _BEGINS_PACKED = re.compile(
     re.DOTALL,
 )
 """zip (also docx, epub, jar), compress, gzip, bzip2, xz, lzma, lzip, zstd, lz4, 7z, rar, cab, deb, tar."""
-_NAMED_AT_MOST = 20
-"""How many of the omitted files are named."""
-
-
 _SOME, _NONE = 0, 1
 """Exit codes of `git check-ignore`."""
 
@@ -166,8 +162,8 @@ class WorkingCopy:
             return Collected(tree, (f"{len(taken):,} files were changed, more than {limit}, so all were left out",))
         await asyncio.to_thread(settle_modes, taken, before.of_mode(GitFileMode.EXECUTABLE), self._directory)
         await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
-        words = _in_words([*_held_out_in_words(held), *removed.descriptions, *left_out])
-        return Collected((await self._run("write-tree")).strip(), words)
+        words = map(printable, (*_held_out_in_words(held), *removed.descriptions, *left_out))
+        return Collected((await self._run("write-tree")).strip(), tuple(words))
 
     async def _changed(self, before: TreeListing, removed: RemovedFiles) -> list[PurePosixPath]:
         """Returns the added, changed and deleted paths, without those that the editor may not change."""
@@ -292,9 +288,3 @@ def _paths(output: str) -> list[PurePosixPath]:
 
 def _joined(paths: Iterable[PurePosixPath | str]) -> bytes:
     return "\0".join(map(str, paths)).encode(errors="surrogateescape")
-
-
-def _in_words(reasons: list[str]) -> tuple[str, ...]:
-    named = [printable(reason) for reason in reasons[:_NAMED_AT_MOST]]
-    more = len(reasons) - len(named)
-    return (*named, f"and {more:,} more") if more else tuple(named)

@@ -16,7 +16,7 @@ from support.fakes.job_ports import FakeSnapshot
 
 from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks.checkers import VALE_REPORT, CheckProgram, parse_report
-from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
+from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
 from bot.jobserver.sandbox.choice import MissingSandbox, NoSandbox
@@ -64,7 +64,7 @@ async def results(
     copy = folder / "job" / "copy"
     copy.mkdir(parents=True, exist_ok=True)
     changed = [PurePosixPath(name) for name in {**before, **after} if before.get(name) != after.get(name)]
-    checks = DocumentationChecks(program, RepositoryCheckers(program))
+    checks = DocumentationChecks(program, program)
     found = await checks.run(FakeSnapshot(before), FakeSnapshot(after), changed, copy)
     assert [path.name for path in copy.parent.iterdir()] == ["copy"]  # nothing is left behind
     return {result.name: result for result in found}
@@ -270,7 +270,7 @@ def copy(tmp_path: Path) -> Path:
 
 async def commands_results(copy: Path, *commands: tuple[str, ...], time_limit: float = 30.0) -> dict[str, CheckResult]:
     program = CheckProgram(NoSandbox(), LIMITS, Egress("open"), time_limit)
-    checks = DocumentationChecks(program, RepositoryCheckers(program), commands)
+    checks = DocumentationChecks(program, program, commands)
     found = await checks.run(FakeSnapshot({PAGE: OLD}), FakeSnapshot({PAGE: NEW}), [PurePosixPath(PAGE)], copy)
     return {result.name: result for result in found}
 
@@ -289,7 +289,7 @@ class SlowSnapshot(FakeSnapshot):
 
 async def test_reading_files_blocks_no_other_request(copy: Path) -> None:
     """Other jobs and requests continue in the server's thread, while files are listed and read in another one."""
-    checks = DocumentationChecks(NO_SANDBOX, RepositoryCheckers(NO_SANDBOX))
+    checks = DocumentationChecks(NO_SANDBOX, NO_SANDBOX)
     found = await checks.run(SlowSnapshot({PAGE: OLD}), SlowSnapshot({PAGE: NEW}), [PurePosixPath(PAGE)], copy)
     assert {result.status for result in found} == {CheckStatus.PASSED}
 

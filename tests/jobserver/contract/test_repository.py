@@ -235,11 +235,6 @@ async def test_git_directories_of_any_spelling_are_never_imported(world: World) 
     assert await world.changed_paths(found.tree) == set()
 
 
-async def test_only_the_first_of_many_left_out_files_are_named(world: World) -> None:
-    found = await world.collected(lambda copy: [(copy / f"{n}.log").write_text("x") for n in range(500)])
-    assert (len(found.left_out), found.left_out[-1]) == (21, "and 480 more")
-
-
 async def test_a_repositorys_symlink_is_exported_as_a_text_file(world: World) -> None:
     (world.theirs / "link.md").symlink_to("README.md")
     git(world.theirs, "add", "--all")

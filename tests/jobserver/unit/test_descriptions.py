@@ -124,6 +124,7 @@ def test_an_unchanged_result_is_explained() -> None:
     assert why_nothing_changed("", "", ()) == "The agent changed no files."
     assert why_nothing_changed("It is right as it is.", "", ()) == "It is right as it is."
     assert why_nothing_changed("", "Which page?", ()) is None
+    assert (why_nothing_changed("", "", [f"{n}.log" for n in range(500)]) or "").endswith("; 29.log; and 470 more")
     assert (
         why_nothing_changed("", "", ("`a` is a link", "`b` is too large"))
         == "Left out: `a` is a link; `b` is too large"
