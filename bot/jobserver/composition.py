@@ -16,7 +16,7 @@ from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.named import NAMED, agent_for
 from bot.jobserver.api import JobApiHandlers
 from bot.jobserver.checks.checkers import CheckProgram
-from bot.jobserver.checks.documentation_checks import DocumentationChecks, RepositoryCheckers
+from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.editors.builtin import AGENT, BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, passed_variables
 from bot.jobserver.editors.interface import Editor
@@ -41,14 +41,14 @@ from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import STEPS as LOCAL_STEPS
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.git import Git, displayed_repository, short_name
+from bot.jobserver.repository.git import Git, short_name
 from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror, find_base
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import JobServerSettings, repository_protocol
 from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -121,7 +121,8 @@ class Composition:
         cleanup = JobCleanup(tools, jobs, uploads, local.delete_ended, settings.archive_after, settings.keep_for)
         background.spawn(cleanup.run(), name="retention")
         background.spawn(retry_forever(tools), name="proposal retries")
-        shown = displayed_repository(settings.repository)
+        name = short_name(settings.repository)
+        shown = name if repository_protocol(settings.repository) == "file" else settings.repository
         states = PullRequestStates(keeper, tools.proposals)
         self._stack.push_async_callback(states.stop)
         api = JobApiHandlers(
@@ -131,7 +132,7 @@ class Composition:
             pull_requests=keeper, mirror_state=lambda: first_fetch.state,
         )  # fmt: skip
         gate = Gate(settings, public_url=public_url, everybody=everybody)
-        pages = PullRequestPages(local, gate, repository=short_name(settings.repository))
+        pages = PullRequestPages(local, gate, repository=name)
         return Parts(api, pages, base.name, metrics)
 
     def _count(self, queue: InstructionQueue) -> Sequence[web.RouteDef]:
@@ -192,7 +193,7 @@ class Composition:
                 return BuiltinEditor()
             case "agent":
                 egress = self._egress()
-                return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask, egress=egress)
+                return agent_editor(settings, sandbox, os.environ, egress, mask=mask)
             case "command":
                 login = relayed_login(settings)
                 check_budget(settings, login)
@@ -218,7 +219,7 @@ class Composition:
         time_limit = settings.time_limit.total_seconds()
         program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
         checkers = CheckProgram(sandbox, self._limits, Egress(), min(time_limit, _CHECKER_S))
-        return DocumentationChecks(program, RepositoryCheckers(checkers), settings.checks)
+        return DocumentationChecks(program, checkers, settings.checks)
 
 
 def _now() -> datetime:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -12,13 +11,12 @@ from aiohttp import web
 
 from bot.jobserver.api import error_response
 from bot.jobserver.composition import Composition, Parts
-from bot.jobserver.egress.proxy import egress_warning
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.handlers import error_page
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
-from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings import JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.process_signals import ending_signals
 
@@ -55,8 +53,8 @@ class JobServer:
         """Accepts no more requests and stops within 10 s; interrupted instructions run again after the next start."""
         await self._closing.aclose()
 
-    async def serve_forever(self, started: Callable[[str], None] = lambda _: None) -> None:
-        """Starts, passes the address to `started`, and stops when the process receives a signal to end.
+    async def serve_forever(self) -> None:
+        """Starts, and stops when the process receives a signal to end.
 
         Raises:
             JobServerError: as `start` does.
@@ -66,7 +64,7 @@ class JobServer:
         for number in signals:
             loop.add_signal_handler(number, asked_to_stop.set)
         try:
-            started(await self.start())
+            await self.start()
             await asked_to_stop.wait()
         finally:
             for number in signals:
@@ -90,11 +88,7 @@ class JobServer:
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
-        if warning := settings.warning_about_reviewers:
-            logger.warning("%s", warning)
-        if unknown := settings.unknown_rules:
-            logger.warning("%sALLOWED_SECRETS names rules that do not exist: %s", PREFIX, ", ".join(unknown))
-        if words := egress_warning(settings):
+        for _, words in settings.warnings:
             logger.warning("%s", words)
         logger.info("job server for %s (%s) listens on %s", settings.repository, parts.base, url)
         return url

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
 from pathlib import Path
 
-from bot.jobserver.egress.proxy import egress_for, egress_warning
+from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.file_owners import require_own
 from bot.jobserver.findings import SetupFinding
@@ -39,10 +39,12 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
         yield SetupFinding("user", is_ok=False, message=str(error))
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
-    if words := settings.warning_about_reviewers:
-        yield SetupFinding("pages", is_ok=None, message=words)
-    for finding in _egress(settings):
-        yield finding
+    for name, words in settings.warnings:
+        yield SetupFinding(name, is_ok=None, message=words)
+    try:
+        egress_for(settings)
+    except JobServerError as error:
+        yield SetupFinding("egress", is_ok=False, message=str(error))
     for finding in _check_programs(settings):
         yield finding
     try:
@@ -83,15 +85,6 @@ def _port(settings: JobServerSettings) -> SetupFinding:
         words = f"{where} is in use: by a job server that runs already?" if is_taken else f"{where}: {error.strerror}"
         return SetupFinding("port", is_ok=None if is_taken else False, message=words)
     return SetupFinding("port", is_ok=True, message=f"it can listen on {where}")
-
-
-def _egress(settings: JobServerSettings) -> Iterator[SetupFinding]:
-    try:
-        egress_for(settings)
-    except JobServerError as error:
-        yield SetupFinding("egress", is_ok=False, message=str(error))
-    if words := egress_warning(settings):
-        yield SetupFinding("egress", is_ok=None, message=words)
 
 
 def _check_programs(settings: JobServerSettings) -> Iterator[SetupFinding]:

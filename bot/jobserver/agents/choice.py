@@ -36,13 +36,12 @@ def agent_editor(
     settings: JobServerSettings,
     sandbox: Sandbox,
     environment: Mapping[str, str],
+    egress: Egress,
     *,
-    limits: RunLimits | None = None,
     time_limit: float | None = None,
     mask: Callable[[str], str] = str,
-    egress: Egress | None = None,
 ) -> AgentEditor:
-    """Returns the editor that drives the agent; `limits`, `egress`, and `time_limit` in seconds, override the settings.
+    """Returns the editor that drives the agent; `time_limit`, in seconds, overrides that of the settings.
 
     `mask` removes this server's secrets from the log.
 
@@ -54,8 +53,8 @@ def agent_editor(
     return AgentEditor(
         launch,
         sandbox,
-        limits or RunLimits.for_settings(settings),
-        egress or egress_for(settings),
+        RunLimits.for_settings(settings),
+        egress,
         time_limit=time_limit or settings.time_limit.total_seconds(),
         mask=mask,
     )
@@ -102,7 +101,7 @@ async def _check_agent(
             yield model_finding(launch, settings)
         sandbox = await open_sandbox(settings, settings.data_directory)
         yield SetupFinding("sandbox", is_ok=True, message=settings.sandbox)
-        editor = agent_editor(settings, sandbox, environment, time_limit=limit)
+        editor = agent_editor(settings, sandbox, environment, egress_for(settings), time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
             async for finding in _run_trial(editor, Path(directory), limit):
                 yield finding

@@ -164,9 +164,6 @@ class AgentEditor:
                     yield launch, self.sandbox.prepare(connected(program), task.workspace), log, redact
                 except EditError as error:
                     raise EditError(redact(str(error))) from None
-                finally:
-                    if launch.relayed:
-                        log.line(f"[{launch.relayed.in_words}]")
 
     async def _edit(self, run: _Run, prepared: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace

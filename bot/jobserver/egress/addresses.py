@@ -4,36 +4,26 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-_EMBEDS_IPV4 = tuple(
-    map(
-        IPv6Network,
-        (
-            "::/96",  # compatible with IPv4, deprecated by RFC 4291
-            "::ffff:0:0/96",  # mapped
-            "::ffff:0:0:0/96",  # translated, RFC 2765
-            "64:ff9b::/96",  # NAT64, RFC 6052
-            "64:ff9b:1::/48",  # NAT64 in a network of its own, RFC 8215
-            "2001::/32",  # Teredo
-            "2002::/16",  # 6to4
-        ),
-    )
+_EMBEDS_IPV4 = (
+    IPv6Network("::/96"),  # compatible with IPv4, deprecated by RFC 4291
+    IPv6Network("::ffff:0:0/96"),  # mapped
+    IPv6Network("::ffff:0:0:0/96"),  # translated, RFC 2765
+    IPv6Network("64:ff9b::/96"),  # NAT64, RFC 6052
+    IPv6Network("64:ff9b:1::/48"),  # NAT64 in a network of its own, RFC 8215
+    IPv6Network("2001::/32"),  # Teredo
+    IPv6Network("2002::/16"),  # 6to4
 )
 """Networks that embed an IPv4 address, which would not be checked."""
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 """The space allocated for global unicast (iana.org, IPv6 address space)."""
 _RELAY_OF_6TO4 = "192.88.99."
-_METADATA_SERVICES = frozenset(
-    map(
-        ip_address,
-        (
-            "100.100.100.200",  # Alibaba
-            "168.63.129.16",  # Azure, which looks like a public one
-            "192.0.0.192",  # Oracle
-            "fd00:42::42",  # Scaleway
-            "fd00:ec2::254",  # Amazon
-            "fd20:ce::254",  # Google
-        ),
-    )
+_METADATA_SERVICES = (
+    IPv4Address("100.100.100.200"),  # Alibaba
+    IPv4Address("168.63.129.16"),  # Azure, which looks like a public one
+    IPv4Address("192.0.0.192"),  # Oracle
+    IPv6Address("fd00:42::42"),  # Scaleway
+    IPv6Address("fd00:ec2::254"),  # Amazon
+    IPv6Address("fd20:ce::254"),  # Google
 )
 """Addresses of clouds' metadata services, which serve keys, except link-local ones."""
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -84,7 +84,7 @@ def in_words(error: Exception) -> str:
 
 @dataclass
 class RelayedModel:
-    """A run's relay, and its use. `socket` is the relay's socket, `token` the run's key for it, and `key` the real key.
+    """A run's relay. `socket` is the relay's socket, `token` the run's key for it, and `key` the real key.
 
     `tell` is called with the tokens of each response, at its end. `last` is the answer to the request that began last,
     of those in which the agent offers tools: others, such as for a title, are beside its work, and a subagent's are
@@ -95,15 +95,8 @@ class RelayedModel:
     socket: Path
     token: str = field(repr=False)
     key: str = field(default="", repr=False)
-    requests: int = 0
-    tokens: Spent = field(default_factory=Spent)
-    tell: Callable[[Spent], None] | None = None
+    tell: Callable[[Spent], None] = lambda _: None
     last: ModelAnswer | None = None
-
-    def add(self, tokens: Spent) -> None:
-        self.tokens += tokens
-        if self.tell is not None:
-            self.tell(tokens)
 
     @property
     def address(self) -> str:
@@ -128,12 +121,6 @@ class RelayedModel:
         kept = {name: value for name, value in program.environment.items() if self.key not in value}
         arguments = tuple(word.replace(MODEL_URL, self.address) for word in program.arguments)
         return Program(arguments, {**kept, **self.variables}, (*program.doors, *self.doors))
-
-    @property
-    def in_words(self) -> str:
-        """One line for the job's log."""
-        tokens = self.tokens
-        return f"requests to its model: {self.requests}, tokens sent: {tokens.sent}, answered: {tokens.answered}"
 
 
 @asynccontextmanager
@@ -223,7 +210,6 @@ class _Relay:
                 request.method, URL(login.upstream + route.target, encoded=True), headers=headers, data=body or None,
                 allow_redirects=False, proxy=proxy_for(login.upstream),
             ) as answer:  # fmt: skip
-                self.run.requests += 1
                 return await self._passed_on(request, answer, key, seen)
         except ConfigError as error:
             seen.fault = f"{RELAY} has no key: {error}"
@@ -257,7 +243,7 @@ class _Relay:
             seen.finish(has_events=answer.content_type == "text/event-stream")
             await response.write_eof()
         finally:
-            self.run.add(seen.tokens)
+            self.run.tell(seen.tokens)
         return response
 
 
@@ -291,7 +277,7 @@ async def relayed_model(
             raise EditError(str(error)) from None
         except OSError as error:
             raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
-        run.key, run.tell = key, spent
+        run.key, run.tell = key, spent or run.tell
         yield run
 
 

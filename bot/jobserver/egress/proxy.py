@@ -20,7 +20,7 @@ from bot.jobserver.egress.addresses import Resolve, is_public, is_this_machines,
 from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxyError, connect_through, upstream_of
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
-from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, AllowedHost, find_allowed, host_and_port, host_name
 
 MOST_NAMES = 20
@@ -354,10 +354,3 @@ def egress_for(settings: JobServerSettings, count: Callable[[int], None] | None 
     except ConfigError as error:
         raise JobServerError(str(error)) from None
     return Egress(settings.egress, settings.port, count)
-
-
-def egress_warning(settings: JobServerSettings) -> str | None:
-    """Returns a warning about EGRESS for the operator, or None."""
-    if settings.runs_programs and settings.egress == OPEN:
-        return f"programs and agents can reach everything that this machine can: {PREFIX}EGRESS can list hosts"
-    return None

@@ -8,7 +8,7 @@ import html
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -134,14 +134,7 @@ class KnownValues:
     `environment` is the environment before secrets were removed from it.
     """
 
-    def __init__(
-        self,
-        settings: JobServerSettings,
-        environment: Mapping[str, str],
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._monotonic = monotonic
+    def __init__(self, settings: JobServerSettings, environment: Mapping[str, str]) -> None:
         self._environment = {**settings.agent_environment, **environment}
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
         self._rotating = settings.rotating_secrets
@@ -150,10 +143,10 @@ class KnownValues:
         self._read_at = -_READ_AGAIN_S
 
     def __call__(self) -> OwnSecrets:
-        if self._monotonic() - self._read_at >= _READ_AGAIN_S:
+        if time.monotonic() - self._read_at >= _READ_AGAIN_S:
             found = self._fixed.union(self._of_environment(), *(each.ever_held for each in self._rotating))
             self._secrets = OwnSecrets(tuple(sorted(filter(_counts, found), key=len, reverse=True)))
-            self._read_at = self._monotonic()
+            self._read_at = time.monotonic()
         return self._secrets
 
     def known(self, text: str) -> str:

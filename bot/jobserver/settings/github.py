@@ -102,12 +102,6 @@ def _labels(value: object) -> object:
     return [name for part in value.split(",") if (name := part.strip())] if isinstance(value, str) else value
 
 
-def _label(value: str) -> str:
-    if len(value) > _LABEL_LENGTH:
-        raise ValueError(f"must have labels of at most {_LABEL_LENGTH} characters")
-    return value
-
-
 def _pairs(value: object) -> object:
     """Reads a JSON object, or comma-separated name=login pairs."""
     if not isinstance(value, str):
@@ -153,7 +147,7 @@ class GitHubSettings(Settings):
         None, description="the address of GitHub's REST API; by default derived from the repository's host"
     )
     draft: bool = Field(default=False, description="whether pull requests at GitHub are opened as drafts")
-    labels: Annotated[tuple[Annotated[str, AfterValidator(_label)], ...], BeforeValidator(_labels)] = Field(
+    labels: Annotated[tuple[Annotated[str, Field(max_length=_LABEL_LENGTH)], ...], BeforeValidator(_labels)] = Field(
         (), description="comma-separated labels for pull requests at GitHub"
     )
     github_users: Annotated[Mapping[str, str], BeforeValidator(_pairs), AfterValidator(_users)] = Field(

@@ -379,6 +379,17 @@ class JobServerSettings(
         return ""
 
     @property
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """What the operator should know, each with the part of the setup that it is about."""
+        if words := self.warning_about_reviewers:
+            yield "pages", words
+        if unknown := ", ".join(self.unknown_rules):
+            yield "secrets", f"{PREFIX}ALLOWED_SECRETS names rules that do not exist: {unknown}"
+        if self.runs_programs and self.egress == OPEN:
+            words = "programs and agents can reach everything that this machine can"
+            yield "egress", f"{words}: {PREFIX}EGRESS can list hosts"
+
+    @property
     def shown_model(self) -> str:
         if self.model:
             return self.model

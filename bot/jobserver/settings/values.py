@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 PREFIX = "PAGEHAND_JOBSERVER_"
 _NO_PATTERN = re.compile(r"^!|[,{}\\\x00-\x1f]")
@@ -85,13 +85,7 @@ def _seconds(value: object) -> object:
     return value
 
 
-def _positive(value: timedelta) -> timedelta:
-    if value <= timedelta(0):
-        raise ValueError("must be greater than zero")
-    return value
-
-
-Duration = Annotated[timedelta, BeforeValidator(_seconds), AfterValidator(_positive)]
+Duration = Annotated[timedelta, BeforeValidator(_seconds), Field(gt=timedelta(0))]
 Identity = Annotated[str, AfterValidator(_identity)]
 Folders = Annotated[tuple[Path, ...], BeforeValidator(_words), AfterValidator(_absolute)]
 Allowances = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_allowances)]

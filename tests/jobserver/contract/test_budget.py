@@ -113,7 +113,7 @@ def test_a_budget_that_cannot_be_measured_is_refused(tmp_path: Path) -> None:
         sandbox="none", egress="open", budget="job=2M",
     )  # fmt: skip
     with pytest.raises(JobServerError, match="BUDGET counts what the model relay passes on"):
-        agent_editor(settings, NoSandbox(), {"ANTHROPIC_API_KEY": "planted"})
+        agent_editor(settings, NoSandbox(), {"ANTHROPIC_API_KEY": "planted"}, Egress())
 
 
 async def thrifty(task: EditTask, progress: EditProgress) -> EditResult | None:

@@ -19,6 +19,7 @@ from support.worlds.real_agent_world import PAGE, RealAgentWorld, path_with, rea
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.connection import Started
 from bot.jobserver.editors.interface import EditTask
+from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
@@ -290,7 +291,7 @@ async def started(sandbox: Sandbox, environment: dict[str, str], folder: Path, a
         pass_environment=("PATH",), egress=(),
     )  # fmt: skip
     log = folder / "log"
-    return await agent_editor(settings, sandbox, environment).started(EditTask("", workspace, log))
+    return await agent_editor(settings, sandbox, environment, Egress()).started(EditTask("", workspace, log))
 
 
 @pytest.mark.full

@@ -71,7 +71,7 @@ def test_all_invalid_github_settings_are_listed_at_once() -> None:
         "GITHUB_APP_ID and a token cannot both be used",
         "GITHUB_APP_PRIVATE_KEY must be an RSA key in PEM format without a password",
         "GITHUB_USERS must be pairs of a name or id and a GitHub login, such as Ada Lovelace=ada,U02ABC=grace",
-        "LABELS must have labels of at most 50 characters",
+        "LABELS must have at most 50 characters",
         "REPOSITORY is not a repository at GitHub, such as https",
     ]
 

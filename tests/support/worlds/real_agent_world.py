@@ -18,6 +18,7 @@ from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.named import Agent, agent_for
 from bot.jobserver.editors.interface import EditResult, EditTask, TaskFile
+from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.pipeline.job_folders import drop_caches
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
@@ -52,7 +53,7 @@ class RealAgentWorld:
     def restart(self) -> None:
         """Drops what the server kept in memory, and what it removes from a HOME after each instruction."""
         drop_caches(self.workspace.home, agent_for(self.settings.agent).caches)
-        self.editor = agent_editor(self.settings, self.sandbox, self.environment)
+        self.editor = agent_editor(self.settings, self.sandbox, self.environment, egress_for(self.settings))
 
     async def edit(self, prompt: str, attachments: Sequence[TaskFile] = ()) -> EditResult:
         session = self.progress.sessions[-1] if self.progress.sessions else None
