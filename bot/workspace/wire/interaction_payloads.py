@@ -58,7 +58,7 @@ class InteractionPayloads:
         return {
             "type": "message_action",
             "team": self._team(),
-            "user": {"id": user.id, "username": user.name, "team_id": user.team_id, "name": user.name},
+            "user": {"id": user.id, "team_id": user.team_id, "name": user.name},
             "channel": {"id": channel.id, "name": _channel_name(channel)},
             "callback_id": shortcut.callback_id,
             "trigger_id": self._triggers.issue(Trigger(user.id, channel.id)),

@@ -112,7 +112,7 @@ class Renderer:
         if message.bot_id:
             body |= {"bot_id": message.bot_id, "app_id": message.app_id}
         if message.bot_id == self._app.bot_id:
-            body["bot_profile"] = self.bot_profile()
+            body["bot_profile"] = self.bot_profile() | {"team_id": self._state.team.id}
         body |= _given(blocks=self._blocks(message), attachments=message.attachments)
         if message.files:
             body |= {"files": [self._file_of(message, file) for file in message.files], "upload": False}
@@ -201,7 +201,6 @@ class Renderer:
             "app_id": self._app.app_id,
             "user_id": self._app.bot_user_id,
             "name": self._app.display_name,
-            "team_id": self._state.team.id,
         }
 
     def _team_of(self, user: str) -> str:

@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from support.fakes.slack_limits import ANY_NUMBER
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
+from support.oracles.slack_samples import invented
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.slack_faults import FaultyWorkspace, RateLimits
 
@@ -423,6 +424,7 @@ async def a_world(
     world = AppWorld(workspace, fake_job_api, database_url, settings, engine, edge_timings or AT_ONCE)
     try:
         yield world
+        assert not (made_up := invented(workspace)), made_up
     finally:
         await world.stop()
         await engine.dispose()

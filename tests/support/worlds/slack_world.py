@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.recording_service import RecordingService
+from support.oracles.slack_samples import invented
 from support.servers.slack_faults import FaultyWorkspace
 
 from bot.domain.threads.thread import Thread
@@ -148,4 +149,5 @@ async def slack_world(
             call_seconds=call_seconds,
         )
         yield SlackWorld(workspace, client, await identify(client), session, missing, names_within)
+        assert not (made_up := invented(workspace)), made_up
     await workspace.stop()

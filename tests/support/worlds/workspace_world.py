@@ -12,6 +12,7 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from support.oracles.slack_samples import invented
 from support.servers.slack_faults import FaultyWorkspace
 
 from bot.workspace import AppConfig, WorkspaceServer
@@ -23,6 +24,7 @@ async def running(app: AppConfig | None = None, **options: Any) -> AsyncIterator
     await server.start()
     try:
         yield server
+        assert not (made_up := invented(server)), made_up
     finally:
         await server.stop()
 

@@ -144,7 +144,7 @@ def file_info(call: MethodCall) -> Json:
         for name, family in (("channels", "channels"), ("groups", "groups"), ("ims", "im"))
     }
     shown = call.renderer.file(file) | places | {"is_public": bool(places["channels"])}
-    return {"file": shown, "comments": [], "response_metadata": {"next_cursor": ""}}
+    return {"file": shown, "comments": []}
 
 
 METHODS = {
