@@ -15,6 +15,7 @@ from aiohttp import web
 
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of
+from bot.app.code_hosts import webhook_routes
 from bot.app.edges import Edges, open_edges, token_refused
 from bot.app.metrics import Readings, free_bytes
 from bot.app.settings.config import Config
@@ -274,7 +275,8 @@ class App:
                 ping_interval=edges.timings.slack_ping,
             )
         secret = config.slack_signing_secret or RotatingSecret("")
-        pages, note = [*health_routes(self.health), *self._metrics_at_port], self._happened.add
+        webhooks = webhook_routes(config.webhook_senders, edges.store)
+        pages, note = [*health_routes(self.health), *self._metrics_at_port, *webhooks], self._happened.add
         at = partial(edges.listen, config.host, config.port)
         return HttpReceiver(slack, secret, listen=at, pages=pages, note=note)
 

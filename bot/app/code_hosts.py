@@ -10,15 +10,19 @@ from http import HTTPStatus
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 
 from bot.app.settings.code_hosts import CodeHostSettings
 from bot.codehosts.github import GitHub
 from bot.codehosts.github_client import GitHubAnswer, GitHubClient, GitHubTransport
+from bot.codehosts.github_webhook import WEBHOOK_PATH, GitHubWebhooks, Senders
 from bot.codehosts.job_server import JobServer
 from bot.codehosts.pull_request import CodeHost, Found, NotModified, Reason, Unreadable
 from bot.domain.threads.thread import Thread
+from bot.errors import StoreError
 from bot.jobapi.models import Hide
 from bot.runtime.rotating_secrets import RotatingSecret
+from bot.store.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +56,18 @@ def github_hosts(settings: Sequence[CodeHostSettings], session: aiohttp.ClientSe
         GitHub(_WithToken(GitHubClient(session, each.api_url), each.token), web_url=each.url, now=time.time, hide=hide)
         for each in settings
     ]
+
+
+def webhook_routes(senders: Senders, store: Store) -> Sequence[web.RouteDef]:
+    """Returns the route of the webhooks of these code hosts; none if there are none."""
+
+    async def make_due(links: Sequence[str]) -> None:
+        try:
+            await store.transact(lambda tx: tx.pull_requests.make_due(links))
+        except StoreError:
+            raise web.HTTPServiceUnavailable from None
+
+    return [web.post(WEBHOOK_PATH, GitHubWebhooks(senders, make_due).take)] if senders else []
 
 
 class ConfiguredCodeHosts:

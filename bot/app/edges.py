@@ -105,7 +105,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
     Raises StoreError, SchemaMismatch, CannotStart. Their messages say what to do.
     """
     timings = timings or EdgeTimings()
-    for warning in config.warnings:
+    for warning in (*config.warnings, *config.without_effect):
         logger.warning(warning)
     async with contextlib.AsyncExitStack() as stack:
         counts = _counts(timings.slack_limits) if config.serves_metrics else Counts()

@@ -16,6 +16,8 @@ from bot.store.store import Store, Transaction
 logger = logging.getLogger(__name__)
 
 DAY = 24 * 3_600.0
+AT_LEAST = 15.0
+"""Seconds between two readings of a pull request, whatever makes the next one due."""
 CLAIM_EVERY = 5.0
 """Seconds. An empty claim is a transaction, and no pull request is read more often than once a minute."""
 
@@ -65,7 +67,9 @@ class PullRequestPoller(Worker[ClaimedPullRequest]):
             thread_id = now.thread.id
             withdrawn = await tx.pull_requests.withdraw(thread_id, decision.outdated)
             followed = replace(decision.state, told=decision.state.told - withdrawn)
-            await tx.pull_requests.save(thread_id, followed, next_read_in=decision.next_read_in)
+            await tx.pull_requests.save(
+                thread_id, followed, next_read_in=decision.next_read_in, rests_for=max(AT_LEAST, seen.wait)
+            )
             for notice in decision.notices:
                 await tx.notices.add(thread_id, notice)
 

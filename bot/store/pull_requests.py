@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import and_, bindparam, case, delete, or_, select, update
+from sqlalchemy import Double, and_, bindparam, case, delete, exists, or_, select, update
 
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import NoticeKey, in_database, within_thread
-from bot.store.claims import CLAIM, FREE, LIMIT, due
+from bot.store.claims import CLAIM, FREE, LIMIT, NOW, due
 from bot.store.schema.rows import followed_from, json_of, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, pull_requests, threads
 from bot.store.session import Part, Session, upserting
@@ -32,7 +32,34 @@ _CANDIDATES = (
     .limit(LIMIT)
     .with_for_update(of=pull_requests, skip_locked=True)
 )
-_CLAIM = update(pull_requests).where(pull_requests.c.thread_id.in_(bindparam("ids", expanding=True))).values(**CLAIM)
+_CLAIM = (
+    update(pull_requests)
+    .where(pull_requests.c.thread_id.in_(bindparam("ids", expanding=True)))
+    .values(not_before=CLAIM["claimed_until"], **CLAIM)
+)
+_EARLIEST = case((pull_requests.c.not_before > NOW, pull_requests.c.not_before), else_=NOW)
+_MAKE_DUE = (
+    update(pull_requests)
+    .where(
+        pull_requests.c.link.in_(bindparam("links", expanding=True)),
+        pull_requests.c.due_at.is_not(None),
+        or_(pull_requests.c.due_at > _EARLIEST, pull_requests.c.claimed_until > NOW),
+    )
+    .values(due_at=_EARLIEST)
+)
+_ASKED_FOR_AGAIN = pull_requests.c.due_at >= pull_requests.c.claimed_until
+"""Of one that is being read, which was due before it was claimed: it has news meanwhile."""
+_NEXT_AT, _NOT_BEFORE = bindparam("next_at", type_=Double), bindparam("earliest", type_=Double)
+_SAVE = (
+    update(pull_requests)
+    .where(pull_requests.c.thread_id == bindparam("thread"))
+    .values(
+        followed=bindparam("now_followed"),
+        due_at=case((and_(_ASKED_FOR_AGAIN, _NEXT_AT > _NOT_BEFORE), _NOT_BEFORE), else_=_NEXT_AT),
+        not_before=_NOT_BEFORE,
+        **FREE,
+    )
+)
 _OF_THREAD = select(pull_requests.c.followed).where(pull_requests.c.thread_id == bindparam("thread"))
 _HELD = (
     select(pull_requests, threads)
@@ -65,6 +92,19 @@ _OTHERS = (
         threads.c.id != bindparam("thread"),
         pull_requests.c.link == bindparam("of_link"),
     )
+)
+
+
+_UNFOLLOWED = (
+    select(threads)
+    .where(
+        threads.c.updated_at > bindparam("since"),
+        threads.c.state.contains('"pr_link":"', autoescape=True),
+        ~exists().where(pull_requests.c.thread_id == threads.c.id),
+    )
+    .order_by(threads.c.updated_at)
+    .limit(LIMIT)
+    .with_for_update(key_share=True, skip_locked=True)
 )
 
 
@@ -105,6 +145,16 @@ class PullRequests(Part):
             session.takeovers += sum(row[pull_requests.c.claimed_by] is not None for row in rows)
         return [_claimed(row) for row in rows]
 
+    async def follow_unknown(self, *, since: float, limit: int) -> int:
+        """Follows at most `limit` links that a process of a version recorded which follows none, and which are still
+        those of jobs that changed later than `since`. Returns how many.
+        """
+        rows = await self._session.rows(_UNFOLLOWED, since=since, limit=limit)
+        jobs = {row[threads.c.id]: thread_to_speak_in(row).state.job for row in rows}
+        links = [(thread_id, job.pr_link) for thread_id, job in jobs.items() if job is not None and job.pr_link]
+        await follow(self._session, links)
+        return len(links)
+
     async def of(self, thread_id: str) -> FollowedPullRequest:
         """Returns what was last read of a thread's pull request."""
         rows = await self._session.rows(_OF_THREAD, thread=thread_id)
@@ -127,11 +177,19 @@ class PullRequests(Part):
         elsewhere = any(row[threads.c.number] > now.thread.number for row in others)
         return replace(now, followed=replace(now.followed, told=told), is_told_elsewhere=elsewhere)
 
-    async def save(self, thread_id: str, followed: FollowedPullRequest, *, next_read_in: float | None) -> None:
-        """Saves what was read, and frees the claim; it is due in this many seconds, or no more."""
-        due_at = None if next_read_in is None else self._session.now + next_read_in
-        this = update(pull_requests).where(pull_requests.c.thread_id == thread_id)
-        await self._session.execute(this.values(followed=json_of(followed), due_at=due_at, **FREE))
+    async def save(
+        self, thread_id: str, followed: FollowedPullRequest, *, next_read_in: float | None, rests_for: float = 0.0
+    ) -> None:
+        """Saves what was read, and frees the claim; it is due in this many seconds, or no more. Until `rests_for`
+        seconds are over, nothing makes it due; then it is, if something tried to while it was being read.
+        """
+        now = self._session.now
+        due = {"next_at": None if next_read_in is None else now + next_read_in, "earliest": now + rests_for}
+        await self._session.execute(_SAVE, {"thread": thread_id, "now_followed": json_of(followed), **due})
+
+    async def make_due(self, links: Sequence[str]) -> None:
+        """Has those with these links read next as soon as they may be; again after that if they are being read now."""
+        await self._session.execute(_MAKE_DUE, {"links": links, "now": self._session.now})
 
     async def withdraw(self, thread_id: str, keys: Iterable[NoticeKey]) -> frozenset[NoticeKey]:
         """Deletes news that no longer holds, unless it may have been posted, and returns its keys. The thread is

@@ -80,6 +80,7 @@ class UpkeepTransaction:
     retention: Retention
     restoration: Restoration
     condition: Condition
+    pull_requests: PullRequests
 
 
 class Transaction(OutboxTransaction, UpkeepTransaction):

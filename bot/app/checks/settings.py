@@ -35,10 +35,7 @@ class ReadSettings:
 
 def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> ReadSettings:
     """Reads the settings. `further`: sentences about other faults, each beginning with a variable's name."""
-    without_effect = [
-        Finding.warning(f"{SETTINGS}.{_name(words)}", words, why="What it is meant for is left out.", fix=_LISTED)
-        for words in setting_names(environ).warnings(environ)
-    ]
+    without_effect = [_without_effect(words) for words in setting_names(environ).warnings(environ)]
     try:
         config = load(environ, further)
     except ConfigError as error:
@@ -54,7 +51,12 @@ def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> R
         Finding.warning(f"{SETTINGS}.{_name(words)}", words, why=why, fix="Give an address that begins with https://.")
         for words in config.warnings
     ]
+    without_effect += map(_without_effect, config.without_effect)
     return ReadSettings(config, [Finding.ok(SETTINGS, "All settings can be read."), *warnings, *without_effect])
+
+
+def _without_effect(words: str) -> Finding:
+    return Finding.warning(f"{SETTINGS}.{_name(words)}", words, why="What it is meant for is left out.", fix=_LISTED)
 
 
 def _name(sentence: str) -> str:

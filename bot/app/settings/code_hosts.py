@@ -41,7 +41,9 @@ class CodeHostVariables(Settings):
         "one, and with a job API that does not tell them (JOB_API_PULL_REQUEST), their news is not told",
     )
 
-    @property
-    def own_code_hosts(self) -> tuple[CodeHostSettings, ...]:
-        """The code host of these variables, if it has a token."""
-        return (CodeHostSettings(self.code_host_url, self.code_host_token),) if self.code_host_token else ()
+    code_host_webhook_secret: ApiKey | None = Field(
+        default=None,
+        alias="CODE_HOST_WEBHOOK_SECRET",
+        description="with HTTP: the secret of the code host's webhook, which makes news of pull requests come at once; "
+        "without one, POST /webhooks/github is not served",
+    )

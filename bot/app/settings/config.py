@@ -150,6 +150,13 @@ class Config(JobApiVariables, SchedulerVariables):
         ]
 
     @property
+    def without_effect(self) -> list[str]:
+        """Settings that do nothing beside others, a sentence each."""
+        unheard = self.webhook_senders and self.slack_app_token is not None
+        why = "CODE_HOST_WEBHOOK_SECRET has no effect with SLACK_APP_TOKEN: webhooks are taken over HTTP only."
+        return [why] if unheard else []
+
+    @property
     def features_left_out(self) -> frozenset[Feature]:
         """What the app does without on purpose. What another setting needs is not among it."""
         return self.without - {Feature.USER_GROUPS} if self.allowed_groups else self.without
@@ -169,6 +176,7 @@ class Config(JobApiVariables, SchedulerVariables):
         """Every secret that can be replaced while the bot runs."""
         keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))
         keys += tuple(each.token for each in self.code_hosts)
+        keys += tuple(secret for _, secret in self.webhook_senders)
         given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, self.metrics_token, *keys)
         return tuple(dict.fromkeys(secret for secret in given if secret is not None))
 

@@ -25,6 +25,7 @@ from pydantic_core import ErrorDetails
 
 from bot.app.settings.code_hosts import GITHUB, CodeHostSettings, CodeHostVariables
 from bot.app.settings.values import ChannelId
+from bot.codehosts.github_webhook import Senders
 from bot.domain.projects import (
     MOST_PROJECTS,
     ChannelSettings,
@@ -146,6 +147,8 @@ class CodeHostTable(_Table):
     url: BaseUrl = GITHUB
     token_file: Annotated[ApiKey | None, BeforeValidator(_key_in_file)] = None
     token_variable: Annotated[ApiKey | None, BeforeValidator(_key_in_variable)] = None
+    webhook_secret_file: Annotated[ApiKey | None, BeforeValidator(_key_in_file)] = None
+    webhook_secret_variable: Annotated[ApiKey | None, BeforeValidator(_key_in_variable)] = None
 
 
 class ProjectsFile(_Table):
@@ -200,7 +203,8 @@ def key_variables(environ: Mapping[str, str]) -> frozenset[str]:
         data = _parsed(Path(named)) if named else {}
     except ConfigError:
         return frozenset()
-    named_there = (("projects", "key_variable"), ("code_hosts", "token_variable"))
+    of_hosts = ("token_variable", "webhook_secret_variable")
+    named_there = (("projects", "key_variable"), *(("code_hosts", name) for name in of_hosts))
     return frozenset(text_at(table, name) for tables, name in named_there for table in objects_at(data, tables))
 
 
@@ -229,6 +233,8 @@ def _conflicts(file: ProjectsFile, environ: Mapping[str, str]) -> Iterator[str]:
     for number, host in hosts:
         if (host.token_file is None) == (host.token_variable is None):
             yield f"code_host {number}: it needs either token_file or token_variable"
+        if host.webhook_secret_file and host.webhook_secret_variable:
+            yield f"code_host {number}: it has both webhook_secret_file and webhook_secret_variable: remove one of them"
 
 
 def _incomplete(table: ProjectTable, environ: Mapping[str, str]) -> Iterator[str]:
@@ -403,9 +409,18 @@ class JobApiVariables(CodeHostVariables):
     @property
     def code_hosts(self) -> tuple[CodeHostSettings, ...]:
         """Every code host that has a token."""
-        tables = self.projects_file.code_hosts if self.projects_file else ()
-        listed = ((table.url, table.token_file or table.token_variable) for table in tables)
-        return (*(CodeHostSettings(url, token) for url, token in listed if token), *self.own_code_hosts)
+        return tuple(CodeHostSettings(url, token) for url, token, _ in self._listed_code_hosts() if token)
+
+    @property
+    def webhook_senders(self) -> Senders:
+        """Every code host whose webhooks are taken."""
+        return [(url, secret) for url, _, secret in self._listed_code_hosts() if secret]
+
+    def _listed_code_hosts(self) -> Iterator[tuple[str, RotatingSecret | None, RotatingSecret | None]]:
+        for table in self.projects_file.code_hosts if self.projects_file else ():
+            secret = table.webhook_secret_file or table.webhook_secret_variable
+            yield table.url, table.token_file or table.token_variable, secret
+        yield self.code_host_url, self.code_host_token, self.code_host_webhook_secret
 
     @cached_property
     def known_projects(self) -> Projects:

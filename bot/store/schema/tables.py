@@ -393,10 +393,11 @@ pull_requests = Table(
     Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), primary_key=True),
     Column("link", CleanText, nullable=False),
     Column("followed", CleanText, nullable=False),
+    Column("not_before", Double),
     *_queue(_claimed_is_due()),
 )
 """The newest pull request of each thread's job; `followed` is the JSON of a FollowedPullRequest. It is followed while
-it is due."""
+it is due. `not_before`: a webhook makes it due then, or later (NULL: at once)."""
 
 stops_seen = Table(
     "stops_seen",
@@ -447,6 +448,9 @@ _partial_index(None, notices.c.person_id.is_not(None), notices.c.person_id, noti
 _partial_index(None, notices.c.due_at.is_not(None), notices.c.delivery, notices.c.due_at)
 for _table in (polls, pull_requests, requests, request_files, notices, homes, gaps):
     _partial_index(None, _table.c.due_at.is_not(None), _table.c.due_at)
+_FOLLOWED = pull_requests.c.due_at.is_not(None)
+# Hashed, because PostgreSQL's usual index refuses rows as long as a link may be.
+Index(None, pull_requests.c.link, postgresql_using="hash", postgresql_where=_FOLLOWED, sqlite_where=_FOLLOWED)
 for _table in (requests, notices):
     Index(None, _table.c.thread_id, _table.c.due_at)
 Index(None, early_replies.c.person_id)

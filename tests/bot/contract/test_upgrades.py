@@ -27,8 +27,11 @@ from support.worlds.store_world import (
 
 from bot.app.edges import migrate_at_start, open_current_store
 from bot.domain.requests.request import RejectionReason, RequestState
+from bot.domain.threads.thread import ThreadState
 from bot.errors import SchemaMismatch, StoreError
+from bot.jobapi.models import Job
 from bot.notices.notice import UnknownNotice
+from bot.scheduler.retention import DAY, RetentionSweeper
 from bot.store.backup import backup
 from bot.store.claims import PATIENCE
 from bot.store.schema.migration import MIGRATIONS, SchemaState, known_versions, migrate, schema_state
@@ -204,10 +207,38 @@ async def test_a_newer_card_is_kept_until_this_version_changes_it(
     assert [each.notice.key for each in await store.claim_notices()] == ["t1/card"]
 
 
+@pytest.mark.either_database
+async def test_links_that_an_earlier_version_recorded_are_followed_at_the_next_sweep(
+    store: StoreWorld, sql: Sql, clock: FakeClock
+) -> None:
+    """It runs beside this one during an upgrade, and follows none. What it recorded long ago was adopted."""
+
+    async def recorded(name: str, link: str | None) -> None:
+        await store.add(a_thread(name, ts=f"{name}.1", state=ThreadState(job=Job(name, "completed", link))))
+
+    await recorded("old", "https://git.example/old")
+    clock.advance(DAY)
+    clock.advance(1)
+    for number in range(20):
+        await recorded(f"t{number:02}", f"https://git.example/{number}")
+    await recorded("none", None)
+    await recorded("damaged", "https://git.example/damaged")
+    await sql("UPDATE threads SET state = state || '{' WHERE id = 'damaged'")
+    await store.save("t00", ThreadState(job=Job("t00", "completed", "https://git.example/known")), poll_in=None)
+    await RetentionSweeper(store.store).sweep()
+    rows = await sql("SELECT thread_id, link, due_at FROM pull_requests ORDER BY thread_id")
+    assert rows == [
+        ("t00", "https://git.example/known", clock.now()),
+        *((f"t{number:02}", f"https://git.example/{number}", clock.now()) for number in range(1, 20)),
+    ]
+    await RetentionSweeper(store.store).sweep()
+    assert await sql("SELECT count(*) FROM pull_requests") == [(20,)]
+
+
 EXPANDS = (
     r"CREATE TABLE .*",
     r"CREATE (UNIQUE )?INDEX .*",
-    r"ALTER TABLE \w+ ADD COLUMN \w+ \w+( DEFAULT .* NOT NULL)?",
+    r"ALTER TABLE \w+ ADD COLUMN \w+ \w+( PRECISION)?( DEFAULT .* NOT NULL)?",
     r"INSERT INTO pull_requests .*",  # a table of its own, which the same migration creates
 )
 

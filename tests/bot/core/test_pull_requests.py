@@ -1,9 +1,12 @@
 """A job's pull request, from its link to its end: what the card shows, and what is posted once."""
 
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.servers.postgres import PostgresServer
+from support.worlds.core_world import ANA, BEN, CoreWorld, stored
 
 from bot.cli.backup import mark_all_in_doubt
 from bot.codehosts.pull_request import Check, CheckOutcome, Preview, Reason, Review, Unreadable, Verdict
@@ -22,12 +25,28 @@ from bot.notices.pull_requests import (
     PullRequestNews,
 )
 from bot.scheduler.retention import DAY, RetentionSweeper
+from bot.store.store import open_store
 
 LINK, OTHER = "https://git.example/acme/docs/pull/1", "https://git.example/acme/docs/pull/2"
 PASSED, FAILED, RUNNING = CheckOutcome.PASSED, CheckOutcome.FAILED, CheckOutcome.RUNNING
 LINT = Check(name="lint", outcome=FAILED)
 BUILD = Check(name="build", outcome=RUNNING)
 ASKED = Review(author="rae", verdict=Verdict.CHANGES_REQUESTED, comments=2, head="a1")
+
+
+@pytest.fixture(params=("sqlite", pytest.param("postgres", marks=(pytest.mark.postgres, pytest.mark.full))))
+async def world(request: pytest.FixtureRequest, sqlite_template: Path) -> AsyncIterator[CoreWorld]:
+    """The use cases and the workers over both databases."""
+    world = CoreWorld()
+    if request.param == "sqlite":
+        async with stored(world, sqlite_template):
+            yield world
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    async with server.database() as url:
+        store = await open_store(url, clock=world.clock)
+        yield world.on(store, world.clock)
+        await store.close()
 
 
 async def opened(world: CoreWorld, link: str = LINK, *, key: str = "k1", **told: Any) -> str:
@@ -302,6 +321,53 @@ async def test_who_loses_the_claim_saves_nothing(world: CoreWorld) -> None:
     world.code_hosts.show(LINK, state="closed")
     await world.pull_request_poller.process(late, claimed_at + 60)
     await world.settle()
+    assert news(world) == [PullRequestMerged(LINK)]
+
+
+async def news_comes(world: CoreWorld, *links: str) -> None:
+    """A webhook is taken."""
+    await world.store.transact(lambda tx: tx.pull_requests.make_due(links))
+
+
+async def test_a_webhook_has_news_told_at_once(world: CoreWorld) -> None:
+    """Also of one that is read once an hour only."""
+    await opened(world)
+    await pass_days(world, 3, steps=20)
+    world.code_hosts.show(LINK, state="merged")
+    world.clock.advance(15)
+    await world.settle()
+    assert news(world) == []
+    await news_comes(world, LINK, OTHER)
+    await world.settle()
+    assert news(world) == [PullRequestMerged(LINK)]
+
+
+async def test_webhooks_twice_late_and_replayed_tell_once_and_keep_the_distance(world: CoreWorld) -> None:
+    await opened(world, checks=(LINT,))
+    reads = len(world.code_hosts.reads)
+    for _ in range(60):
+        await news_comes(world, LINK)
+        await news_comes(world, LINK)
+        await world.settle()
+        world.clock.advance(1)
+    assert 3 <= len(world.code_hosts.reads) - reads <= 5
+    world.code_hosts.show(LINK, state="merged")
+    await world.pass_time(120)
+    await news_comes(world, LINK)
+    await world.pass_time(120)
+    assert news(world) == [ChecksFailed(LINK, ("lint",)), PullRequestMerged(LINK)]
+
+
+async def test_news_of_a_webhook_while_its_host_is_read_is_not_lost(world: CoreWorld) -> None:
+    await opened(world)
+    await pass_days(world, 3, steps=20)
+    world.clock.advance(15)
+    await news_comes(world, LINK)
+    reading = await world.claim(world.pull_request_poller)
+    await news_comes(world, LINK)
+    await reading.process()
+    world.code_hosts.show(LINK, state="merged")
+    await world.pass_time(20)
     assert news(world) == [PullRequestMerged(LINK)]
 
 

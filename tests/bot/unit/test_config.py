@@ -571,16 +571,23 @@ def test_code_hosts_have_a_token_each(tmp_path: Path) -> None:
 
     [[code_hosts]]
     token_variable = "GIT_TOKEN"
+    webhook_secret_variable = "GIT_WEBHOOKS"
     """
-    given = {**JOB_API, "GIT_TOKEN": "planted-other-token"}
-    config = loaded(tmp_path, TWO + hosts, **given, CODE_HOST_URL="https://x.example", CODE_HOST_TOKEN="planted-third")
+    given = {**JOB_API, "GIT_TOKEN": "planted-other-token", "GIT_WEBHOOKS": "planted-webhook-secret"}
+    given |= {"CODE_HOST_TOKEN": "planted-third", "CODE_HOST_WEBHOOK_SECRET": "planted-third-secret"}
+    config = loaded(tmp_path, TWO + hosts, **given, CODE_HOST_URL="https://x.example")
     found = [(each.url, each.token.newest) for each in config.code_hosts]
     assert found == [
         ("https://git.example", "planted-token"),
         ("https://github.com", "planted-other-token"),
         ("https://x.example", "planted-third"),
     ]
-    assert {each.token for each in config.code_hosts} <= set(config.rotating_secrets)
+    assert [(url, secret.newest) for url, secret in config.webhook_senders] == [
+        ("https://github.com", "planted-webhook-secret"),
+        ("https://x.example", "planted-third-secret"),
+    ]
+    secrets = {each.token for each in config.code_hosts} | {secret for _, secret in config.webhook_senders}
+    assert secrets <= set(config.rotating_secrets)
     assert "planted" not in repr(config)
 
 
@@ -588,11 +595,15 @@ def test_code_hosts_without_a_token_or_with_one_address_are_refused(tmp_path: Pa
     text = """
     [[code_hosts]]
     [[code_hosts]]
+    webhook_secret_file = "api.key"
+    webhook_secret_variable = "JOB_API_KEY"
     """
     (tmp_path / "api.key").write_text("planted-api-key")
     fault = "it needs either token_file or token_variable"
+    both = "it has both webhook_secret_file and webhook_secret_variable: remove one of them"
     assert sorted(file_faults(tmp_path, TWO + text, **JOB_API)) == [
         f"code_host 1: {fault}",
+        f"code_host 2: {both}",
         f"code_host 2: {fault}",
         "code_hosts 1 and 2 have the same url",
     ]
@@ -679,3 +690,14 @@ def test_a_world_readable_key_file_is_warned_about(
     assert len(caplog.records) == warned
     assert all("everybody on this machine may read" in each.getMessage() for each in caplog.records)
     assert "planted-key" not in caplog.text
+
+
+def test_a_webhook_secret_without_http_does_nothing() -> None:
+    secret = {"CODE_HOST_WEBHOOK_SECRET": "planted-webhook-secret"}
+    (words,) = load({**COMPLETE, **secret}).without_effect
+    assert "CODE_HOST_WEBHOOK_SECRET has no effect with SLACK_APP_TOKEN" in words
+    over_http = {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": "planted-signing-secret"}
+    assert load({**COMPLETE, **secret, **over_http}).without_effect == []
+    assert load(COMPLETE).without_effect == []
+    found = {each.check: each for each in check_settings({**COMPLETE, **secret}).findings}
+    assert found["settings.CODE_HOST_WEBHOOK_SECRET"].found == words

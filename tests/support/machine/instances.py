@@ -46,4 +46,5 @@ class Instances(Machine):
         self.dies(at)
         if gracefully:
             self.read(lambda tx: tx.claims.release(process.owner))
+            self.outside.reads.clear()  # what it was reading is read again at once
         self.processes[at] = self.born()

@@ -38,6 +38,12 @@ class PullRequests(Machine):
     def pull_request_changes(self, *, link: str, told: dict[str, object]) -> None:
         self.outside.code_hosts.show(link, **told)
 
+    @rule(links=st.lists(st.sampled_from(LINKS), min_size=1, max_size=3))
+    def webhooks_arrive(self, links: list[str]) -> None:
+        """After a change, late, twice, replayed, or never: whoever sends them, nothing is read more often for it."""
+        for link in links:
+            self.read(lambda tx, link=link: tx.pull_requests.make_due([link]))  # type: ignore[misc]
+
     @rule(refusal=st.sampled_from(_REFUSALS))
     def the_code_host_refuses(self, refusal: Unreadable | None) -> None:
         self.outside.code_hosts.refuses = refusal

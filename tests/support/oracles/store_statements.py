@@ -328,7 +328,9 @@ async def _follow_pull_requests(store: StoreWorld, clock: FakeClock) -> None:
     assert held is not None
     assert held.is_told_elsewhere
     assert await store.transact(lambda tx: tx.pull_requests.of("p1")) == held.followed
+    await store.transact(lambda tx: tx.pull_requests.make_due([older.link]))
     await store.transact(lambda tx: tx.pull_requests.save("p1", held.followed, next_read_in=None))
+    assert not await store.transact(lambda tx: tx.pull_requests.follow_unknown(since=clock.now() - 1, limit=9))
     await store.transact(lambda tx: tx.pull_requests.withdraw("p1", [NoticeKey("stale")]))
     clock.advance(10)
     assert await store.transact(lambda tx: tx.retention.delete_texts(before=clock.now() - 1, limit=2))

@@ -140,10 +140,11 @@ class CoreWorld:
         return self
 
     def on(self, store: Store, clock: FakeClock, beside: "CoreWorld | None" = None) -> "CoreWorld":
-        """Puts it on a store with its clock, and on the job API and the Slack of a process `beside` it."""
+        """Puts it on a store with its clock, and on the services of a process `beside` it."""
         self.store, self.clock = store, clock
         if beside is not None:
             self.job_api, self.chat, self.reading = beside.job_api, beside.chat, beside.reading
+            self.code_hosts = beside.code_hosts
         return self.assemble()
 
     def configure(self, **settings: object) -> None:

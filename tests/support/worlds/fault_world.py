@@ -5,6 +5,7 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 """
 
 import asyncio
+import math
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from bot.errors import (
 )
 from bot.jobapi.models import Job, JobDetails, PromptCall, Requester, SeenJob
 from bot.notices.notice import Notice
+from bot.scheduler.pull_request_poller import AT_LEAST
 from bot.scheduler.worker import Worker
 from bot.slack.sending.user_directory import RIGHTS_KEPT
 from bot.store.store import Store, Transaction
@@ -243,6 +245,8 @@ class Outside:
         self.claimed: dict[str, int] = {}
         self.sent: dict[str, int] = {}
         """By request: the step in which it was claimed when it first took effect."""
+        self.reads: dict[tuple[str, int], float] = {}
+        """When each thread's pull request was last read, by the revision, which another link makes a new one."""
         self.in_doubt: set[str] = set()
         """The requests for which a process cannot know whether its call took effect."""
         self.step = 0
@@ -476,8 +480,12 @@ class _CodeHostsReach(_Reach):
         super().__init__(process, "host", CODE_HOST_LIMIT, TimeoutError)
 
     async def read(self, thread: Thread, link: str, known: Found | None) -> Found | NotModified | Unreadable:
+        outside, of = self._process.outside, (thread.id, thread.revision)
+        since = outside.clock.time - outside.reads.get(of, -math.inf)
+        assert since >= AT_LEAST, f"{link} is read again after {since} s"
+        outside.reads[of] = outside.clock.time
         try:
-            return await self._call("read", lambda: self._process.outside.code_hosts.read(thread, link, known))
+            return await self._call("read", lambda: outside.code_hosts.read(thread, link, known))
         except TimeoutError:
             return Unreadable(Reason.OUT_OF_REACH)
 
