@@ -8,7 +8,7 @@ room.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 MARGIN = 1.0
 """Seconds for which a call counts longer, because calls can reach Slack closer together than they were made."""
@@ -96,42 +96,30 @@ SLACK_LIMITS = SlackLimits(
 )
 
 
-class CallKind(StrEnum):
-    """What a call of Slack is for, in order of priority for the budget."""
+class CallKind(Enum):
+    """What a call of Slack is for, in order of priority for the budget, with the method to call."""
 
-    EPHEMERAL = "ephemeral"
-    FIRST_CARD = "first_card"
+    EPHEMERAL = "ephemeral", SlackMethod.POST_EPHEMERAL
+    FIRST_CARD = "first_card", SlackMethod.POST_MESSAGE
     """Before posts, so that no job waits for what others are told."""
-    POST = "post"
-    CARD = "card"
+    POST = "post", SlackMethod.POST_MESSAGE
+    CARD = "card", SlackMethod.UPDATE
     """The card shows a new state."""
-    CARD_PROGRESS = "card_progress"
+    CARD_PROGRESS = "card_progress", SlackMethod.UPDATE
     """The card shows the agent's progress: may use half of the limit."""
-    ADD_REACTION = "add_reaction"
-    ADD_LATE_REACTION = "add_late_reaction"
+    ADD_REACTION = "add_reaction", SlackMethod.ADD_REACTION
+    ADD_LATE_REACTION = "add_late_reaction", SlackMethod.ADD_REACTION
     """One that waited for too long yields to those that are still in time, or all would be late."""
-    REMOVE_REACTION = "remove_reaction"
+    REMOVE_REACTION = "remove_reaction", SlackMethod.REMOVE_REACTION
 
     @property
     def method(self) -> SlackMethod:
         """The method to call."""
-        return _METHOD_OF[self]
+        return self.value[1]
 
     def reserve(self, limit: Limit) -> int:
         """Returns how many calls it leaves to kinds of higher priority."""
         return limit.calls // 2 if self is CallKind.CARD_PROGRESS else 0
-
-
-_METHOD_OF = {
-    CallKind.EPHEMERAL: SlackMethod.POST_EPHEMERAL,
-    CallKind.FIRST_CARD: SlackMethod.POST_MESSAGE,
-    CallKind.POST: SlackMethod.POST_MESSAGE,
-    CallKind.CARD: SlackMethod.UPDATE,
-    CallKind.CARD_PROGRESS: SlackMethod.UPDATE,
-    CallKind.ADD_REACTION: SlackMethod.ADD_REACTION,
-    CallKind.ADD_LATE_REACTION: SlackMethod.ADD_REACTION,
-    CallKind.REMOVE_REACTION: SlackMethod.REMOVE_REACTION,
-}
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ async def statements(engine: AsyncEngine, database: str, clock: FakeClock) -> St
     return seen
 
 
+KINDS = [kind.name for kind in CallKind]
 _IN_THREAD_ORDER = [kind for kind in CallKind if not kind.method.startswith("reactions.")]
 
 
@@ -87,7 +88,14 @@ _BY_TIME = ("ix_requests_due_at",)
         (turns.RECEIVED_OF, ["ix_requests_to_be_prepared"], _BY_TIME),
         (turns.WAITING, ["ix_requests_to_be_sent", "ix_requests_in_order", "ix_requests_under_way"], _BY_TIME),
     ],
-    ids=["polls", *CallKind, "which notices are due", "to be prepared", "more of one person", "to be sent"],
+    ids=[
+        "polls",
+        *KINDS,
+        "which notices are due",
+        "to be prepared",
+        "more of one person",
+        "to be sent",
+    ],
 )
 async def test_due_work_is_found_by_index(
     database: str, statement: Select[int], indexes: list[str], without: tuple[str, ...]
