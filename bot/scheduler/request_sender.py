@@ -239,7 +239,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         )
         match step:
             case stopping.StopStep.NOTHING:
-                return stopping.NothingToStop()
+                return Rejected(RejectionReason.NOTHING_TO_STOP)
             case stopping.StopStep.DONE:
                 return stopping.Cancelled()
             case stopping.StopStep.CANCEL:

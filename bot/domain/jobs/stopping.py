@@ -22,7 +22,6 @@ from bot.domain.requests.request import (
 from bot.domain.threads.thread import ThreadState
 from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered
-from bot.notices.job import AgentAskedToStop, JobStillStopping
 from bot.notices.notice import NewNotice
 
 STOP_WORDS = "Stop. Change nothing more."
@@ -53,11 +52,6 @@ class Cancelled:
     """The job API accepted the cancel and returned the job; None: a poll may have observed something newer."""
 
     job: Job | None = None
-
-
-@dataclass(frozen=True)
-class NothingToStop:
-    """The job had ended."""
 
 
 def is_at_work(state: ThreadState, now: float) -> bool:
@@ -122,16 +116,6 @@ def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
     answer = ActionAnswer.STOP_UNCERTAIN if unknown else ActionAnswer.NOTHING_TO_STOP
     told = ActionAnswered(request.person_id, answer, asked_on=surface_of(request.source_key))
     return NewNotice(ActionAnswered.key_of_needless_stop(request), told)
-
-
-def still_stopping(request: Request) -> NewNotice:
-    """Announces that the job API accepted the stop, but the job has not ended."""
-    return NewNotice(JobStillStopping.key(request), JobStillStopping(request.person_id))
-
-
-def agent_asked(request: Request) -> NewNotice:
-    """Announces that the job API cannot stop a job, and what was done instead."""
-    return NewNotice(AgentAskedToStop.key(request), AgentAskedToStop(request.person_id))
 
 
 # Discarding the work of a failed job. Only a job API that reports such work is asked to, and repeating that is safe.

@@ -12,6 +12,7 @@ from bot.domain.requests.request import Doubt, RejectionReason, Request, Request
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, answered
+from bot.notices.job import AgentAskedToStop, JobStillStopping
 from bot.notices.notice import NewNotice, Reaction
 from bot.notices.requests import OutageStarted, RequestRejected, RequestSummary, RequestUncertain
 from bot.runtime.backoff import Backoff
@@ -57,15 +58,7 @@ class Uncertain:
     words: str = ""
 
 
-SendOutcome = (
-    Accepted
-    | stopping.Cancelled
-    | stopping.NothingToStop
-    | stopping.NotDiscarded
-    | Rejected
-    | outages.JobApiUnavailable
-    | Uncertain
-)
+SendOutcome = Accepted | stopping.Cancelled | stopping.NotDiscarded | Rejected | outages.JobApiUnavailable | Uncertain
 
 
 @dataclass(frozen=True)
@@ -105,10 +98,10 @@ def _settled(
             made = _accepted(request, state, outcome, now, polling)
         case stopping.Cancelled():
             made = _cancelled(request, state, outcome, now, polling)
-        case stopping.NothingToStop():
+        case Rejected(RejectionReason.NOTHING_TO_STOP):
             # A switch stops the job that it replaces automatically, so nobody waits for an answer.
             told = () if request.way_in is WayIn.SWITCH else (stopping.nothing_to_stop(request, state),)
-            made = Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
+            made = Settlement(RequestState.REJECTED, state, told, problem=outcome.reason)
         case stopping.NotDiscarded(answer):
             made = Settlement(RequestState.ACCEPTED, state, (answered(request, answer),))
         case Rejected():
@@ -168,7 +161,7 @@ def _accepted(request: Request, state: ThreadState, outcome: Accepted, now: floa
     if request.kind is RequestKind.START:
         return Settlement(RequestState.ACCEPTED, state, notices)
     if request.kind is RequestKind.STOP:
-        notices = (stopping.agent_asked(request), *notices)
+        notices = (NewNotice(AgentAskedToStop.key(request), AgentAskedToStop(request.person_id)), *notices)
     if outcome.outdated or outcome.job.ended:
         state = observe.accepted_at_the_end(state, now, polling, request.first_tried_at)
     if state.job is not None and state.job.status == ARCHIVED:
@@ -188,7 +181,8 @@ def _cancelled(
     if state.job is None or state.job.ended:
         return Settlement(RequestState.ACCEPTED, state, notices, Reaction.ACCEPTED)
     if _waited(request, now) >= stopping.STOP_PATIENCE:
-        return Settlement(RequestState.ACCEPTED, state, (*notices, stopping.still_stopping(request)), Reaction.ACCEPTED)
+        still_stopping = NewNotice(JobStillStopping.key(request), JobStillStopping(request.person_id))
+        return Settlement(RequestState.ACCEPTED, state, (*notices, still_stopping), Reaction.ACCEPTED)
     return Settlement(RequestState.WAITING, state, notices, due_in=stopping.CANCEL_AGAIN, uncertain=True)
 
 
