@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from bot.domain.context import (
     LIMITS,
-    ContextNotes,
     FetchedFile,
     FetchedParts,
     FetchedThread,
@@ -44,30 +43,15 @@ _UNREAD = "(The thread's messages could not be read.)"
 
 @dataclass(frozen=True)
 class Gathered:
-    """The context of a request, and what was left out. `to_upload` are files that the job API has to get first.
-    `thread_unread`: the thread should be part of the context but could not be read.
+    """The context of a request; what its person is told about left-out context (None: nothing was). `to_upload` are
+    files that the job API has to get first. `thread_unread`: the thread should be part of the context but could not be
+    read.
     """
 
     context: RequestContext | None = None
+    told: ContextCut | None = None
     to_upload: tuple[SlackFile, ...] = ()
-    notes: ContextNotes = field(default_factory=ContextNotes)
-    masked: tuple[str, ...] = ()
     thread_unread: bool = False
-
-    def told_to(self, person_id: str) -> ContextCut | None:
-        """Returns what the person is told about left-out context; None if nothing was."""
-        if not (self.notes or self.masked or self.thread_unread):
-            return None
-        left_out = self.notes.messages_left_out or self.notes.words_left_out
-        return ContextCut(
-            person_id,
-            self.notes.link_only,
-            self.notes.cut_files,
-            left_out,
-            self.masked,
-            self.notes.name_only,
-            self.thread_unread,
-        )
 
 
 _Result = FetchedThread | FetchedFile | ChatError
@@ -190,8 +174,11 @@ class ContextGatherer:
         )
         text = "\n\n".join(filter(None, (given, _UNREAD if unread else "", made.text)))
         context = RequestContext(text, given=given)
-        masked = tuple(dict.fromkeys((*made.masked, *masked)))
-        return Gathered(context, to_upload, made.notes, masked, thread_unread=unread)
+        notes, masked = made.notes, tuple(dict.fromkeys((*made.masked, *masked)))
+        left_out = notes.messages_left_out or notes.words_left_out
+        files = notes.link_only, notes.cut_files
+        cut = ContextCut(request.person_id, *files, left_out, masked, notes.name_only, thread_unread=unread)
+        return Gathered(context, cut if notes or masked or unread else None, to_upload, thread_unread=unread)
 
     def _without_secrets(self, files: Sequence[SlackFile]) -> tuple[tuple[SlackFile, ...], tuple[str, ...]]:
         """Returns files with masked names and links, and the kinds of secrets that these contained."""

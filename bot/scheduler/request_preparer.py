@@ -348,8 +348,8 @@ async def _release(
     await tx.request_parts.to_upload(request.id, gathered.to_upload)
     if await tx.limits.count(request.person_id, request.id):
         await tx.audit.add(audited(AuditAction.ASKED if starts else AuditAction.STEERED, request, thread))
-    if (told := gathered.told_to(request.person_id)) is not None:
-        await tx.notices.add(thread.id, NewNotice(ContextCut.key(request), told))
+    if gathered.told is not None:
+        await tx.notices.add(thread.id, NewNotice(ContextCut.key(request), gathered.told))
 
 
 async def _ready_to_start(
