@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from bot import errors
 from bot.domain.delivery import PostModes, everything
@@ -22,7 +22,7 @@ from bot.jobapi.models import SeenJob
 from bot.ports.job_api import JobApi
 from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
-from bot.scheduler.worker import DueWork, JobApiWorker, WorkerSettings, about, about_job, job_words, unavailable
+from bot.scheduler.worker import DueWork, JobApiWorker, Step, WorkerSettings, about, about_job, job_words, unavailable
 from bot.store.store import Store, Transaction
 from bot.store.threads import ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
 
@@ -32,21 +32,16 @@ MAX_KNOWN = 50_000
 """Jobs whose last poll is remembered, at a few hundred bytes each."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLook:
+class KnownLook(NamedTuple):
     """A poll without consequences while the thread has this revision, and the job's polling then."""
 
     revision: int
     fingerprint: bytes
     pace: PollPace
 
-    def packed(self) -> "_Packed":
-        """The same as a tuple, which the garbage collector skips however many jobs there are."""
-        pace = self.pace
-        return self.revision, self.fingerprint, pace.changed_at, pace.until, pace.waits_for_link, pace.slow_for
-
 
 _Packed = tuple[int, bytes, float, float | None, bool, float]
+"""The same as a plain tuple, which the garbage collector skips however many jobs there are."""
 
 
 class PollMemory:
@@ -79,7 +74,7 @@ class PollMemory:
             _add(self._restless, thread_id, look.revision, self._limit)
         elif self._restless.get(thread_id) != look.revision:
             self._restless.pop(thread_id, None)
-            _add(self._looks, thread_id, look.packed(), self._limit)
+            _add(self._looks, thread_id, (look.revision, look.fingerprint, *look.pace), self._limit)
 
     def forget(self, thread_id: str) -> None:
         """Forgets a thread that is no longer polled, or whose poll had consequences."""
@@ -320,7 +315,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         try:
             await self._store.transact(lambda tx: tx.polls.save(polls, self._owner))
         except errors.StoreUnavailable as error:
-            self.recording_failed(error)
+            self.fails(Step.RECORD, error)
         except Exception as error:  # noqa: BLE001 - a fault of ours in one result is no reason to lose the others
             if len(polls) > 1:
                 for polled in polls:
@@ -331,8 +326,8 @@ class JobPoller(JobApiWorker[DuePoll]):
             self.item_failed(reason)
         else:
             _log_ends(polls)
-            self.recording_succeeded()
-            self.item_succeeded()
+            self.works(Step.RECORD)
+            self.works(None)
 
 
 def _log_ends(polls: Sequence[PollResult | UnchangedPoll]) -> None:

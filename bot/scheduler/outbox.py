@@ -156,7 +156,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             await self.record(partial(self._record_failed, item, fault, self._random()))
         else:
             self._count(item, None)
-            self.item_succeeded()
+            self.works(None)
             self.record_answer()
             # A start and early replies may have waited for the first card; otherwise only the thread's next notice did.
             first_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None

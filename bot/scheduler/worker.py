@@ -106,7 +106,7 @@ class WorkerSettings:
         return self.outages[service]
 
 
-class _Step(Enum):
+class Step(Enum):
     """A step of a worker's work that can fail. Only the same step can show that it works again: what cannot be recorded
     may still be claimed.
     """
@@ -138,7 +138,7 @@ class Worker(ABC, Generic[Item]):
         self._running: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
         self._outage = Outage(type(self).__name__, self._monotonic, recovery=settings.recovery)
-        self._failing_step: _Step | None = None
+        self._failing_step: Step | None = None
 
     @abstractmethod
     async def claim(self, limit: int) -> Sequence[Item]:
@@ -211,26 +211,26 @@ class Worker(ABC, Generic[Item]):
                 await self._store.transact(work)
                 break
             except errors.StoreUnavailable as error:
-                self.recording_failed(error)
+                self.fails(Step.RECORD, error)
                 await asyncio.sleep(RECORD_RETRY)
-        self.recording_succeeded()
+        self.works(Step.RECORD)
         if leaves:
             self._settings.on_commit(leaves)
 
-    def recording_succeeded(self) -> None:
-        """Records that the database has taken a result."""
-        self._works(_Step.RECORD)
+    def works(self, step: Step | None) -> None:
+        """Records that a step works again."""
+        if self._failing_step is step:
+            self._outage.record_success()
 
-    def recording_failed(self, error: errors.StoreError) -> None:
-        """Records that the database does not take a result."""
-        self._fails(_Step.RECORD, error)
-
-    def item_succeeded(self) -> None:
-        """Records that an item was processed, after `item_failed`."""
-        self._works(None)
+    def fails(self, step: Step, reason: object) -> None:
+        """Records that a step fails."""
+        self._failing_step = step
+        self._outage.record_failure(reason)
 
     def item_failed(self, reason: object) -> None:
-        """Records that an item failed for a reason of its own. Others may do well, so this is no outage to log."""
+        """Records that an item failed for a reason of its own, until `works(None)`. Others may do well, so this is no
+        outage to log.
+        """
         self._failing_step = None
         self._outage.record_failure(reason, quiet=True)
 
@@ -248,14 +248,14 @@ class Worker(ABC, Generic[Item]):
         try:
             items = await self.claim(limit)
         except errors.StoreError as error:
-            self._fails(_Step.CLAIM, error)
+            self.fails(Step.CLAIM, error)
             return 0
         except Exception as error:
             # A bug must not end the worker: nobody would notice, and no more work would be done.
             logger.exception("%s: cannot claim work", type(self).__name__)
-            self._fails(_Step.CLAIM, type(error).__name__)
+            self.fails(Step.CLAIM, type(error).__name__)
             return 0
-        self._works(_Step.CLAIM)
+        self.works(Step.CLAIM)
         self.end_outages()
         await self.begin(items, claimed_at, free=limit)
         return len(items)
@@ -264,20 +264,12 @@ class Worker(ABC, Generic[Item]):
         with log_context(self.subject(item)):
             try:
                 await self.process(item, claimed_at)
-                self._works(_Step.PROCESS)
+                self.works(Step.PROCESS)
             except errors.StoreError as error:
-                self._fails(_Step.PROCESS, error)
+                self.fails(Step.PROCESS, error)
             except Exception:
                 # A bug in one item must not stop the others; its lease expires, and it is tried again.
                 logger.exception("%s: an item could not be processed", type(self).__name__)
-
-    def _works(self, step: _Step | None) -> None:
-        if self._failing_step is step:
-            self._outage.record_success()
-
-    def _fails(self, step: _Step, reason: object) -> None:
-        self._failing_step = step
-        self._outage.record_failure(reason)
 
     def _monotonic(self) -> float:
         return self._settings.clock.monotonic()

@@ -13,6 +13,7 @@ apart.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bot.domain.jobs.job import COMPLETED, FAILED, Problem
 from bot.domain.projects import PostMode
@@ -63,8 +64,7 @@ class Polling:
         return self if posts is self.posts else replace(self, posts=posts)
 
 
-@dataclass(frozen=True, slots=True)
-class PollPace:
+class PollPace(NamedTuple):
     """What determines the interval of polls while nothing changes. Times are seconds on the store's clock.
 
     Attributes:
