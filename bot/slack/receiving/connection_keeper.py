@@ -120,8 +120,6 @@ def _address(url: object) -> str:
 
 
 RETRIES = Backoff(first=1.0, longest=30.0)
-LONG_OUTAGE = 300.0
-"""Seconds without any connection after which Pagehand counts as unreachable."""
 _SHORT_LIFE = 5.0
 """Seconds. After connections that end sooner, the delay before the next one grows."""
 
@@ -139,11 +137,6 @@ class SocketHealth:
     """How often a connection was opened in the place of another."""
     up_seconds: float = 0.0
     silent_seconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether Slack can reach Pagehand, or could until recently."""
-        return self.down_seconds < LONG_OUTAGE
 
 
 class ConnectionKeeper:
@@ -175,7 +168,6 @@ class ConnectionKeeper:
         self._retiring = BackgroundTasks()
         self._up_since = monotonic()
         self._down_since: float | None = self._up_since
-        self._outage_logged = False
         self._last_failure = ""
         self._opened = 0
 
@@ -288,10 +280,10 @@ class ConnectionKeeper:
             self._up_since = self._monotonic()
         if self._last_failure:
             logger.info("a connection to Slack is open again: %d of %d", self._open_count(), len(self._slots))
-        self._last_failure, self._down_since, self._outage_logged = "", None, False
+        self._last_failure, self._down_since = "", None
 
     def _note_failure(self, error: object) -> None:
-        """Logs the first failure of each kind, and a long outage once."""
+        """Logs the first failure of each kind; the health tells a long outage."""
         reason = str(error) if isinstance(error, ChatError) else type(error).__name__
         self._note_down()
         if reason != self._last_failure:
@@ -302,9 +294,6 @@ class ConnectionKeeper:
                 len(self._slots),
                 reason,
             )
-        if not self._outage_logged and self.health().down_seconds >= LONG_OUTAGE:
-            self._outage_logged = True
-            logger.error("Pagehand has heard nothing from Slack for 5 minutes: %s", reason)
 
     def _note_down(self) -> None:
         if self._open_count() == 0 and self._down_since is None:
