@@ -242,7 +242,7 @@ class SqliteThread:
             return
         try:
             until = self._monotonic() + self._timings.sharing
-            connection.run(units[0], first=True)
+            connection.run(units[0])
             while (unit := self._further(until, units[-1])) is not None:
                 units.append(unit)
                 connection.run(unit)
@@ -267,7 +267,7 @@ class SqliteThread:
                 return
             try:
                 driver = connection.begin()
-                connection.run(unit, first=True)
+                connection.run(unit)
                 driver.execute("COMMIT")
             except Exception as its_own:  # noqa: BLE001 - the same
                 connection.roll_back()
@@ -291,22 +291,16 @@ class _WriterConnection:
         driver.execute("BEGIN IMMEDIATE")
         return driver
 
-    def run(self, unit: UnitOfWork, *, first: bool = False) -> None:
-        """Runs a unit. One that fails, or that nobody waits for any more, is rolled back. All but the first of
-        a transaction get a savepoint; the commit releases them.
+    def run(self, unit: UnitOfWork) -> None:
+        """Runs a unit. One that fails, or that nobody waits for any more, is rolled back to its savepoint, which the
+        commit releases.
         """
         connection, driver = self._opened()
-        if not first:
-            driver.execute("SAVEPOINT unit")
+        driver.execute("SAVEPOINT unit")
         unit.run(ThreadConnection(connection))
         if not driver.in_transaction:
             raise _TransactionLostError from unit.error
-        if unit.error is None and not unit.answer.cancelled():
-            return
-        if first:
-            driver.execute("ROLLBACK")
-            driver.execute("BEGIN IMMEDIATE")
-        else:
+        if unit.error is not None or unit.answer.cancelled():
             driver.execute("ROLLBACK TO unit")
 
     def roll_back(self) -> None:
