@@ -50,10 +50,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
 from bot.runtime.logging import ThrottledLogger
-from bot.store.database.sqlite_thread import ThreadConnection
+from bot.store.database.engine import DatabaseConnection
 from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
 
-DatabaseConnection = AsyncConnection | ThreadConnection
 InsertInto = Callable[[Table], postgresql.Insert | sqlite.Insert]
 """Returns an INSERT that supports ON CONFLICT, in the database's dialect."""
 

@@ -14,7 +14,7 @@ from bot.runtime.logging import ThrottledLogger
 from bot.store.backup import Restoration
 from bot.store.claims import Claims
 from bot.store.condition import Condition
-from bot.store.database.engine import engine_for, in_one_thread
+from bot.store.database.engine import DatabaseConnection, open_database
 from bot.store.database.errors import RETRY_FOR, StoreTimings, retry_transient
 from bot.store.database.postgres import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
@@ -30,7 +30,7 @@ from bot.store.requests import Requests, log_recorded
 from bot.store.retention import Retention
 from bot.store.schema.migration import require_usable
 from bot.store.schema.tables import gaps, homes, notices, polls, pull_requests, request_files, requests, slack_calls
-from bot.store.session import DatabaseConnection, Session, start_postgres
+from bot.store.session import Session, start_postgres
 from bot.store.slack_calls import SlackCalls
 from bot.store.threads import Polls, Threads
 
@@ -158,7 +158,7 @@ async def open_store(
     """Opens a database whose schema is current, or newer and compatible.
 
     Args:
-        url: See `engine_for`.
+        url: See `open_database`.
         clock: Returns the time; by default the database's own on PostgreSQL, and a steady one on SQLite.
         timings: The time limits.
         committed: See Committed.
@@ -168,11 +168,10 @@ async def open_store(
         SchemaMismatch: Its tables are missing, older or newer.
         StoreError: It cannot be opened.
     """
-    engine, timings = engine_for(url), timings or StoreTimings()
-    on_sqlite = engine.dialect.name == "sqlite"
-    if clock is None and on_sqlite:
+    timings = timings or StoreTimings()
+    database = open_database(url, timings)
+    if clock is None and isinstance(database, SqliteThread):
         clock = SteadyClock()
-    database = SqliteThread(in_one_thread(engine), timings) if on_sqlite else PostgresPool(engine, timings)
     store = SqlStore(database, clock, retry_for=timings.retry_for, committed=committed)
     try:
         await store.check()

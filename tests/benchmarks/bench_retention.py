@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sqlalchemy import text
+from support.databases import engine_for
 from support.servers.postgres import PostgresServer, postgres_server
 from support.worlds.finished_jobs import fill, vacuum
 
@@ -28,7 +29,6 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, WayIn
 from bot.scheduler.retention import RetentionSweeper
 from bot.service import Service
-from bot.store.database.engine import engine_for
 from bot.store.schema.migration import migrate
 from bot.store.store import Store, Transaction, open_store
 

@@ -1,4 +1,4 @@
-"""Database URLs: which are valid, and the SQLAlchemy engines that are created from them."""
+"""Database URLs: which are valid, and what runs transactions in the databases that they name."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from sqlalchemy import URL, AsyncAdaptedQueuePool, Connection, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy import URL, Engine, NullPool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import ConfigError, StoreUnavailable
 from bot.runtime.private_files import owner_only
-from bot.store.database.errors import RETRY_FOR, retry_transient
-from bot.store.database.postgres import postgres_engine
+from bot.store.database.errors import RETRY_FOR, StoreTimings, retry_transient
+from bot.store.database.postgres import PostgresPool, postgres_engine
+from bot.store.database.sqlite_thread import SqliteThread, ThreadConnection
 
 T = TypeVar("T")
 
@@ -105,24 +106,33 @@ _SQLITE_PATIENCE = 2.0
 """Seconds that one attempt waits for another program's lock."""
 
 
-def engine_for(url: str, *, statement_timeout: float = STATEMENT_TIMEOUT) -> AsyncEngine:
-    """Returns the engine of a database.
+DatabaseConnection = AsyncConnection | ThreadConnection
+
+
+def open_database(
+    url: str, timings: StoreTimings, *, statement_timeout: float = STATEMENT_TIMEOUT, autocommit: bool = False
+) -> SqliteThread | PostgresPool:
+    """Returns what runs transactions in a database, which it opens when it is first used.
 
     Args:
         url: `sqlite:///relative/path`, `sqlite:////absolute/path`, `postgresql://...` or `postgres://...`, the latter
             with everything that libpq supports.
+        timings: Time limits.
         statement_timeout: Seconds that one statement may take on PostgreSQL.
+        autocommit: On PostgreSQL, each statement is a transaction of its own.
 
     Raises:
         ConfigError: The URL is none of these. The message does not quote it, since it can contain a password.
     """
     path = _sqlite_path(url)
-    return postgres_engine(postgres_dsn(url), statement_timeout) if path is None else _sqlite(path)
+    if path is not None:
+        return SqliteThread(sqlite_engine(path), timings)
+    return PostgresPool(postgres_engine(postgres_dsn(url), statement_timeout, autocommit=autocommit), timings)
 
 
 async def run_in(
     url: str,
-    work: Callable[[AsyncConnection], Awaitable[T]],
+    work: Callable[[DatabaseConnection], Awaitable[T]],
     *,
     statement_timeout: float = STATEMENT_TIMEOUT,
     retry_for: float = RETRY_FOR,
@@ -134,56 +144,33 @@ async def run_in(
         ConfigError: The URL does not name a database.
         StoreError: It cannot be opened, read or changed.
     """
-    engine = engine_for(url, statement_timeout=statement_timeout)
-
-    async def once(_end: float) -> T:
-        how = {"isolation_level": "AUTOCOMMIT"} if autocommit else {}
-        async with engine.execution_options(**how).begin() as connection:
-            return await work(connection)
-
+    database = open_database(url, StoreTimings(), statement_timeout=statement_timeout, autocommit=autocommit)
     try:
-        return await retry_transient(once, retry_for=retry_for)
+        return await retry_transient(lambda end: database.run(work, urgent=True, end=end), retry_for=retry_for)
     finally:
-        await engine.dispose()
-
-
-def _sqlite(path: str) -> AsyncEngine:
-    engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=path),
-        poolclass=AsyncAdaptedQueuePool,
-        pool_size=1,
-        max_overflow=0,
-        connect_args={"timeout": _SQLITE_PATIENCE, "isolation_level": None},
-        hide_parameters=True,
-    )
-    file = Path(path)
-    event.listen(engine.sync_engine, "do_connect", lambda *_: _keep_to_owner(file))
-    event.listen(engine.sync_engine, "connect", _set_pragmas)
-    event.listen(engine.sync_engine, "begin", _begin_immediate)
-    return engine
+        await database.close()
 
 
 def _keep_to_owner(file: Path) -> None:
     # Runs before each connection; a returned value would replace the connection.
     owner_only(file)
     if not file.exists():
-        # SQLite's own words say less, and aiosqlite's thread would print a traceback.
+        # SQLite's own words say less.
         raise StoreUnavailable(f"The database {file} could not be made. Check that its directory may be written.")
 
 
-def in_one_thread(engine: AsyncEngine) -> Engine:
-    """Returns a plain engine for the same SQLite database, for one thread, which begins and ends transactions."""
-    plain = create_engine(
-        URL.create("sqlite", database=engine.url.database),
+def sqlite_engine(path: str) -> Engine:
+    """Returns the engine of a SQLite database, for one thread, which begins and ends transactions."""
+    engine = create_engine(
+        URL.create("sqlite", database=path),
         poolclass=NullPool,
         isolation_level="AUTOCOMMIT",
         connect_args={"timeout": _SQLITE_PATIENCE},
         hide_parameters=True,
     )
-    file = Path(str(engine.url.database))
-    event.listen(plain, "do_connect", lambda *_: _keep_to_owner(file))
-    event.listen(plain, "connect", _set_pragmas)
-    return plain
+    event.listen(engine, "do_connect", lambda *_: _keep_to_owner(Path(path)))
+    event.listen(engine, "connect", _set_pragmas)
+    return engine
 
 
 def _set_pragmas(connection: Any, _record: object) -> None:
@@ -191,8 +178,3 @@ def _set_pragmas(connection: Any, _record: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
-
-
-def _begin_immediate(connection: Connection) -> None:
-    # A transaction that begins as a reader cannot wait for the write lock later: SQLite fails it at once.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")

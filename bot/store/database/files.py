@@ -12,10 +12,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import StoreUnavailable
-from bot.store.database.engine import existing_file, run_in
+from bot.store.database.engine import DatabaseConnection, existing_file, run_in
 from bot.store.database.errors import classify
 from bot.store.database.postgres import APPLICATION_NAME
 from bot.store.schema.tables import metadata
@@ -81,7 +80,7 @@ async def is_in_use(url: str) -> bool:
     return await run_in(url, _has_others, autocommit=True)
 
 
-async def _has_others(connection: AsyncConnection) -> bool:
+async def _has_others(connection: DatabaseConnection) -> bool:
     clock = asyncio.get_running_loop().time
     end = clock() + _PATIENCE
     while True:
@@ -133,6 +132,6 @@ def _rewrite(file: Path) -> bool:
     return not busy
 
 
-async def _vacuum(connection: AsyncConnection) -> None:
+async def _vacuum(connection: DatabaseConnection) -> None:
     for table in metadata.sorted_tables:
         await connection.execute(text(f"VACUUM {table.name}"))

@@ -49,7 +49,7 @@ _POOLED = {"pgbouncer=true", "prepared_statement_cache_size=0", "prepared_statem
 """Each means that no statement may stay prepared."""
 
 
-def postgres_engine(dsn: str, statement_timeout: float) -> AsyncEngine:
+def postgres_engine(dsn: str, statement_timeout: float, *, autocommit: bool = False) -> AsyncEngine:
     """Returns the engine of `postgresql://...`, with everything that libpq supports."""
     address, _, text = dsn.partition("?")
     options = [option for option in text.split("&") if option]
@@ -58,7 +58,7 @@ def postgres_engine(dsn: str, statement_timeout: float) -> AsyncEngine:
     connections = _Connections(dsn, statement_timeout, pooled=not _POOLED.isdisjoint(options))
     engine = create_async_engine(
         "postgresql+asyncpg://",
-        isolation_level="READ COMMITTED",
+        isolation_level="AUTOCOMMIT" if autocommit else "READ COMMITTED",
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=_CONNECT_TIMEOUT,

@@ -45,9 +45,9 @@ class ThreadConnection:
         """Runs SQL unchanged."""
         return self._connection.exec_driver_sql(statement)
 
-    async def run_sync(self, work: Callable[[Connection], T]) -> T:
-        """Calls `work` with the plain connection."""
-        return work(self._connection)
+    async def run_sync(self, work: Callable[..., T], *arguments: object) -> T:
+        """Calls `work` with the plain connection, and these arguments."""
+        return work(self._connection, *arguments)
 
 
 Work = Callable[[ThreadConnection], Awaitable[Any]]

@@ -5,10 +5,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import SchemaMismatch
-from bot.store.database.engine import run_in
+from bot.store.database.engine import DatabaseConnection, run_in
 
 VERSION_TABLE = "pagehand_schema"
 """Alembic's, with a column of our own: `compatible_with`, the oldest schema whose programs can work with this one."""
@@ -98,7 +97,7 @@ async def migrate(url: str, migrations: Path = MIGRATIONS) -> None:
         StoreError: It cannot be opened or changed.
     """
 
-    async def work(connection: AsyncConnection) -> None:
+    async def work(connection: DatabaseConnection) -> None:
         if connection.dialect.name == "postgresql":
             await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
         await connection.run_sync(_upgrade, migrations)

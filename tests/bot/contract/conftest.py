@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
+from support.databases import engine_for
 from support.fakes.ports import FakeClock
 from support.scratch import IN_MEMORY
 from support.servers.postgres import PostgresServer
@@ -15,7 +16,6 @@ from support.worlds.doctor_world import note
 from support.worlds.store_world import Opener, Sql, StoreWorld
 
 from bot.domain.findings import LastTime
-from bot.store.database.engine import engine_for
 from bot.store.database.errors import StoreTimings
 from bot.store.store import open_store
 

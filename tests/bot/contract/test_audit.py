@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import pytest
+from support.databases import engine_for
 from support.fakes.ports import FakeClock
 from support.worlds.finished_jobs import fill_activity
 from support.worlds.store_world import Opener, Sql, StoreWorld, a_follow_up, a_start, a_thread
@@ -25,7 +26,6 @@ from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
 from bot.runtime.logging import TextFormatter
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
-from bot.store.database.engine import engine_for
 from bot.store.retention import Deleted, OldRows
 from bot.store.store import Transaction
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import insert
+from support.databases import engine_for
 from support.fakes.ports import FakeClock
 from support.worlds.core_world import ANA, CoreWorld
 from support.worlds.store_world import (
@@ -30,7 +31,6 @@ from bot.domain.requests.request import RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
 from bot.domain.threads.thread import FollowUpCounts, ThreadState
 from bot.notices.notice import CARD_PROGRESSED, Reaction, ReactionChanged
-from bot.store.database.engine import engine_for
 from bot.store.request_queue import ClaimedRequest
 from bot.store.retention import OldRows
 from bot.store.schema.rows import request_values

@@ -13,6 +13,7 @@ from typing import Any
 import asyncpg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
+from support.databases import engine_for
 from support.worlds.store_world import (
     CARD,
     Opener,
@@ -23,7 +24,6 @@ from support.worlds.store_world import (
 )
 
 from bot.errors import ConfigError, StoreUnavailable
-from bot.store.database.engine import engine_for
 from bot.store.database.errors import StoreTimings
 from bot.store.store import Transaction, open_store
 

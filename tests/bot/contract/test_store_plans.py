@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Select, UpdateBase, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from support.databases import engine_for
 from support.fakes.ports import FakeClock
 from support.oracles.store_statements import Statements, of_the_store, seen_statements, use_all
 from support.worlds.finished_jobs import fill, fill_activity, fill_early_replies, fill_request_files
@@ -17,7 +18,6 @@ from support.worlds.finished_jobs import fill, fill_activity, fill_early_replies
 from bot import store
 from bot.domain.slack_limits import CallKind
 from bot.store import notice_queue, threads, turns
-from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
 
 HISTORY = 3_000

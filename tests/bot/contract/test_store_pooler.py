@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urlsplit
 
 import pytest
+from support.databases import engine_for
 from support.fakes.ports import FakeClock
 from support.oracles.store_statements import use_all
 from support.servers.pgbouncer import POOL_SIZE, PROGRAM, PgBouncer, pgbouncer
@@ -13,7 +14,6 @@ from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
-from bot.store.database.engine import engine_for
 from bot.store.schema.migration import SchemaState, migrate, schema_state
 from bot.store.store import Transaction, open_store
 

@@ -16,6 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from click.testing import CliRunner, Result
 from sqlalchemy import CheckConstraint, Connection, inspect, text
+from support.databases import engine_for
 from support.disks import a_disk, fill, make_read_only
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
@@ -36,7 +37,6 @@ from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
 from bot.jobapi.models import Job
-from bot.store.database.engine import engine_for
 from bot.store.database.errors import classify
 from bot.store.database.files import hold_file
 from bot.store.people import ClaimedHome

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from support.databases import engine_for
 from support.fakes.ports import FakeClock
 from support.fakes.virtual_loop import in_virtual_time
 from support.worlds.any_notices import any_messages
@@ -39,7 +40,6 @@ from bot.runtime.health import (
     RecordingHealth,
 )
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseProbe
-from bot.store.database.engine import engine_for
 from bot.store.database.errors import classify, retry_transient
 from bot.store.schema.rows import adapter, message_from, message_text, state_from, state_json
 from bot.store.schema.tables import LONGEST_KEY, shortened_key, storable, storable_json

@@ -3,11 +3,11 @@
 import time
 
 from sqlalchemy import insert
+from support.databases import engine_for
 from support.worlds.store_world import JOB, a_thread
 
 from bot.domain.threads.thread import Announcements, ThreadState, Work
 from bot.notices.job import JobStarted
-from bot.store.database.engine import engine_for
 from bot.store.schema.rows import thread_values
 from bot.store.schema.tables import polls, threads
 

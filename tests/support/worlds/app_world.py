@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import URL, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from support.databases import engine_for
 from support.fakes.slack_limits import ANY_NUMBER
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
@@ -33,7 +34,7 @@ from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.notices.notice import Reaction
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.ephemeral_texts import RECORDED
-from bot.store.database.engine import engine_for, sqlite_path
+from bot.store.database.engine import sqlite_path
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 from sqlalchemy import text
+from support.databases import engine_for
 from support.fakes.slack_limits import ANY_NUMBER
 
 from bot.domain.requests.request import Request, RequestKind, RequestState
@@ -15,7 +16,6 @@ from bot.jobapi.models import Job
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.job import JobStarted
 from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, ReactionChanged
-from bot.store.database.engine import engine_for
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.request_queue import ClaimedRequest
 from bot.store.store import Store, Transaction
