@@ -155,54 +155,39 @@ class HistoryReader(SlackWorker[ClaimedGap]):
                     each = [replace(gap, channel_id=channel_id) for channel_id in ids]
                     await self._store.transact(lambda tx, each=each: tx.gaps.add(each, newest=gap.until))  # type: ignore[misc]
                 await self._close(gap)
-            case gaps.GapScope.CHANNEL:
-                await self._read_channel(item)
-            case gaps.GapScope.THREAD:
-                await self._read_thread(item)
+            case gaps.GapScope.CHANNEL | gaps.GapScope.THREAD:
+                await self._read_messages(item)
             case _:
                 assert_never(gap.scope)
 
-    async def _read_channel(self, item: ClaimedGap) -> None:
-        """Reads what is outside threads, newest first, and passes it on oldest first."""
+    async def _read_messages(self, item: ClaimedGap) -> None:
+        """Reads what was written, and passes it on oldest first; what is outside threads comes newest first."""
         gap, now = item.gap, await self._keep(item.gap)
+        in_thread = gap.scope is gaps.GapScope.THREAD
+        if in_thread and await self._store.transact(lambda tx: _may_be_of_a_new_card(tx, gap)):
+            raise NotRecorded  # it cannot be told what its messages answer
         found: list[gaps.Missed] = []
         pages, last = 0, ""
         async for messages in self._pages(gap, self._messages(gap, now)):
             pages, last = pages + 1, messages[-1].ts if messages else last
             found += gaps.missed(messages, gap, now, bot_user_id=self._bot_user_id)
-            going_on = [replace(gap, thread_ts=ts) for ts in gaps.threads_with_news(messages, gap, now)]
-            await self._store.transact(lambda tx, new=going_on: tx.gaps.add(new, newest=gap.until))  # type: ignore[misc]
+            if in_thread:
+                await self._note_stops(gap, messages)
+            else:
+                going_on = [replace(gap, thread_ts=ts) for ts in gaps.threads_with_news(messages, gap, now)]
+                await self._store.transact(lambda tx, new=going_on: tx.gaps.add(new, newest=gap.until))  # type: ignore[misc]
             if pages >= gaps.MOST_PAGES or len(found) >= gaps.MOST_MISSED:
                 break
-        complete = len(found) < gaps.MOST_MISSED and (
-            pages < gaps.MOST_PAGES or float(last or 0.0) < gap.since_readable(now)
-        )
-        for each in reversed(found[: gaps.MOST_MISSED]):
+        reached_back = not in_thread and float(last or 0.0) < gap.since_readable(now)
+        complete = len(found) < gaps.MOST_MISSED and (pages < gaps.MOST_PAGES or reached_back)
+        handled = found[: gaps.MOST_MISSED]
+        for each in handled if in_thread else reversed(handled):
             await self._pass_on(item, each)
-        if not complete or gap.is_cut(now):
-            self._report(gap, "it is too much" if not complete else "it was too long ago")
-        await self._close(gap)
-
-    async def _read_thread(self, item: ClaimedGap) -> None:
-        gap, now = item.gap, await self._keep(item.gap)
-        if await self._store.transact(lambda tx: _may_be_of_a_new_card(tx, gap)):
-            raise NotRecorded  # it cannot be told what its messages answer
-        pages = handled = 0
-        complete = True
-        async for messages in self._pages(gap, self._messages(gap, now)):
-            pages += 1
-            await self._note_stops(gap, messages)
-            for each in gaps.missed(messages, gap, now, bot_user_id=self._bot_user_id):
-                handled += 1
-                await self._pass_on(item, each)
-            if pages >= gaps.MOST_PAGES or handled >= gaps.MOST_MISSED:
-                complete = False
-                break
         if complete and not gap.is_cut(now):
             await self._close(gap)
             return
         self._report(gap, "it is too much" if not complete else "it was too long ago")
-        await self._close(gap, lambda tx: _tell_thread(tx, gap))
+        await self._close(gap, (lambda tx: _tell_thread(tx, gap)) if in_thread else None)
 
     def _messages(self, gap: gaps.Gap, now: float) -> Callable[[str], Awaitable[HistoryPage[gaps.PastMessage]]]:
         oldest = gap.oldest(now)
