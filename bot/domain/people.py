@@ -22,7 +22,8 @@ class Member:
     """A person as Slack knows them.
 
     `team_id` is the workspace that they belong to: ours for everybody in our organization, empty if Slack does not say.
-    If Slack does not say whether they are a guest, they count as one. `name` can be empty.
+    `enterprise_id` is their organization, if Slack says. If it does not say whether they are a guest, they count as
+    one. `name` can be empty.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Member:
     is_bot: bool = False
     is_workflow: bool = False
     deleted: bool = False
+    enterprise_id: str = ""
 
     @property
     def account(self) -> Account:

@@ -135,7 +135,7 @@ class SlackPeople(DisplayNames):
         """Returns a name, or a description of a place that must not be named. Raises ChatError."""
         if is_person(slack_id):
             user = await self._directory.look_up(slack_id)
-            return user.member.name if user is not None else ""
+            return user.name if user is not None else ""
         if slack_id.startswith(_GROUP):
             return (await self._groups.get(_ALL_GROUPS, self._fetch_groups)).get(slack_id) or USER_GROUP
         return await self._channel_names.get(slack_id, self._fetch_channel)
@@ -158,7 +158,7 @@ class SlackPeople(DisplayNames):
 
     def _last_known(self, slack_id: str) -> str:
         user = self._directory.known(slack_id)
-        return user.member.name if user is not None else ""
+        return user.name if user is not None else ""
 
     def _pause(self, error: ChatError) -> None:
         """Pauses look-ups for a while, and logs the first failure."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
@@ -26,36 +26,28 @@ permissions for that long.
 _LONGEST_NAME = 80
 
 
-@dataclass(frozen=True)
-class KnownUser:
-    """A person as Slack describes them. `enterprise_id`, their organization, can be empty."""
-
-    member: Member
-    enterprise_id: str
-
-
 class UserDirectory:
     """One per process. `monotonic` returns the time in seconds."""
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._monotonic = monotonic
-        self._known = RecentDict[str, tuple[KnownUser | None, float]](_MOST_KEPT)
-        self._flights = SingleFlight[KnownUser | None]()
+        self._known = RecentDict[str, tuple[Member | None, float]](_MOST_KEPT)
+        self._flights = SingleFlight[Member | None]()
 
     def is_fresh(self, user_id: str, *, within: float = _KEPT) -> bool:
         """Returns whether this id is cached and was fetched within the given number of seconds."""
         if user_id not in self._known:
             return False
         found, asked_at = self._known[user_id]
-        kept = _KEPT if found is not None and found.member.name else _UNKNOWN_KEPT
+        kept = _KEPT if found is not None and found.name else _UNKNOWN_KEPT
         return self._monotonic() < asked_at + min(kept, within)
 
-    def known(self, user_id: str) -> KnownUser | None:
+    def known(self, user_id: str) -> Member | None:
         """Returns the cached data, however old."""
         return self._known[user_id][0] if user_id in self._known else None
 
-    async def look_up(self, user_id: str, *, within: float = _KEPT) -> KnownUser | None:
+    async def look_up(self, user_id: str, *, within: float = _KEPT) -> Member | None:
         """Returns a person, from the cache if they were fetched recently enough; None for an unknown id. Raises
         ChatError.
         """
@@ -63,7 +55,7 @@ class UserDirectory:
             return self.known(user_id)
         return await self._flights.get(user_id, self._fetch)
 
-    async def _fetch(self, user_id: str) -> KnownUser | None:
+    async def _fetch(self, user_id: str) -> Member | None:
         asked_at = self._monotonic()  # the response may lack changes that happen while it is on its way
         try:
             user = (await call(self._client.users_info(user=user_id))).get("user")
@@ -114,9 +106,9 @@ class DescribedUser(LenientModel):
         return ""
 
 
-def read_user(user_id: str, user: DescribedUser) -> KnownUser:
+def read_user(user_id: str, user: DescribedUser) -> Member:
     """Returns the properties of a person that permissions depend on."""
-    member = Member(
+    return Member(
         id=user_id,
         name=user.shown_name,
         team_id=user.team_id,
@@ -124,8 +116,8 @@ def read_user(user_id: str, user: DescribedUser) -> KnownUser:
         is_bot=user.is_bot or user.is_workflow_bot,
         is_workflow=user.is_workflow_bot,
         deleted=user.deleted,
+        enterprise_id=user.enterprise_user.enterprise_id,
     )
-    return KnownUser(member, user.enterprise_user.enterprise_id)
 
 
 class SlackMembers(Members):
@@ -151,10 +143,10 @@ class SlackMembers(Members):
     def known_account(self, user_id: str) -> Account | None:
         """See Members. An account never changes hands, so cached data counts however old it is."""
         if (user := self._directory.known(user_id)) is not None:
-            return user.member.account
+            return user.account
         return Account.BOT if self._directory.is_fresh(user_id) else None
 
-    def _counted(self, user: KnownUser) -> Member:
+    def _counted(self, user: Member) -> Member:
         ours = self._identity.enterprise_id
-        colleague = bool(ours) and ours in {user.enterprise_id, user.member.team_id}
-        return replace(user.member, team_id=self._identity.team_id) if colleague else user.member
+        colleague = bool(ours) and ours in {user.enterprise_id, user.team_id}
+        return replace(user, team_id=self._identity.team_id) if colleague else user

@@ -117,7 +117,7 @@ async def test_without_the_scope_looking_up_a_member_names_it() -> None:
 def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, Any]) -> None:
     """They belong to no workspace, and have no right, that Slack does not name."""
     found = read_user("U1", DescribedUser.read(user))
-    assert found.member == Member("U1", "", "", is_guest=True)
+    assert found == Member("U1", "", "", is_guest=True)
 
 
 @pytest.mark.parametrize("answer", [{"ok": True}, {"ok": True, "user": []}, {"ok": True, "user": "U1"}])
