@@ -66,7 +66,7 @@ _MOST_REMEMBERED = 1_000
 @dataclass(frozen=True)
 class Dependencies:
     """One for all listeners of a process. `logged` remembers which kinds of payloads were logged, `told` the messages
-    whose author was told something privately. Without an `opener` there are no modals.
+    whose author was told something privately.
     """
 
     service: ServicePort
@@ -74,7 +74,7 @@ class Dependencies:
     message_context: MessageContext
     identity: Identity
     authors: Authors
-    opener: ModalOpener | None = None
+    opener: ModalOpener
     logged: RecentSet = field(default_factory=lambda: RecentSet(_MOST_REMEMBERED))
     told: RecentSet = field(default_factory=lambda: RecentSet(_MOST_REMEMBERED))
 

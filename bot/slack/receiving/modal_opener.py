@@ -203,9 +203,7 @@ class Admission:
 
 @dataclass(frozen=True)
 class ModalEdges:
-    """What modals need from Slack. `projects` are the names of all projects; `masker` masks secrets in contexts.
-    Without `admission`, permissions are checked only when the request takes effect.
-    """
+    """What modals need from Slack. `projects` are the names of all projects; `masker` masks secrets in contexts."""
 
     views: SlackViews
     conversations: Conversations

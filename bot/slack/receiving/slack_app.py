@@ -52,7 +52,7 @@ class SlackApp:
     Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
     time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
     answered without; `recording_health` gets failures to record, `note` the kinds that arrive. Without
-    `modal_edges` there are no modals, shortcuts and Home; without `members`, no app posts for a person.
+    `members`, no app posts for a person.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class SlackApp:
         identity: Identity,
         message_context: MessageContext,
         ephemeral_sender: EphemeralSender,
+        modal_edges: ModalEdges,
         members: Members | None = None,
-        modal_edges: ModalEdges | None = None,
         recording_health: RecordingHealth | None = None,
         recording_timeout: float = RECORDING_TIMEOUT,
         note: Callable[[LastTime], None] = lambda _: None,
@@ -74,16 +74,15 @@ class SlackApp:
         quiet_libraries()
         self._recording_health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, self._recording_health, recording_timeout=recording_timeout)
-        opener = ModalOpener(service, recorder, modal_edges) if modal_edges else None
+        opener = ModalOpener(service, recorder, modal_edges)
         dependencies = Dependencies(service, recorder, message_context, identity, Authors(members, recorder), opener)
         self._recorder, self._logged = recorder, dependencies.logged
         self._identity = identity
         self.bolt = _bolt_app()
         for listener in LISTENERS:
             listener.register(self.bolt, dependencies)
-        if opener is not None:
-            modals.ModalListeners(service, recorder, opener, identity).register(self.bolt)
-            openings.register(self.bolt, opener, identity)
+        modals.ModalListeners(service, recorder, opener, identity).register(self.bolt)
+        openings.register(self.bolt, opener, identity)
         catch_all.register(self.bolt, dependencies)
         self.bolt.error(self._on_error)
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from support.fakes.ephemeral import unreachable_ephemeral
+from support.fakes.ephemeral import unreachable_ephemeral, unreachable_modals
 
 from bot.ports.service import ServicePort
 from bot.slack.receiving.slack_app import SlackApp
@@ -22,6 +22,7 @@ async def listening_app(service: ServicePort, identity: Identity = OURS) -> Asyn
             identity=identity,
             message_context=MessageContext(bot_user_id=identity.bot_user_id),
             ephemeral_sender=unreachable_ephemeral(session),
+            modal_edges=unreachable_modals(session, identity),
         )
         yield app
         await app.drain(1)

@@ -58,6 +58,7 @@ class Listeners:
             message_context=MessageContext(),
             identity=IDENTITY,
             authors=Authors(_Directory(process), self._recorder),
+            opener=cast("Any", None),
         )
         self._listeners = MessageListeners(dependencies)
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from slack_bolt.response import BoltResponse
-from support.fakes.ephemeral import unreachable_ephemeral
+from support.fakes.ephemeral import unreachable_ephemeral, unreachable_modals
 from support.fakes.recording_service import RecordingService
 
 from bot.ports.slack import Members
@@ -66,6 +66,7 @@ async def listening(
             identity=identity,
             message_context=context or MessageContext(bot_user_id=BOT),
             ephemeral_sender=ephemeral,
+            modal_edges=unreachable_modals(session, identity),
             members=members,
             recording_timeout=recording_timeout,
         )

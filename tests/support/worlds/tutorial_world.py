@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from support.fakes.ephemeral import unreachable_ephemeral
+from support.fakes.ephemeral import unreachable_ephemeral, unreachable_modals
 from support.fakes.ports import FakeChat
 from support.worlds.core_world import CoreWorld, stored
 
@@ -120,7 +120,10 @@ class TutorialWorld(CoreWorld):
 
     def _listen(self) -> None:
         nobody = unreachable_ephemeral(self._session)
-        self._app = SlackApp(self.service, identity=IDENTITY, message_context=CONTEXT, ephemeral_sender=nobody)
+        modals = unreachable_modals(self._session, IDENTITY)
+        self._app = SlackApp(
+            self.service, identity=IDENTITY, message_context=CONTEXT, ephemeral_sender=nobody, modal_edges=modals
+        )
 
     async def _event(self, event: dict[str, Any]) -> None:
         message = {"type": "message", "channel": CHANNEL, "channel_type": "channel", **event}

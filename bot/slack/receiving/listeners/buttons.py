@@ -89,8 +89,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     on(RECORDED, handle_click)
     on(SAYING_FOLLOW_UPS, handle_follow_up)
     on(LINKS, _leave_alone)
-    if dependencies.opener is not None:
-        on((HOME_NEWER, HOME_OLDER), _turn_page)
+    on((HOME_NEWER, HOME_OLDER), _turn_page)
 
 
 async def _leave_alone(payload: ClickPayload, dependencies: Dependencies) -> None:

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.domain.commands import NO_OPTIONS, Blank, Help, Start, WrongOption, parse_slash
+from bot.domain.commands import Blank, Help, Start, WrongOption, parse_slash
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.slack.receiving.dependencies import Dependencies
@@ -18,7 +18,6 @@ from bot.slack.rendering.ephemeral_texts import (
     NOT_RECORDED,
     RECORDED,
     STILL_RECORDING,
-    TASK_MISSING,
     WRONG_OPTION,
     help_text,
 )
@@ -48,12 +47,10 @@ async def handle_command(payload: CommandPayload, dependencies: Dependencies) ->
     match asked:
         case Start():
             return await _start(payload, asked, dependencies)
-        case Blank(options) if dependencies.opener is not None:
+        case Blank(options):
             open_job_modal(dependencies.opener, payload, dependencies.identity, options)
             return ""
-        case Blank(options) if options != NO_OPTIONS:
-            return context(TASK_MISSING)
-        case Blank() | Help():
+        case Help():
             return help_text(context)
         case WrongOption():
             return context(WRONG_OPTION)
@@ -66,8 +63,7 @@ async def _start(payload: CommandPayload, asked: Start, dependencies: Dependenci
     if not (person.id and channel_id and payload.trigger_id):
         logger.warning("a slash command without its sender, channel or trigger is left alone")
         return COMMAND_UNREADABLE
-    opener = dependencies.opener
-    if opener is not None and (refused := opener.known_refusal(person, RequestKind.START)):
+    if refused := dependencies.opener.known_refusal(person, RequestKind.START):
         return refused
     job = NewJob(
         person=person,

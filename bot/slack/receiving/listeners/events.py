@@ -49,8 +49,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
         await service.follow_channel(old, new, float(at))
 
     app.event(REACTION)(on_reaction)
-    if dependencies.opener is not None:
-        app.event(HOME_OPENED)(on_home)
+    app.event(HOME_OPENED)(on_home)
     app.event(JOINED)(on_joined)
     app.event(ID_CHANGED)(on_id_changed)
 

@@ -211,10 +211,10 @@ class MessageListeners:
 
     def _is_forwarded_alone(self, message: PersonMessage) -> bool:
         """Returns whether a message was forwarded without text or a file, so the author has to be asked what to do with
-        it. Without modals, they cannot be asked.
+        it.
         """
         held = message.attachments
-        return bool(held.forwarded) and not held.files and self.dependencies.opener is not None
+        return bool(held.forwarded) and not held.files
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
