@@ -10,7 +10,7 @@ JobServerError                    the message is for the operator
 ├── EditError                     the editor failed: the job fails with this reason
 │   ├── NotOfferedError           an agent has no such model, effort or mode: the message lists what it has
 │   └── BudgetUsedUpError         it was stopped, or not started, because no tokens are left: its work is kept
-├── MergeError                    a pull request could not be merged: the page says why
+├── DecisionError                 what a reviewer decided cannot be done: the page says why
 ├── PullRequestNotFoundError      the page is answered with 404
 └── RequestRejectedError          the job API rejects a request: the message is for the client
     └── RateLimitExceededError
@@ -66,8 +66,8 @@ class BudgetUsedUpError(EditError):
         self.was_heard = was_heard
 
 
-class MergeError(JobServerError):
-    """A pull request could not be merged; nothing was changed."""
+class DecisionError(JobServerError):
+    """A pull request could not be merged or judged; nothing was changed."""
 
 
 class PullRequestNotFoundError(JobServerError):

@@ -2,7 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,14 +14,16 @@ import jinja2
 from aiohttp import web
 from markupsafe import Markup
 
+from bot.codehosts.pull_request import CheckOutcome, Verdict
 from bot.jobapi.models import PullRequestState
 from bot.jobserver.documents import PICTURE_FORMATS, picture_type
-from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
+from bot.jobserver.errors import DecisionError, JobServerError, PullRequestNotFoundError
 from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
 from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, MarkdownRenderer, rendered_files
 from bot.jobserver.pages.reviewers import Gate
-from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
+from bot.jobserver.pull_requests.local.local_pull_requests import Judgement, LocalPullRequests, PullRequestContents
+from bot.jobserver.text import one_line
 from bot.runtime.text import without_misleading
 
 _HEADERS = {
@@ -38,6 +42,7 @@ _templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 _MOST_FIELDS = 20
+_LONGEST_NAME = 100
 PICTURE_BYTES = 5_000_000
 _PICTURE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -51,6 +56,11 @@ _STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
 _PAGE = re.compile(r"[1-9]\d{0,5}")
 _LISTED = (PullRequestState.OPEN, PullRequestState.MERGED, PullRequestState.CLOSED)
+_OUTCOMES: Mapping[str, Mapping[str, Verdict | CheckOutcome]] = {
+    "review": {each.value: each for each in (Verdict.APPROVED, Verdict.CHANGES_REQUESTED)},
+    "check": {each.value: each for each in CheckOutcome if each is not CheckOutcome.UNKNOWN},
+}
+_NO_OUTCOME = f"A check needs a `name`, and an `outcome`: {', '.join(_OUTCOMES['check'])}."
 _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
@@ -65,16 +75,14 @@ def error_page(_: web.Request, status: int, message: str) -> web.Response:
     return render_page("error.html", status=status, message=message)
 
 
-async def form_field(request: web.Request, name: str) -> str:
-    """Returns a field of a form; empty if it is missing or the body is not a valid form."""
-    if request.content_type != "application/x-www-form-urlencoded":
-        return ""
-    text = (await request.read()).decode(errors="replace")
-    try:
-        fields = dict(parse_qsl(text, errors="replace", max_num_fields=_MOST_FIELDS))
-    except ValueError:  # too many
-        return ""
-    return fields.get(name, "")
+async def form_fields(request: web.Request) -> Mapping[str, str]:
+    """Returns the fields of a form; each is empty if it is missing or the body is not a valid form."""
+    fields = defaultdict[str, str](str)
+    if request.content_type == "application/x-www-form-urlencoded":
+        text = (await request.read()).decode(errors="replace")
+        with suppress(ValueError):  # too many
+            fields.update(parse_qsl(text, errors="replace", max_num_fields=_MOST_FIELDS))
+    return fields
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,7 @@ class PullRequestPages:
         app.router.add_get(rf"{_NUMBER}/{{side:before|after}}/{{path:.+}}", self.picture)
         app.router.add_post(f"{_NUMBER}/merge", self.merge)
         app.router.add_post(f"{_NUMBER}/close", self.close)
+        app.router.add_post(f"{_NUMBER}/{{kind:review|check}}", self.judge)
         app.router.add_get(r"/static/{name:[a-z]+\.(?:css|svg)}", self.static)
 
     async def home(self, _: web.Request) -> web.Response:
@@ -152,8 +161,23 @@ class PullRequestPages:
         return web.FileResponse(path, headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})
 
     async def merge(self, request: web.Request) -> web.Response:
-        head = await form_field(request, "head")
-        return await self._press(request, lambda number, name: self._pull_requests.merge(number, head=head, by=name))
+        form = await form_fields(request)
+        return await self._press(
+            request, lambda number, name: self._pull_requests.merge(number, head=form["head"], by=name)
+        )
+
+    async def judge(self, request: web.Request) -> web.Response:
+        """Records a review, or how a check stands: a script's name and words for it."""
+        form, kind = await form_fields(request), request.match_info["kind"]
+        outcome, words = _OUTCOMES[kind].get(form["outcome"]), visible(form["words"].replace("\r\n", "\n"))
+
+        async def record(number: int, reviewer: str) -> None:
+            author = reviewer if kind == "review" else one_line(form["name"], _LONGEST_NAME)
+            if outcome is None or not author:
+                raise web.HTTPBadRequest(reason=_NO_OUTCOME)
+            await self._pull_requests.judge(number, Judgement(form["head"], author, outcome, words))
+
+        return await self._press(request, record)
 
     async def close(self, request: web.Request) -> web.Response:
         return await self._press(request, lambda number, name: self._pull_requests.close(number, by=name))
@@ -164,7 +188,7 @@ class PullRequestPages:
             await action(_number(request), name)
         except PullRequestNotFoundError:
             raise
-        except MergeError as error:
+        except DecisionError as error:
             return await self._show(request, status=409, problem=str(error))
         except JobServerError:
             return await self._show(request, status=503, problem=_UNREACHABLE)

@@ -1,4 +1,4 @@
-"""Who may merge and close, and read private pages: reviewers, by name and key over HTTP Basic (RFC 7617)."""
+"""Who may review, merge and close, and read private pages: reviewers, by name and key over HTTP Basic (RFC 7617)."""
 
 import base64
 import hmac
@@ -17,7 +17,7 @@ _NOBODY = (
     f"This is for reviewers, and there are none yet: whoever runs this job server can name some with {PREFIX}REVIEWERS."
 )
 _NOT_PRESSED_HERE = "This button works only on the pull request's own page."
-_SHORT_KEY = f"Your key is too short to merge and close with. Ask whoever runs this job server for {NEW_KEY}."
+_SHORT_KEY = f"Your key is too short to decide with. Ask whoever runs this job server for {NEW_KEY}."
 
 
 class Gate:

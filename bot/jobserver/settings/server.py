@@ -175,8 +175,8 @@ class PageSettings(Settings):
 
     reviewers: Annotated[Reviewers, PlainValidator(_rotating_reviewers)] = Field(
         reviewers_in(""),
-        description="who may merge and close on the pull request pages: a line `name: key` each, with a key of at "
-        f"least {_SHORTEST_KEY} characters, best in a file; without it nobody can",
+        description="who may review, merge and close on the pull request pages: a line `name: key` each, with a key of "
+        f"at least {_SHORTEST_KEY} characters, best in a file; without it nobody can",
     )
 
     @property

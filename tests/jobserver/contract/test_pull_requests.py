@@ -15,6 +15,7 @@ from support.servers.github_server_git import BareRepository
 from support.worlds.github_world import connected
 from support.worlds.jobserver_world import KEY, git, make_bare
 
+from bot.codehosts.pull_request import Verdict
 from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import PullRequestNotFoundError
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRequests
@@ -22,6 +23,7 @@ from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.pull_requests.local.local_pull_requests import (
     LIST_LENGTH,
     STEPS,
+    Judgement,
     LocalPullRequests,
 )
 from bot.jobserver.repository.git import Git
@@ -241,6 +243,8 @@ async def test_the_list_is_paged(repository: Path, tmp_path: Path) -> None:
 async def test_long_ended_pull_requests_are_deleted_with_their_commits(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         closed = await kept.pull_requests.open(CHANGE)
+        head = git(repository, "rev-parse", "change").strip()
+        await kept.pull_requests.judge(closed.number, Judgement(head, "Ada", Verdict.CHANGES_REQUESTED))
         await kept.pull_requests.close(closed.number, by="Ada")
         kept.clock.now += KEPT
         opened_later = await kept.pull_requests.open(CHANGE)
@@ -251,3 +255,4 @@ async def test_long_ended_pull_requests_are_deleted_with_their_commits(repositor
         assert (await kept.pull_requests.contents(opened_later.number)).change.totals.files == 1
         refs = git(kept.mirror, "for-each-ref", "--format=%(refname)", "refs/pulls").split()
         assert refs == [f"refs/pulls/{opened_later.number}/head"]
+        assert not await kept.pull_requests._database.rows("SELECT * FROM judgements")

@@ -9,14 +9,15 @@ from typing import Literal
 
 import aiosqlite
 
-from bot.codehosts.pull_request import PullRequest
+from bot.codehosts.pull_request import Check, CheckOutcome, PullRequest, Review, Verdict
 from bot.jobapi.models import PullRequestState, Requester
-from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError, PullRequestNotFoundError
+from bot.jobserver.errors import DecisionError, GitError, NoSuchBranchError, PullRequestNotFoundError
 from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.repository.listings import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
+from bot.jobserver.text import shortened
 
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
@@ -37,9 +38,18 @@ ALTER TABLE pull_requests ADD COLUMN requested_by TEXT;
 ALTER TABLE pull_requests ADD COLUMN request_url TEXT;
 CREATE INDEX pull_requests_of_state ON pull_requests (state, number);
 """,
+    """
+CREATE TABLE judgements (
+    number INTEGER NOT NULL REFERENCES pull_requests ON DELETE CASCADE, head TEXT NOT NULL, kind TEXT NOT NULL,
+    author TEXT NOT NULL, outcome TEXT NOT NULL, words TEXT NOT NULL, judged_at TEXT NOT NULL,
+    PRIMARY KEY (number, head, kind, author)
+) STRICT;
+""",
 )
 """How the database came to be; see `Database`."""
 _DESCRIPTION_LIMIT = 200_000
+_MOST_JUDGEMENTS, _LONGEST_WORDS = 200, 4_000
+_KINDS: Mapping[str, type[Verdict | CheckOutcome]] = {"review": Verdict, "check": CheckOutcome}
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,16 @@ class PullRequestRow:
 
 
 @dataclass(frozen=True)
+class Judgement:
+    """What a reviewer or a check says of a commit; `author` is the name of either."""
+
+    head: str
+    author: str
+    outcome: Verdict | CheckOutcome
+    words: str = ""
+
+
+@dataclass(frozen=True)
 class PullRequestList:
     """One page of the list, the newest first; pages are numbered from 1. `counts` has all of them for None."""
 
@@ -76,9 +96,12 @@ class PullRequestList:
 
 @dataclass(frozen=True)
 class PullRequestContents:
-    """What a person sees of a pull request. `commits` are the newest of `commit_count`."""
+    """What a person sees of a pull request. `commits` are the newest of `commit_count`; the judgements of the newest
+    commit come first.
+    """
 
     row: PullRequestRow
+    judgements: tuple[Judgement, ...]
     commits: tuple[Commit, ...]
     commit_count: int
     change: PullRequestChange
@@ -119,15 +142,28 @@ class LocalPullRequests:
             async with self._lock:
                 row = await self._refresh(row)
             self._looked_at[number] = time.monotonic()
+        link = self._as_pull_request(row).link
+        # A new commit makes what was said of the others out of date.
+        judged = [(each, each.outcome) for each in await self._judgements(row) if each.head == row.head_commit]
         return PullRequest(
             number=row.number,
-            link=self._as_pull_request(row).link,
+            link=link,
             state=row.state,
             title=row.title,
             head=row.head_commit,
             base=row.base,
             ended_by=row.ended_by,
             updated_at=row.ended_at.isoformat() if row.ended_at else None,
+            checks=tuple(
+                Check(name=check.author, outcome=outcome, words=check.words or None)
+                for check, outcome in judged
+                if isinstance(outcome, CheckOutcome)
+            ),
+            reviews=tuple(
+                Review(author=review.author, verdict=verdict, head=review.head, link=f"{link}#judgements")
+                for review, verdict in judged
+                if isinstance(verdict, Verdict)
+            ),
         )
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
@@ -191,6 +227,7 @@ class LocalPullRequests:
         ends = (row.base_commit, row.head_commit)
         return PullRequestContents(
             row,
+            await self._judgements(row),
             await self.reader.commits(*ends),
             await self.reader.commit_count(*ends),
             await self.reader.change(*ends),
@@ -211,22 +248,35 @@ class LocalPullRequests:
             if row.state is PullRequestState.OPEN:
                 await self._end(row.number, PullRequestState.CLOSED, by=by)
 
+    async def judge(self, number: int, judgement: Judgement) -> None:
+        """Records what a reviewer or a check says of the newest commit, in place of what it said before.
+
+        Raises:
+            DecisionError: with a message for the page.
+        """
+        kind = next(name for name, outcomes in _KINDS.items() if isinstance(judgement.outcome, outcomes))
+        words = shortened(judgement.words, _LONGEST_WORDS)
+        async with self._lock:
+            _require_newest(await self._refresh(await self._get(number)), judgement.head)
+            await self._database.execute(
+                "INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                "outcome = excluded.outcome, words = excluded.words",
+                (number, judgement.head, kind, judgement.author, judgement.outcome.value, words, self._iso_now()),
+            )
+
     async def merge(self, number: int, *, head: str, by: str) -> None:
         """Merges into the base branch and pushes it. Does nothing if it was merged before.
 
         `head` is the commit that the person has seen.
 
         Raises:
-            MergeError: with a message for the page; nothing was changed.
+            DecisionError: with a message for the page; nothing was changed.
         """
         async with self._lock:
             row = await self._refresh(await self._get(number))
             if row.state is PullRequestState.MERGED:
                 return
-            if row.state is PullRequestState.CLOSED:
-                raise MergeError("This pull request is closed, so it cannot be merged.")
-            if row.head_commit != head:
-                raise MergeError("The branch has changed since you opened this page. Look at it again, then merge.")
+            _require_newest(row, head)
             message = f"Merge pull request #{row.number}: {row.title}\n\nMerged-by: {by}\n"
             base, newest, _ = await self._fetched(row)
             await self._push_merge(row.head_commit, base, newest, message)
@@ -255,6 +305,14 @@ class LocalPullRequests:
             "SELECT * FROM pull_requests WHERE branch = ? ORDER BY number DESC LIMIT 1", (branch,)
         )
         return next(map(_from_row, rows), None)
+
+    async def _judgements(self, row: PullRequestRow) -> tuple[Judgement, ...]:
+        rows = await self._database.rows(
+            "SELECT head, author, kind, outcome, words FROM judgements WHERE number = ? "
+            "ORDER BY head = ? DESC, judged_at, kind, author LIMIT ?",
+            (row.number, row.head_commit, _MOST_JUDGEMENTS),
+        )
+        return tuple(Judgement(head, author, _KINDS[kind](said), words) for head, author, kind, said, words in rows)
 
     async def _end(self, number: int, state: PullRequestState, *, by: str | None) -> None:
         """Records that it was merged or closed, when, and by whom."""
@@ -309,15 +367,15 @@ class LocalPullRequests:
         """Merges a commit into `newest`, the newest commit of the base branch, without a working copy, and pushes it.
 
         Raises:
-            MergeError: nothing was changed; the message is for the page.
+            DecisionError: nothing was changed; the message is for the page.
             GitError: the repository is unreachable.
         """
         try:
             merged = await self._mirror.merge(newest, head)
         except GitError as error:
-            raise MergeError(f"git could not merge this: {error}") from error
+            raise DecisionError(f"git could not merge this: {error}") from error
         if merged.conflicts:
-            raise MergeError(
+            raise DecisionError(
                 f"This cannot be merged automatically: {base} has changed the same lines in "
                 f"{', '.join(merged.conflicts[:10])}. "
                 "Merge it by hand with git, or ask for the change again in a new job."
@@ -325,10 +383,18 @@ class LocalPullRequests:
         commit = await self._mirror.commit((newest, head), merged.tree, message)
         pushed = await self._mirror.git.push(self._mirror.directory, commit, base)
         if pushed.exit_code:
-            raise MergeError(_push_message(pushed.errors, base))
+            raise DecisionError(_push_message(pushed.errors, base))
 
     def _as_pull_request(self, row: PullRequestRow) -> OpenedPullRequest:
         return OpenedPullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
+
+
+def _require_newest(row: PullRequestRow, head: str) -> None:
+    """Raises DecisionError if somebody who decides on this commit has seen something else than what is there."""
+    if row.state is not PullRequestState.OPEN:
+        raise DecisionError(f"This pull request is {row.state.value}, so nothing more can be decided here.")
+    if row.head_commit != head:
+        raise DecisionError("The branch has changed since you opened this page. Look at it again, then decide.")
 
 
 def _push_message(errors: str, base: str) -> str:
