@@ -149,7 +149,9 @@ class TourStep(Enum):
 
     ASK = "In #{channel}, type `/docs {task}`, or press Try it."
     SEE_THE_END = "Open the card's thread: the pull request comes there."
+    REVIEW = "Open the pull request's page. Press Failed, then Request changes: in some seconds the thread tells both."
     STEER = "Reply in the card's thread to change the pull request, such as `{follow_up}`"
+    MERGE = "When the thread says Done, press Merge on the page: the card and the thread say so."
     STOP = "Stop a job: type `/docs {slow_task}` in #{channel}, and press Stop on its card."
     MENTION = "Mention @pagehand in somebody's thread: the agent gets the thread as well."
     BE_REFUSED = "Act as Gia, a guest, and ask for something. She is refused, and told why."
@@ -162,8 +164,10 @@ _SHOWN_BY = {
     "completed": (TourStep.SEE_THE_END,),
     "failed": (TourStep.SEE_THE_END,),
     "stopped": (TourStep.SEE_THE_END, TourStep.STOP),
+    "changes": (TourStep.REVIEW,),
+    "merged": (TourStep.REVIEW, TourStep.MERGE),
 }
-"""The steps that a notice shows to be done, by the end of its key."""
+"""The steps that a notice shows to be done, by a part of its key."""
 LONGEST_WAIT = 30 * 86_400.0
 """Seconds; nobody looks at a demo for so long, and a scenario has a limit of its own."""
 
@@ -196,7 +200,8 @@ def _steps_done(workspace: WorkspaceServer) -> Iterator[TourStep]:
         messages = list(state.conversation(channel))
         cards = {message.ts for message in messages if notice_key(message).endswith("/card")}
         for message in messages:
-            yield from _SHOWN_BY.get(notice_key(message).rpartition("/")[2], ())
+            for part in notice_key(message).split("/"):
+                yield from _SHOWN_BY.get(part, ())
             if message.user == bot:
                 continue
             if message.thread_ts in cards:

@@ -127,7 +127,7 @@ def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: 
             **{f"JOB_API_{each.name.upper()}": "true" for each in fields(JobApiAbilities)},
             "DATABASE_URL": f"sqlite:///{directory / 'pagehand.sqlite3'}",
             "PAGEHAND_POLL_FASTEST": "0.5",
-            "PAGEHAND_POLL_SLOWEST": "5",
+            "PAGEHAND_POLL_SLOWEST": "2",
         }
     )
 

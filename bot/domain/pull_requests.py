@@ -55,13 +55,15 @@ class FollowedPullRequest:
 @dataclass(frozen=True)
 class Telling:
     """What may be announced: `posts` is the channel's setting; the job may be `muted`, or a newer one in the thread may
-    tell of the same link (`elsewhere`). `keep` is for how many seconds an unchanged pull request is followed.
+    tell of the same link (`elsewhere`). `keep` is for how many seconds an unchanged pull request is followed; one
+    that moves is read every `pace` seconds.
     """
 
     posts: PostMode = PostMode.ALL
     muted: bool = False
     elsewhere: bool = False
     keep: float = 90 * 24 * 3_600.0
+    pace: float = EACH_MINUTE
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def decide(
         new = {}
     if not telling.elsewhere:
         state = replace(state, told=known.told | frozenset(news))
-    wait = _next_read_in(state, now, telling.keep)
+    wait = _next_read_in(state, now, telling)
     state = replace(state, ended=wait is None)
     notices = [] if telling.muted or telling.elsewhere else [NewNotice(key, notice) for key, notice in new.items()]
     if telling.posts is PostMode.ENDS:
@@ -173,8 +175,8 @@ def after_end(followed: FollowedPullRequest, *, opens_another: bool) -> NewNotic
     return NewNotice(FollowUpAfterEnd.key(digest(pull.link)), message)
 
 
-def _next_read_in(state: FollowedPullRequest, now: float, keep: float) -> float | None:
-    pull, unchanged = state.found.pull_request if state.found else None, now - state.changed_at
+def _next_read_in(state: FollowedPullRequest, now: float, telling: Telling) -> float | None:
+    pull, keep, unchanged = state.found.pull_request if state.found else None, telling.keep, now - state.changed_at
     if state.unreadable is Reason.UNKNOWN_HOST:  # until the job has news: there can be a million of these
         return None
     if unchanged >= (min(FOLLOWED_AFTER_END, keep) if pull and is_over(pull) else keep):
@@ -185,7 +187,7 @@ def _next_read_in(state: FollowedPullRequest, now: float, keep: float) -> float 
         return AT_REST if unchanged < WARM_FOR else STALE
     moves = pull is not None and (pull.queued or any(check.outcome is CheckOutcome.RUNNING for check in pull.checks))
     if unchanged < YOUNG_FOR or (moves and unchanged < WARM_FOR):
-        return EACH_MINUTE
+        return telling.pace
     return AT_REST if unchanged < WARM_FOR else STALE
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.codehosts.pull_request import Reason, Unreadable
 from bot.domain.delivery import PostModes, everything
-from bot.domain.pull_requests import Telling, decide
+from bot.domain.pull_requests import EACH_MINUTE, Telling, decide
 from bot.ports.code_hosts import CodeHosts
 from bot.runtime.logging import LogContext
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings, about
@@ -62,7 +62,8 @@ class PullRequestPoller(Worker[ClaimedPullRequest]):
                 return
             posts, muted = self._posts(now.thread.channel_id), bool(now.thread.state.people.muted_by)
             keep = self._settings.variables.keep_days * DAY
-            telling = Telling(posts, muted=muted, elsewhere=now.is_told_elsewhere, keep=keep)
+            pace = min(EACH_MINUTE, 2 * self._settings.variables.poll_slowest)
+            telling = Telling(posts, muted=muted, elsewhere=now.is_told_elsewhere, keep=keep, pace=pace)
             decision = decide(now.followed, seen, tx.now, telling, jitter=self._random())
             thread_id = now.thread.id
             withdrawn = await tx.pull_requests.withdraw(thread_id, decision.outdated)

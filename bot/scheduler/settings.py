@@ -28,7 +28,8 @@ class SchedulerVariables(Settings):
         ge=0.1,
         le=600,
         alias="PAGEHAND_POLL_SLOWEST",
-        description="seconds between polls of a job that has not changed for a while",
+        description="seconds between polls of a job that has not changed for a while; a pull request that moves is "
+        "read after twice as many, at most 60",
     )
     keep_days: float = Field(
         default=90.0,

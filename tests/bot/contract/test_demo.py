@@ -160,10 +160,17 @@ async def test_the_next_step_is_printed_after_the_previous_is_done() -> None:
         await ana.say(CHANNEL, "More", thread_ts=card.ts)
         workspace.state.post(_notice(workspace, "t1/r0/completed", card.ts))
         await workspace.changes.wait_for(lambda: len(printed) == 3)
-        workspace.state.post(_notice(workspace, "t2/r0/stopped"))
+        workspace.state.post(_notice(workspace, "t1/pull_request/0f/failed/0f", card.ts))
+        workspace.state.post(_notice(workspace, "t1/pull_request/0f/changes/0f", card.ts))
         await workspace.changes.wait_for(lambda: len(printed) == 4)
+        workspace.state.post(_notice(workspace, "t1/pull_request/0f/merged", card.ts))
+        await workspace.changes.wait_for(lambda: len(printed) == 5)
+        workspace.state.post(_notice(workspace, "t2/r0/stopped"))
+        await workspace.changes.wait_for(lambda: len(printed) == 6)
         assert printed[1:] == [
             f"Next: {TourStep.SEE_THE_END.value}",
+            f"Next: {TourStep.REVIEW.value}",
+            f"Next: {TourStep.MERGE.value}",
             "Next: Stop a job: type /docs Rest in #docs, and press Stop on its card.",
             f"Next: {TourStep.MENTION.value}",
         ]

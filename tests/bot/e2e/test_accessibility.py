@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
+from support.worlds.jobserver_world import press_in_demo
 
 from bot.cli.demo_services import Demo, running_demo
 
@@ -16,6 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text()
 RULES = {"label-content-name-mismatch": {"enabled": True}}
 """Rules that axe has but does not apply by itself."""
+TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 CHECK = "async (rules) => (await axe.run({ resultTypes: ['violations'], rules })).violations"
 PATIENCE = 30.0
 """Seconds; far more than anything here takes."""
@@ -46,6 +48,9 @@ async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
         await ben.forward("docs", reply.ts, "docs", thread_ts=thread)
         await ben.say("general", "@ana look")
         (link,) = set(re.findall(r"http://[^\s|>]*/pulls/1\b", str(demo.workspace.channels.messages("docs"))))
+        await press_in_demo(link, "check", name="build", outcome="failed")
+        await press_in_demo(link, "review", outcome="changes_requested", words="See **the style guide**.")
+        await _said(demo, r"asked for changes\. Reply")
         yield Told(f"{demo.workspace.origin}/#as={ANA}", thread, link)
 
 
@@ -139,6 +144,7 @@ VIEWS: dict[str, Callable[[Page, Told], Awaitable[object]]] = {
     ],
 )
 async def test_every_view_passes_axe(told: Told, browser: Browser, mode: Any, width: int) -> None:
+    """And fits."""
     context = await browser.new_context(
         color_scheme=mode, locale="en-US", reduced_motion="reduce", viewport={"width": width, "height": 800}
     )
@@ -150,6 +156,8 @@ async def test_every_view_passes_axe(told: Told, browser: Browser, mode: Any, wi
         violations = await page.evaluate(CHECK, RULES)
         if violations:
             found[name] = [f"{each['id']}: {node['html'][:200]}" for each in violations for node in each["nodes"]]
+        if await page.evaluate(TOO_WIDE):
+            found.setdefault(name, []).append("it is wider than the window")
         await page.keyboard.press("Escape")
         await page.keyboard.press("Escape")  # closes the drawer, too
         await expect(page.locator("dialog[open]")).to_have_count(0)

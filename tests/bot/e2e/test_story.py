@@ -1,6 +1,7 @@
 """The whole product on one machine: the demo's workspace, bot and job server, with or without a real browser."""
 
 import asyncio
+import re
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -11,9 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, Request, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
-from support.worlds.jobserver_world import git
+from support.worlds.jobserver_world import git, press_in_demo
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 from support.worlds.ways_in_world import SeenInSlack
 
@@ -112,14 +113,24 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
     page = await context.new_page()
     await page.goto(f"{alone.workspace.origin}/#as={ANA}&channel={DOCS}")
     await _ask(page)
-    await _steer(page)
-    await take_picture(page, pictures / "thread.png", 900)
     tab = await _open_pull_request(page, context)
-    await take_picture(tab, pictures / "pull-request.png", 1200)
+    await _find_fault(page, tab)
+    await _steer(page)
+    await tab.reload()
+    await expect(tab.locator("tr.added").filter(has_text="Ask us anything.")).to_be_visible()
+    await tab.get_by_role("button", name="Passed").click()
+    await tab.get_by_role("button", name="Approve").click()
+    await take_picture(tab, pictures / "pull-request.png", 1500)
     assert "brightness and colour." in _page(alone, "main", "docs/guides/scenes.md")
     await tab.get_by_role("button", name="Merge").click()
     await expect(tab.locator(".head")).to_contain_text("merged")
-    await expect(tab.get_by_role("button", name="Merge")).to_have_count(0)
+    await expect(tab.get_by_role("button")).to_have_count(0)
+    await expect(replies(page).last).to_contain_text("Merged by you (demo).", timeout=PATIENCE * 1000)
+    for words in ("the pull request is merged", "Checks: 1 passed", "Reviews: you (demo) approved"):
+        await expect(_card(page)).to_contain_text(words)
+    for words in ("A check failed", "asked for changes", "Merged by you (demo)."):
+        await expect(replies(page).filter(has_text=words)).to_have_count(1)
+    await take_picture(page, pictures / "thread.png", 1250)
     assert "brightness and color." in _page(alone, "main", "docs/guides/scenes.md")
     assert "Ask us anything." in _page(alone, "main", "docs/faq.md")
     assert "lose its colour" not in _page(alone, "main", "docs/getting-started.md")
@@ -143,7 +154,7 @@ async def test_the_first_page_says_what_this_is_and_what_to_try(alone: Demo, con
     await try_it.click()
     await page.get_by_role("dialog").get_by_role("textbox").fill(PROMPT)
     await page.get_by_role("button", name="Start").click()
-    await expect(tip).to_contain_text("Reply in the card's thread", timeout=PATIENCE * 1000)
+    await expect(tip).to_contain_text("Open the pull request's page", timeout=PATIENCE * 1000)
     await page.get_by_test_id("open-thread").click()
     await expect(tip).to_be_in_viewport(ratio=1)
     guiding.cancel()
@@ -153,7 +164,7 @@ async def _ask(page: Page) -> None:
     await expect(page.locator(f"[data-ready={ANA}]")).to_be_attached()
     await page.get_by_test_id("composer").press_sequentially(f"/docs {PROMPT}")
     await page.get_by_test_id("composer").press("Enter")
-    card = page.get_by_test_id("messages").locator('[data-testid="message"]:not([data-ephemeral])').first
+    card = _card(page)
     await expect(card).to_contain_text("@ana asked:", timeout=PATIENCE * 1000)
     await expect(card.locator("blockquote")).to_have_text(PROMPT)
     await expect(card).to_contain_text("Finished with a pull request", timeout=PATIENCE * 1000)
@@ -164,6 +175,24 @@ async def _ask(page: Page) -> None:
     assert [state for state in CARD_STATES if state in states] == states
     await card.get_by_test_id("open-thread").click()
     await expect(replies(page).last).to_contain_text("Done. Here's the pull request:")
+
+
+def _card(page: Page) -> Locator:
+    return page.get_by_test_id("messages").locator('[data-testid="message"]:not([data-ephemeral])').first
+
+
+async def _find_fault(page: Page, tab: Page) -> None:
+    """As CI and as a reviewer; both are told in the thread, and shown on the card."""
+    await tab.get_by_role("button", name="Failed").click()
+    await tab.get_by_label("Your review").fill("The new spelling needs an entry in the FAQ.")
+    await tab.get_by_role("button", name="Request changes").click()
+    shown = tab.get_by_role("region", name="Checks and reviews").get_by_role("listitem")
+    await expect(shown).to_contain_text(["build", "The new spelling needs an entry"])
+    await expect(shown.locator(".badge")).to_have_text(["Failed", "Changes requested"])
+    asked = replies(page).filter(has_text="you (demo) asked for changes.")
+    await expect(asked).to_have_count(1, timeout=PATIENCE * 1000)
+    await expect(replies(page).filter(has_text="A check failed: build.")).to_have_count(1)
+    await expect(_card(page)).to_contain_text("Checks: failed: build")
 
 
 async def _steer(page: Page) -> None:
@@ -184,7 +213,6 @@ async def _open_pull_request(page: Page, context: BrowserContext) -> Page:
     guide = tab.get_by_role("table", name="Changes in docs/guides/scenes.md")
     await expect(guide.locator("tr.removed").first).to_contain_text("brightness and colour.")
     await expect(guide.locator("tr.added").first).to_contain_text("brightness and color.")
-    await expect(tab.locator("tr.added").filter(has_text="Ask us anything.")).to_be_visible()
     await expect(tab.get_by_role("table", name="Changes in CONTRIBUTING.md")).to_have_count(0)
     return tab
 
@@ -230,6 +258,55 @@ async def _done_without_a_change(seen: SeenInSlack, channel: str, prompt: str) -
     card = await seen.card(f"asked: {prompt.partition(' ')[0]}", channel=channel)
     await seen.said("Done, without a pull request", channel=channel, thread_ts=card.ts)
     return card
+
+
+async def test_the_life_of_a_pull_request_is_told_once_each(alone: Demo) -> None:
+    """A new commit retires what was said of the one before, and the next pull request has news of its own."""
+    seen = SeenInSlack(alone.workspace)
+    await seen.ana.command("docs", "/docs", PROMPT)
+    first = _link(await seen.said("Done. Here's the pull request:"))
+    await press_in_demo(first, "check", name="build", outcome="failed")
+    await press_in_demo(
+        first, "review", outcome="changes_requested", words="The new spelling needs an entry in the FAQ."
+    )
+    await seen.card("Checks: failed: build")
+    card = await seen.card("Reviews: you (demo) asked for changes")
+    await seen.said("you (demo) asked for changes.", thread_ts=card.ts)
+    await seen.ana.say("docs", FAQ, thread_ts=card.ts)
+    await seen.said("Done. The pull request was updated", thread_ts=card.ts)
+    await seen.until(lambda: "failed: build" not in seen.cards()[0].text, "a card without the old head's check")
+    await press_in_demo(first, "check", name="build", outcome="passed")
+    await press_in_demo(first, "review", outcome="approved")
+    await seen.card("Checks: 1 passed")
+    await press_in_demo(first, "merge")
+    await seen.said("Merged by you (demo).", thread_ts=card.ts)
+    await seen.card("Finished: the pull request is merged")
+
+    await seen.ana.say("docs", "Add a page called Support with the text: Write to us.", thread_ts=card.ts)
+    await seen.said("so this goes to a new branch and a new pull request", thread_ts=card.ts)
+    second = f"{first.removesuffix('1')}2"
+    await seen.said(f"<{second}>", thread_ts=card.ts)
+    await press_in_demo(second, "check", name="build", outcome="failed")
+    await seen.until(lambda: "failed: build" in seen.cards()[0].text, "the failed check of the second pull request")
+    await press_in_demo(second, "close")
+    await seen.said("The pull request was closed by you (demo)", thread_ts=card.ts)
+    said = [each.text.partition("> ")[2] or each.text for each in seen.messages("docs", card.ts)[1:] if each.bot_id]
+    beginnings = (
+        "Done. Here's the pull request:",
+        "A check failed: build.",
+        "you (demo) asked for changes.",
+        "Done. The pull request was updated:",
+        "Merged by you (demo).",
+        "The pull request is merged, so this goes to a new branch",
+        "Done. ",
+        "A check failed: build.",
+        "The pull request was closed by you (demo), and not merged.",
+    )
+    assert [words for words, begin in zip(said, beginnings, strict=True) if not words.startswith(begin)] == []
+
+
+def _link(message: Message) -> str:
+    return str(re.findall(r"<(http://[^|>]*/pulls/\d+)>", message.text)[0])
 
 
 async def test_every_way_in_works_by_default(shared: Demo) -> None:
