@@ -99,8 +99,10 @@ class Edges:
     """For each channel in the settings whose id Slack has changed: the id under which the database knows it."""
 
 
-async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edges:
-    """Opens the database, asks Slack for the bot's identity, and creates the clients.
+async def open_edges(
+    config: Config, timings: EdgeTimings | None = None, *, new_client: Callable[..., SlackClient] = SlackClient
+) -> Edges:
+    """Opens the database, asks Slack for the bot's identity, and creates the clients; those of Slack by `new_client`.
 
     Raises StoreError, SchemaMismatch, CannotStart. Their messages say what to do.
     """
@@ -114,7 +116,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         session, missing, refused = new_session(), MissingScopes(config.left_out), asyncio.Event()
         stack.push_async_callback(session.close)
         client, yielding_client = (
-            SlackClient(
+            new_client(
                 config.slack_bot_token,
                 session,
                 base_url=f"{config.slack_api_url}/",

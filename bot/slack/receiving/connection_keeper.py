@@ -32,7 +32,8 @@ class SocketModeConnection(SocketModeClient):
     the address that it has again, whose ticket is good for one connection only: a handshake that fails after Slack
     asked to reconnect would never recover.
 
-    Passes each envelope to `on_envelope`. `disconnect_reason` is set once Slack has announced to disconnect.
+    Passes each envelope to `on_envelope`. `disconnect_reason` is set once Slack has announced to disconnect, `greeting`
+    once Slack has said hello.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class SocketModeConnection(SocketModeClient):
         )
         self.proxy = web_client.proxy
         self.disconnect_reason = ""
+        self.greeting: Envelope = {}
         self._on_envelope = on_envelope
         self._asked_to_leave = asyncio.Event()
 
@@ -82,6 +84,8 @@ class SocketModeConnection(SocketModeClient):
         if message.get("type") == "disconnect":
             self.disconnect_reason = str(message.get("reason"))[:50]
             self._asked_to_leave.set()
+        elif message.get("type") == "hello":
+            self.greeting = message
         elif isinstance(message.get("envelope_id"), str):
             self._on_envelope(self, message)
 

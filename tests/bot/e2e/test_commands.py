@@ -746,6 +746,36 @@ async def test_a_person_sets_up_the_app_interrupts_and_resumes(
         assert not [token for token in (credentials.bot_token, credentials.app_token) if token in terminal.all]
 
 
+async def test_the_live_check_asks_at_a_terminal_and_cleans_up_after_an_interrupt(
+    tmp_path: Path, ended: AsyncExitStack
+) -> None:
+    workspace = WorkspaceServer(manifest())
+    await workspace.start()
+    ended.push_async_callback(workspace.stop)
+    credentials, docs = workspace.credentials, workspace.channels["docs"].id
+    environ = {
+        "SLACK_BOT_TOKEN": credentials.bot_token,
+        "SLACK_APP_TOKEN": credentials.app_token,
+        "SLACK_API_URL": workspace.api_url.rstrip("/"),
+        "JOB_API_URL": "http://127.0.0.1:9",
+        "JOB_API_KEY": "a-key-of-the-job-api",
+        "JOB_API_PROJECT": "docs",
+    }
+    live = await start(tmp_path, ended, "doctor", "--live", "--channel", docs, **environ)
+    await live.answers("Type the channel's name to begin:", "docs")
+    await live.answers("below the new message in the channel. (Enter: skip this)", "")
+    await live.sees("button and form because you went on")
+    await live.sees("Write a reply in the thread")
+    (card, _) = workspace.channels.messages("docs")
+    await workspace.people["ana"].say("docs", "Hello", thread_ts=card.ts)
+    await live.sees("ok: person's reply")
+    await live.interrupts("Left for you to delete: your reply in the thread.")
+    await live.sees("is what this found out.")
+    assert await live.process.wait() == 130
+    assert [message.text for message in workspace.channels.messages("docs") if message.bot_id] == []
+    assert credentials.bot_token not in live.all
+
+
 @pytest.mark.full
 async def test_the_demo_keeps_its_link_alive_until_enter(tmp_path: Path, ended: AsyncExitStack) -> None:
     """Pressed before that, it is no answer."""

@@ -55,6 +55,16 @@ def update(call: MethodCall) -> Json:
     return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": rendered}
 
 
+def delete(call: MethodCall) -> Json:
+    """Deletes one of the app's own messages."""
+    channel = call.channel()
+    message = call.state.message(channel, call.arguments.required("ts"))
+    if message.user != call.bot_user_id:
+        raise SlackError("cant_delete_message")
+    call.state.delete(message, call.bot_user_id)
+    return {"channel": channel.id, "ts": message.ts}
+
+
 def get_permalink(call: MethodCall) -> Json:
     channel = call.channel()
     message = call.state.message(channel, call.arguments.required("message_ts"))
@@ -151,6 +161,7 @@ METHODS = {
     "chat.postMessage": Method(post_message, "chat:write"),
     "chat.postEphemeral": Method(post_ephemeral, "chat:write"),
     "chat.update": Method(update, "chat:write"),
+    "chat.delete": Method(delete, "chat:write"),
     "chat.getPermalink": Method(get_permalink),
     "files.info": Method(file_info, "files:read"),
     "reactions.add": Method(add_reaction, "reactions:write"),
