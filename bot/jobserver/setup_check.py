@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import quote
 
 from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
@@ -169,8 +170,9 @@ async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterato
         return
     base = base or found.default_branch
     yield await _check_pull_requests(connection.repository, base)
-    yield await _check_reading(connection.repository, "/commits/{ref}/check-runs?per_page=1", READ_CHECKS, base)
-    yield await _check_reading(connection.repository, "/commits/{ref}/status", READ_STATUSES, base)
+    commit = f"/commits/{quote(base, safe='')}"
+    yield await _check_reading(connection.repository, f"{commit}/check-runs?per_page=1", READ_CHECKS)
+    yield await _check_reading(connection.repository, f"{commit}/status", READ_STATUSES)
 
 
 async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFinding:
@@ -186,9 +188,9 @@ async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFin
     return SetupFinding("pull requests", is_ok=True, message="they can be opened")
 
 
-async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose, ref: str) -> SetupFinding:
+async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose) -> SetupFinding:
     try:
-        await repository.call("GET", path, purpose, ref=ref)
+        await repository.call("GET", path, purpose)
     except CodeHostError as error:
         return SetupFinding("checks", is_ok=None, message=f"they are not shown: {error}")
     return SetupFinding("checks", is_ok=True, message=f"it can {purpose.doing}")

@@ -17,10 +17,6 @@ Files = Mapping[str, str]
 """File contents by path in HOME."""
 
 
-def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
-    return {}
-
-
 @dataclass(frozen=True)
 class Agent:
     """A program that supports the Agent Client Protocol.
@@ -45,7 +41,7 @@ class Agent:
     mode_in_sandbox: str | None = None
     model_variable: str | None = None
     listed_models: re.Pattern[str] | None = None
-    files: Callable[[str | None, Mapping[str, str]], Files] = _no_files
+    files: Callable[[str | None, Mapping[str, str]], Files] = lambda _model, _environment: {}
     login: str = "log it in as its documentation says, by variables that PASS_ENVIRONMENT names or files in AGENT_HOME"
     client_meta: Mapping[str, Any] = field(default_factory=dict)
     install: str = ""

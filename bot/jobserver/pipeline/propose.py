@@ -161,11 +161,8 @@ async def _refused(tools: Tools, pending: PendingProposal, error: JobServerError
     reason = shortened(str(error), MAX_REASON)
     if pending.failures == 0:
         logger.warning("job %s has no pull request yet, will try again: %s", pending.job_id, reason)
-    return _Proposed(details=await tools.proposals.record_refused(pending, reason, pause=_pause_after(pending)))
-
-
-def _pause_after(pending: PendingProposal) -> timedelta:
-    return timedelta(seconds=_RETRIES.delay(pending.failures + 1, jitter=random.random()))  # noqa: S311 - spreads load
+    pause = _RETRIES.delay(pending.failures + 1, jitter=random.random())  # noqa: S311 - spreads load
+    return _Proposed(details=await tools.proposals.record_refused(pending, reason, pause=timedelta(seconds=pause)))
 
 
 def _reported(pull_request: OpenedPullRequest, checks: Sequence[CheckResult] = ()) -> PullRequestDetails:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from pydantic import ByteSize
+
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.interface import Workspace
@@ -97,22 +99,20 @@ class RunLimits:
         if len(below) > self.processes:
             return f"it started more than {self.processes} processes"
         if sum(map(resident_bytes, below)) > self.memory:
-            return f"it used more than {in_words(self.memory)} of memory"
+            return f"it used more than {_size(self.memory)} of memory"
         return ""
 
     def _of_disk(self, workspace: Workspace, at_start: int) -> str:
         try:
             if disk_use(workspace) - at_start > self.disk:
-                return f"it wrote more than {in_words(self.disk)} to the disk"
+                return f"it wrote more than {_size(self.disk)} to the disk"
         except UnreadableFolderError:
             return "it created folders that cannot be read"
         return ""
 
 
-def in_words(number: int) -> str:
-    """Formats a number of bytes for people."""
-    unit, name = (2**30, "GiB") if number >= 2**30 else (2**20, "MiB")
-    return f"{number / unit:.4g} {name}"
+def _size(number: int) -> str:
+    return ByteSize(number).human_readable(separator=" ")
 
 
 def resident_bytes(pid: int) -> int:

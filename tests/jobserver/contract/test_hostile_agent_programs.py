@@ -223,8 +223,8 @@ async def test_children_left_behind_end_with_the_turn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "limits", "said"),
     [
-        ("held = bytearray(200_000_000); time.sleep(60)", RunLimits(2**26, 100, 2**30), "64 MiB of memory"),
-        ("Path('big').write_bytes(bytes(50_000_000)); time.sleep(60)", RunLimits(2**31, 100, 2**24), "16 MiB to the"),
+        ("held = bytearray(200_000_000); time.sleep(60)", RunLimits(2**26, 100, 2**30), "64.0 MiB of memory"),
+        ("Path('big').write_bytes(bytes(50_000_000)); time.sleep(60)", RunLimits(2**31, 100, 2**24), "16.0 MiB to the"),
     ],
 )
 async def test_an_agent_that_uses_too_much_is_stopped(tmp_path: Path, code: str, limits: RunLimits, said: str) -> None:

@@ -177,10 +177,10 @@ time.sleep(600)
     ("program", "setting", "reason"),
     [
         (FORKS, {"process_limit": 40}, "it started more than 40 processes"),
-        (SHARED_HOG, {"memory_limit": 150 * 2**20}, "it used more than 150 MiB of memory"),
-        (FILLER, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk"),
+        (SHARED_HOG, {"memory_limit": 150 * 2**20}, "it used more than 150.0 MiB of memory"),
+        (FILLER, {"disk_limit": 16 * 2**20}, "it wrote more than 16.0 MiB to the disk"),
         pytest.param(
-            EMPTY_FILES, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk", marks=pytest.mark.full
+            EMPTY_FILES, {"disk_limit": 16 * 2**20}, "it wrote more than 16.0 MiB to the disk", marks=pytest.mark.full
         ),
         (DEEP, {}, "it created folders that cannot be read"),
     ],

@@ -13,7 +13,7 @@ from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.bubblewrap import needed_paths
 from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
+from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import AllowedHost
 
@@ -91,11 +91,6 @@ def test_deeply_nested_folders_are_detected_and_can_be_removed(tmp_path: Path) -
         disk_use(Workspace(tmp_path / "copy", tmp_path / "copy"))
     remove(tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
-
-
-@pytest.mark.parametrize(("number", "words"), [(4 * 2**30, "4 GiB"), (3 * 2**29, "1.5 GiB"), (16 * 2**20, "16 MiB")])
-def test_sizes_are_written_in_words(number: int, words: str) -> None:
-    assert in_words(number) == words
 
 
 async def test_without_bubblewrap_the_server_explains_what_to_do(

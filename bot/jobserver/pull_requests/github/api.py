@@ -8,13 +8,11 @@ CodeHostError
 import asyncio
 import math
 import random
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Literal
-from urllib.parse import quote
 
 from bot.codehosts.github_client import GitHubAnswer, GitHubTransport, NoGitHubAnswerError, seconds_to_wait
 from bot.jobserver.errors import CodeHostError
@@ -41,7 +39,6 @@ LONGEST_PATIENCE_S = 60.0
 """The longest time that a call waits for rate limits to end, all its attempts together."""
 ATTEMPTS = 4
 BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
-_VARIABLE = re.compile(r"\{(\w{1,40})\}")
 
 
 class RefusedError(CodeHostError):
@@ -114,18 +111,13 @@ def _forbidden(purpose: Purpose, said: str, headers: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `variables` are filled into `path`; `body` is sent as JSON; `is_repeatable` if it is idempotent."""
+    """One call. `path` is quoted; `body` is sent as JSON; `is_repeatable` if it is idempotent."""
 
     method: Literal["GET", "POST", "PATCH"]
     path: str
     purpose: Purpose
-    variables: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     is_repeatable: bool = True
-
-    @property
-    def filled_path(self) -> str:
-        return _VARIABLE.sub(lambda match: quote(self.variables[match[1]], safe=""), self.path)
 
 
 @dataclass
@@ -203,7 +195,7 @@ class GitHubRestApi:
 
     async def _call_once(self, call: Call, tokens: TokenSource) -> Any:
         try:
-            answer = await self._send(call.method, call.filled_path, tokens, call.body)
+            answer = await self._send(call.method, call.path, tokens, call.body)
         except NoGitHubAnswerError as error:
             if error.is_unreadable:
                 raise UncertainError(NOT_UNDERSTOOD) from None

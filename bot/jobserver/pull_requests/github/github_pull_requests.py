@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import aiohttp
 
@@ -39,7 +39,6 @@ from bot.runtime.clock import SteadyClock
 from bot.runtime.secrets.masking import SecretMasker
 
 logger = logging.getLogger(__name__)
-_BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
 LOOK_EVERY_S = 30.0
 """The shortest time between two readings of a pull request. GitHub allows 5,000 calls an hour."""
 LIMIT = 60_000
@@ -112,13 +111,13 @@ class GitHubPullRequests:
         return tuple(filter(None, (await self._add_labels(number), await self._request_review(number, requester))))
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
-        answer = await self._repository.call(
-            "GET", "/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number)
-        )
+        answer = await self._repository.call("GET", f"/pulls/{pull_request.number}", READ_PULL_REQUESTS)
         await self._add(parse(PullRequestPayload, answer), description(addition))
 
     async def _newest(self, branch: str, *, state: str) -> PullRequestPayload | None:
-        answer = await self._repository.call("GET", _BY_BRANCH, READ_PULL_REQUESTS, branch=branch, state=state)
+        head = f"{self._repository.owner}:{quote(branch, safe='')}"
+        path = f"/pulls?head={head}&state={state}&sort=created&direction=desc&per_page=10"
+        answer = await self._repository.call("GET", path, READ_PULL_REQUESTS)
         # GitHub has been seen to ignore a filter that it does not understand.
         found = (one for one in parse(list[PullRequestPayload], answer) if one.head.ref == branch)
         return max(found, key=lambda one: one.number, default=None)
@@ -162,7 +161,7 @@ class GitHubPullRequests:
         before = found.body or ""
         body = with_addition(before, addition)
         if body != before.replace("\r\n", "\n"):
-            await self._repository.call("PATCH", "/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
+            await self._repository.call("PATCH", f"/pulls/{found.number}", UPDATE, {"body": body})
 
     async def _add_labels(self, number: int) -> str | None:
         """Returns why the labels could not be added, or None."""
@@ -170,7 +169,7 @@ class GitHubPullRequests:
             return None
         body = {"labels": list(self._settings.labels)}
         try:
-            await self._repository.call("POST", "/issues/{number}/labels", LABEL, body, number=str(number))
+            await self._repository.call("POST", f"/issues/{number}/labels", LABEL, body)
         except CodeHostError as error:
             return f"it has no labels: {error}"
         return None
@@ -182,9 +181,9 @@ class GitHubPullRequests:
         login = next((users[key.casefold()] for key in keys if key and key.casefold() in users), None)
         if login is None:
             return None
-        path, body = "/pulls/{number}/requested_reviewers", {"reviewers": [login]}
+        path, body = f"/pulls/{number}/requested_reviewers", {"reviewers": [login]}
         try:
-            await self._repository.call("POST", path, REQUEST_REVIEW, body, number=str(number))
+            await self._repository.call("POST", path, REQUEST_REVIEW, body)
         except CodeHostError as error:
             return f"{login} was not asked for a review: {error}"
         return None

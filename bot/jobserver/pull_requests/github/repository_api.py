@@ -29,7 +29,6 @@ from bot.jobserver.repository.credentials import TokenSource
 _EARLY_S = timedelta(minutes=5).total_seconds()
 """How long before its end a token is renewed, so that calls in progress can finish."""
 _CLOCK_SKEW_S, _APP_TOKEN_S = 60, 8 * 60
-_REPOSITORY = "/repos/{owner}/{repo}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,8 @@ class InstallationTokens:
         self._api = api
         self._app_id = app_id
         self._private_key = private_key
-        self._name = {"owner": owner, "repo": repository}
+        self._owner = owner
+        self._repository = repository
         self._lock = asyncio.Lock()
         self._current: InstallationTokenPayload | None = None
 
@@ -70,10 +70,10 @@ class InstallationTokens:
         return True
 
     async def _make(self) -> InstallationTokenPayload:
-        find = Call("GET", f"{_REPOSITORY}/installation", FIND_INSTALLATION, self._name)
+        find = Call("GET", f"/repos/{self._owner}/{self._repository}/installation", FIND_INSTALLATION)
         installation = parse(InstallationPayload, await self._api.call(find, self._app_token()))
-        path, variables = "/app/installations/{id}/access_tokens", {"id": str(installation.id)}
-        make = Call("POST", path, MAKE_TOKEN, variables, {"repositories": [self._name["repo"]]})
+        path = f"/app/installations/{installation.id}/access_tokens"
+        make = Call("POST", path, MAKE_TOKEN, {"repositories": [self._repository]})
         return parse(InstallationTokenPayload, await self._api.call(make, self._app_token()))
 
     def _app_token(self) -> PersonalToken:
@@ -84,13 +84,13 @@ class InstallationTokens:
 
 
 class RepositoryApi:
-    """Makes calls with paths relative to the repository's, in which `owner` and `repo` are filled in."""
+    """Makes calls with paths relative to the repository's."""
 
     def __init__(self, api: GitHubRestApi, tokens: TokenSource, *, owner: str, repository: str) -> None:
         self.api = api
+        self.owner = owner
         self.full_name = f"{owner}/{repository}"
         self._tokens = tokens
-        self._name = {"owner": owner, "repo": repository}
 
     async def describe(self) -> RepositoryPayload:
         """Returns the repository's properties. Raises CodeHostError."""
@@ -104,10 +104,9 @@ class RepositoryApi:
         body: Mapping[str, Any] | None = None,
         *,
         is_repeatable: bool = True,
-        **variables: str,
     ) -> Any:
         """Makes a call. Raises CodeHostError."""
-        call = Call(method, _REPOSITORY + path, purpose, {**variables, **self._name}, body, is_repeatable)
+        call = Call(method, f"/repos/{self.full_name}{path}", purpose, body, is_repeatable)
         return await self.api.call(call, self._tokens)
 
     async def send(

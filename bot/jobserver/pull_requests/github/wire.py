@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError
 
 from bot.jobapi.models import PullRequestState
 from bot.jobserver.pull_requests.github.api import NOT_UNDERSTOOD, UncertainError
@@ -18,7 +18,6 @@ class Head(_Payload):
     """The branch of a pull request."""
 
     ref: str
-    sha: str = Field(pattern=r"^[0-9a-f]{40,64}$")
 
 
 class PullRequestPayload(_Payload):
