@@ -1,6 +1,5 @@
 """Settings for pull requests at GitHub."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,14 +102,9 @@ def _labels(value: object) -> object:
 
 
 def _pairs(value: object) -> object:
-    """Reads a JSON object, or comma-separated name=login pairs."""
+    """Reads comma-separated name=login pairs."""
     if not isinstance(value, str):
         return value
-    if value.lstrip().startswith("{"):
-        try:
-            return json.loads(value)
-        except ValueError:
-            raise ValueError("must be a JSON object, or pairs such as Ada Lovelace=ada") from None
     pairs = (part.rpartition("=") for part in value.split(",") if part.strip())
     return {name.strip(): login.strip() for name, _, login in pairs}
 
