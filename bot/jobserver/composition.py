@@ -165,14 +165,14 @@ class Composition:
             GitRepository(mirror, base, limits),
             queue,
             folders,
-            self._editor(sandbox, known.known),
+            self._editor(sandbox, lambda text: known().known(text)),
             self._checks(sandbox),
             ChangeScan(mirror, known, settings.allowed_secrets),
             known,
             pull_requests,
             proposals,
             Spending(settings.budget, now=_now, today=await queue.tokens_today(), took=self._counts.took),
-            Asking(queue, known.known, time_limit=settings.question_time_limit.total_seconds()),
+            Asking(queue, lambda text: known().known(text), time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",
         )
 

@@ -5,9 +5,7 @@ from its root, aliases, other languages' pages, anchors) is left alone, and so a
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from posixpath import normpath
 from urllib.parse import unquote
@@ -41,14 +39,14 @@ def broken_links(change: CheckedChange) -> Iterator[str]:
     read = filter(is_markdown, change.paths if change.removed else changed)  # any page may link to what was removed
     before = dict(_broken(change.before, change.texts(change.before, filter(is_markdown, changed | change.removed))))
     moved = frozenset[str]().union(*(targets for page, targets in before.items() if page in change.removed))
-    sure = _Certainty(change.paths)
+    is_missing = _missing_for_sure(change.paths)
     for page, text in change.texts(change.after, sorted(read)):
         known = moved | before.get(page, set())
         for line, target in _links(text):
             file = _file(page, target)
             if file is None or target in known or change.after.may_hold(file):
                 continue
-            if file in change.removed or (page in changed and sure.is_missing(page, file)):
+            if file in change.removed or (page in changed and is_missing(page, file)):
                 yield f"{page}:{line}: the link to `{target}` leads to no file"
 
 
@@ -77,27 +75,21 @@ def _file(page: PurePosixPath, target: str) -> PurePosixPath | None:
     return None if ".." in file.parts or file.is_absolute() else file
 
 
-@dataclass(frozen=True)
-class _Certainty:
-    """Tells whether any site generator would find a file that is not among these."""
+def _missing_for_sure(paths: Collection[PurePosixPath]) -> Callable[[PurePosixPath, PurePosixPath], bool]:
+    """Returns a function that tells whether no site generator would find a page's file, which is not among these.
 
-    paths: Collection[PurePosixPath]
+    A page counts as what it would be called in a site of one language: it is shown where a translation is missing.
+    """
+    names, originals = {path.name for path in paths}, set(map(_original, paths))
 
-    def is_missing(self, page: PurePosixPath, file: PurePosixPath) -> bool:
+    def is_missing(page: PurePosixPath, file: PurePosixPath) -> bool:
         if page.name.startswith("_") or _PARTS.intersection(page.parts) or "{" in str(page):
             return False
         if file.suffix.lower() in _PICTURES:
-            return file.name not in self._names
-        return file.suffix.lower() in _PAGES and _original(file) not in self._originals
+            return file.name not in names
+        return file.suffix.lower() in _PAGES and _original(file) not in originals
 
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(path.name for path in self.paths)
-
-    @cached_property
-    def _originals(self) -> frozenset[Sequence[str]]:
-        """What the pages would be called in a site of one language: it is shown where a translation is missing."""
-        return frozenset(_original(path) for path in self.paths)
+    return is_missing
 
 
 def _original(path: PurePosixPath) -> Sequence[str]:

@@ -105,7 +105,9 @@ def forms_of(value: str) -> frozenset[bytes]:
 
 @dataclass(frozen=True)
 class OwnSecrets:
-    """Secrets by their values. Implements `Masking`."""
+    """Secrets by their values. Removes them from texts that leave the server, or withholds a text in which one is
+    disguised. Blocks; meant for prompts and answers, not for whole files.
+    """
 
     values: tuple[str, ...]
 
@@ -119,9 +121,11 @@ class OwnSecrets:
         return [value for value, forms in self._forms if any(form in each for each in contents for form in forms)]
 
     def known(self, text: str) -> str:
+        """Returns the text without these secrets."""
         return self._checked(SecretMasker(self.values).mask_own(text))
 
     def all(self, text: str) -> str:
+        """Returns the text without these and without anything that looks like a secret."""
         return self._checked(SecretMasker(self.values).mask(text).text)
 
     def _checked(self, masked: str) -> str:
@@ -129,7 +133,7 @@ class OwnSecrets:
 
 
 class KnownValues:
-    """Implements `Masking`. Rereads key files every 30 s, since keys may be rotated while the server runs.
+    """Returns the server's own secrets. Rereads key files every 30 s, since keys may be rotated meanwhile.
 
     `environment` is the environment before secrets were removed from it.
     """
@@ -148,12 +152,6 @@ class KnownValues:
             self._secrets = OwnSecrets(tuple(sorted(filter(_counts, found), key=len, reverse=True)))
             self._read_at = time.monotonic()
         return self._secrets
-
-    def known(self, text: str) -> str:
-        return self().known(text)
-
-    def all(self, text: str) -> str:
-        return self().all(text)
 
     def _of_environment(self) -> Iterator[str]:
         for name, value in self._environment.items():

@@ -57,21 +57,6 @@ class LeakScan(Protocol):
         ...
 
 
-class Masking(Protocol):
-    """Removes secrets from texts that leave the server, or withholds a text in which one is disguised.
-
-    Blocks; meant for prompts and answers, not for whole files.
-    """
-
-    def known(self, text: str) -> str:
-        """Returns the text without this server's own secrets."""
-        ...
-
-    def all(self, text: str) -> str:
-        """Returns the text without these and without anything that looks like a secret."""
-        ...
-
-
 @dataclass(frozen=True)
 class Suspicion:
     """A possible secret in a file. It is new if some of its `lines` are not in earlier versions."""

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from bot.jobapi.models import ChangeKind, Changes, CheckResult, CheckStatus, PlanStep, Requester
 from bot.jobserver.documents import decoded, is_page, title_of
 from bot.jobserver.editors.interface import EditResult
-from bot.jobserver.leaks.scan import Masking
+from bot.jobserver.leaks.own_secrets import OwnSecrets
 from bot.jobserver.repository.listings import Snapshot
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 from bot.jobserver.text import one_line, shortened, without_references
@@ -40,7 +40,7 @@ _READ_AT_MOST = 100
 _MAX_TITLE = 200
 
 
-async def described(instruction: Instruction, masking: Masking) -> Instruction:
+async def described(instruction: Instruction, masking: OwnSecrets) -> Instruction:
     """Returns the instruction as shown in commits and pull requests: also without what only looks like a secret."""
     words = await asyncio.to_thread(masking.all, instruction.words)
     requester = instruction.requester
@@ -48,7 +48,7 @@ async def described(instruction: Instruction, masking: Masking) -> Instruction:
     return replace(instruction, words=words, requester=requester and replace(requester, name=name))
 
 
-def safe_result(result: EditResult, masking: Masking) -> EditResult:
+def safe_result(result: EditResult, masking: OwnSecrets) -> EditResult:
     """Returns an editor's answer as it may be stored and shown. Blocks."""
 
     def mask(text: str) -> str:

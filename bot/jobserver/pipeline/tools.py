@@ -1,13 +1,14 @@
 """What every step of the pipeline works with, and what one hands to the next."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from bot.jobapi.models import Changes, CheckResult, JobDetails
 from bot.jobserver.editors.interface import Editor, EditResult, EditTask
-from bot.jobserver.leaks.scan import LeakScan, Masking
+from bot.jobserver.leaks.own_secrets import OwnSecrets
+from bot.jobserver.leaks.scan import LeakScan
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.descriptions import answer_with
 from bot.jobserver.pipeline.job_folders import JobFolders
@@ -40,12 +41,17 @@ class Tools:
     editor: Editor
     checks: Checks
     scan: LeakScan
-    masking: Masking
+    known: Callable[[], OwnSecrets]
     pull_requests: PullRequests
     proposals: ProposalStore
     spending: Spending
     asking: Asking
     takes_faults: bool = True
+
+    @property
+    def masking(self) -> OwnSecrets:
+        """This server's current secrets."""
+        return self.known()
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,6 @@ def test_keys_that_cannot_sign_are_refused() -> None:
          "REPOSITORY is not a repository at GitHub, such as https"),
         ({"GITHUB_TOKEN": TOKEN, "REPOSITORY": "http://git.example.com/acme/docs"},
          "REPOSITORY must begin with https"),
-        ({"GITHUB_USERS": "{"}, "GITHUB_USERS must be pairs of a name or id and a GitHub login"),
     ],
 )  # fmt: skip
 def test_each_error_has_its_own_message(environ: dict[str, str], fault: str) -> None:

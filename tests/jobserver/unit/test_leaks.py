@@ -191,7 +191,7 @@ def test_the_server_knows_its_own_and_its_programs_secrets(tmp_path: Path) -> No
         "docs/samples/**",
         "{random}",
     }
-    assert known.known("a api-key-of-the-server b") == "a [masked: Pagehand's own credential] b"
+    assert known().known("a api-key-of-the-server b") == "a [masked: Pagehand's own credential] b"
 
 
 def test_an_editors_output_is_masked_completely() -> None:

@@ -88,7 +88,7 @@ class ExecutorWorld:
             editor,
             checks,
             scan if secrets.are_looked_for else NoLeaks(),
-            masking,
+            lambda: masking,
             self.pull_requests,
             self.proposals,
             Spending(budget, now=self.now, today=spent_today),
