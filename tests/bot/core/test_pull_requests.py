@@ -290,7 +290,7 @@ async def test_two_threads_with_one_link_are_both_told(world: CoreWorld) -> None
 
 @pytest.mark.parametrize("opens_another", [False, True])
 async def test_a_follow_up_after_the_end_says_what_it_will_do(world: CoreWorld, opens_another: bool) -> None:  # noqa: FBT001 - a case
-    world.tells_pull_requests = opens_another
+    world.configure(tells_pull_requests=opens_another)
     ts = await opened(world, state="merged")
     for at in ("5.0", "6.0"):
         await world.reply(ts, f"And that {at}", at=at, person=BEN)
