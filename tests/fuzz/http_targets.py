@@ -55,11 +55,13 @@ def job_server_handlers(directory: Path) -> Reader:
     HELD.append(server)
     origin = loop.run_until_complete(server.start())
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": JSON}
+    pressed = {"Origin": origin, "Content-Type": FORM, "Authorization": "Basic QWRhOng="}
     calls: list[Call] = [
         ("POST", JOB, headers),
         ("POST", JOB, headers | {"Idempotency-Key": "one"}),
         ("POST", f"{JOB}/nosuchjob/message", headers),
-        ("POST", "/pulls/1/merge", {"Origin": origin, "Content-Type": FORM, "Authorization": "Basic QWRhOng="}),
+        ("POST", "/pulls/1/merge", pressed),
+        ("POST", "/pulls/1/check", pressed),
         ("PUT", f"{FILE}/{EMPTY}", headers | {"Content-Type": "image/png"}),
         ("PUT", FILE + "/{path}", headers),
         ("GET", "/pulls/1/after/{path}.png", {}),
