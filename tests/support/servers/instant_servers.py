@@ -1,4 +1,6 @@
-"""Slack's Web API and a job API that answer at once, in their own process, which ends with its standard input."""
+"""Slack's Web API, a job API and a code host on which nothing changes, which answer at once, in their own process. It
+ends with its standard input.
+"""
 
 import asyncio
 import contextlib
@@ -23,6 +25,8 @@ _NUMBERS = itertools.count(1)
 async def _answer(request: web.BaseRequest) -> web.StreamResponse:
     """Answers every call successfully."""
     await request.read()
+    if "If-None-Match" in request.headers:
+        return web.Response(status=304)
     name = request.path.rsplit("/", 1)[-1]
     if request.path.startswith("/v2/"):
         return _json({"id": name if request.method == "GET" else f"job-{next(_NUMBERS)}", **JOB})
@@ -46,7 +50,7 @@ async def _serve() -> None:
 
 @contextlib.asynccontextmanager
 async def instant_servers() -> AsyncIterator[str]:
-    """Yields the address of a process with both."""
+    """Yields the address of a process with all of them."""
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(sys.executable, __file__, stdin=pipe, stdout=pipe)
     assert child.stdin is not None
