@@ -252,7 +252,7 @@ class _Reading:
             changed |= await self._checks(now)
             changed |= await self._talk(now, moved=moved)
             changed |= await self._previews(now["head"])
-            if moved:
+            if moved or now["queued"]:  # it can lose its place without any other change
                 queued = nested(await self._asked.query(_QUEUE, self._link), "isInMergeQueue")
                 changed["queued"] = queued if isinstance(queued, bool) else None
         elif changed:  # what was said of its checks is no news any more

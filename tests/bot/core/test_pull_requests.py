@@ -146,6 +146,16 @@ async def test_a_stale_failure_is_never_told_after_the_merge(world: CoreWorld) -
     assert news(world) == [PullRequestMerged(LINK)]
 
 
+async def test_a_new_head_retires_what_was_not_posted_yet(world: CoreWorld) -> None:
+    await opened(world, checks=(LINT, BUILD))
+    for told in ({"checks": (LINT,)}, {"head": "b2", "checks": ()}):
+        world.code_hosts.show(LINK, **told)
+        world.clock.advance(120)
+        assert await world.step(world.pull_request_poller) == 1
+    await world.pass_time(60)
+    assert news(world) == []
+
+
 async def test_a_failure_that_passed_before_it_was_posted_can_come_back(world: CoreWorld) -> None:
     await opened(world, checks=(LINT, BUILD))
     for checks in ((LINT,), (), (LINT,)):

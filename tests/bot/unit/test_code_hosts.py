@@ -105,6 +105,33 @@ async def test_no_checks_at_all_are_not_pending(github: GitHubInMemory) -> None:
     assert (await github.read()).checks == ()
 
 
+async def test_what_github_leaves_out_is_unknown(github: GitHubInMemory) -> None:
+    """The fork was deleted, and GitHub still computes whether it can be merged."""
+    github.answers[PULL] = pull(head={"sha": HEAD, "repo": None}, mergeable=None)
+    read = await github.read()
+    assert (read.head, read.state, read.mergeable) == (HEAD, PullRequestState.OPEN, None)
+
+
+async def test_one_that_is_opened_again_has_its_checks_again(github: GitHubInMemory) -> None:
+    github.checks(run("links", "failure"))
+    found = await github.found()
+    for state, checks in (("closed", ()), ("open", found.pull_request.checks)):
+        github.answers[PULL] = pull(state=state)
+        found = await github.found(found)
+        assert found.pull_request.checks == checks
+
+
+async def test_a_preview_is_told_once_it_is_there(github: GitHubInMemory) -> None:
+    """What becomes of a deployment changes no answer that has an ETag."""
+    github.answers[DEPLOYMENTS] = [{"id": 5, "environment": "preview"}]
+    found = await github.found()
+    for state, names in (("in_progress", []), ("success", ["preview"])):
+        told = {"state": state, "environment_url": "https://preview.example/7"}
+        github.answers[f"{DEPLOYMENTS}/5/statuses"] = [told]
+        found = await github.found(found)
+        assert [preview.name for preview in found.pull_request.previews] == names
+
+
 async def test_what_the_base_branch_fails_is_marked(github: GitHubInMemory) -> None:
     github.checks(run("links", "failure"), run("style", "failure"))
     github.checks(run("links", "failure"), ref="main")
@@ -198,9 +225,17 @@ async def test_comments_of_further_pages_are_read_each_time(github: GitHubInMemo
 async def test_a_merge_queue_is_seen_where_it_can_be(github: GitHubInMemory) -> None:
     github.graphql["isInMergeQueue"] = True
     assert (await github.read()).queued is True
-    github.status = {GRAPHQL: 403}
-    without = await github.read()
-    assert (without.queued, without.unread) == (None, ("whether comments are resolved",))
+    for github.status in ({GRAPHQL: 403}, {}):
+        without = await github.read()
+        assert (without.queued, without.unread) == (None, ("whether comments are resolved",))
+        github.graphql.clear()
+
+
+async def test_a_place_in_a_merge_queue_can_be_lost_silently(github: GitHubInMemory) -> None:
+    github.graphql["isInMergeQueue"] = True
+    queued = await github.found()
+    github.graphql["isInMergeQueue"] = False
+    assert (await github.found(queued)).pull_request.queued is False
 
 
 @pytest.mark.parametrize(
@@ -241,6 +276,11 @@ async def test_while_a_limit_lasts_nothing_else_is_asked_with_the_token(github: 
     assert await github.code_host.read(f"{LINK[:-1]}8") == Unreadable(Reason.RATE_LIMITED, 60.0)
     assert await github.code_host.read("https://elsewhere.example/a/b/pull/1") == Unreadable(Reason.UNKNOWN_HOST)
     assert len(github.charged) == 1
+
+
+async def test_a_secondary_limit_can_be_named_in_the_body_only(github: GitHubInMemory) -> None:
+    github.status, github.said = {"/7": 403}, "You have exceeded a secondary rate limit."
+    assert await github.code_host.read(LINK) == Unreadable(Reason.RATE_LIMITED, 60.0)
 
 
 async def test_another_pull_requests_answer_is_refused(github: GitHubInMemory) -> None:

@@ -69,6 +69,7 @@ from bot.notices.notice import (
     in_database,
     within_thread,
 )
+from bot.notices.pull_requests import PullRequestClosed, PullRequestMerged
 from bot.notices.questions import (
     ReplyEdited,
 )
@@ -329,6 +330,8 @@ def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
         (JobFinished(), False),
         (JobFailed(), False),
         (PullRequestFound(LINK), False),
+        (PullRequestMerged(LINK), False),
+        (PullRequestClosed(LINK), False),
     ],
 )
 def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeContent, *, shown: bool) -> None:

@@ -28,5 +28,6 @@ class FakeCodeHosts:
         if link not in self.pulls:
             return Unreadable(Reason.UNKNOWN_HOST)
         pull = self.pulls[link]
+        assert known is None or known.pull_request.link == link, "ETags are of one link, and so of one host"
         etags = {"": hashlib.sha256(pull.model_dump_json().encode()).hexdigest()}
         return NotModified() if known and known.etags == etags else Found(pull, etags)
