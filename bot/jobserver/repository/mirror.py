@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
+from bot.jobserver.repository.credentials import GitResult
 from bot.jobserver.repository.git import IS_SHALLOW, Git, GitReader
 from bot.jobserver.repository.listings import LIST_TREE, TreeListing, parse_listing
 from bot.jobserver.settings import PREFIX
@@ -107,13 +108,11 @@ class Mirror:
 
     async def merge_base(self, first: str, second: str) -> str:
         """Returns the common ancestor of two commits; empty if there is none."""
-        return (await self.git.try_run(self.directory, "merge-base", first, second)).output.strip()
+        return (await self.try_run("merge-base", first, second)).output.strip()
 
     async def merge(self, first: str, second: str) -> Merge:
         """Merges two commits into a tree. Raises GitError."""
-        merged = await self.git.try_run(
-            self.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second
-        )
+        merged = await self.try_run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second)
         tree, *files = merged.output.strip("\0\n").split("\0")
         conflicts = tuple(filter(None, files)) if merged.exit_code == _CONFLICT else ()
         if merged.exit_code and not conflicts:
@@ -141,6 +140,9 @@ class Mirror:
 
     async def run(self, *arguments: str, stdin: bytes = b"") -> str:
         return await self.git.run(self.directory, *arguments, stdin=stdin)
+
+    async def try_run(self, *arguments: str) -> GitResult:
+        return await self.git.try_run(self.directory, *arguments)
 
     async def _ensure_made(self, branch: str) -> None:
         if not self.directory.exists():

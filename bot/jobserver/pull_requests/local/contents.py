@@ -1,6 +1,7 @@
 """Reads the contents of a pull request from the mirror: commits, changed files and patches."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -37,32 +38,31 @@ class Commit:
     subject: str
 
 
+@dataclass(frozen=True)
 class ContentsReader:
     """Reads commits, which never change: safe for concurrent use."""
 
-    def __init__(self, mirror: Mirror) -> None:
-        self._git = mirror.git
-        self._directory = mirror.directory
+    mirror: Mirror
 
     async def commits(self, start: str, end: str) -> tuple[Commit, ...]:
         """Returns the newest 250 commits, the oldest of them first, without merges."""
-        log = await self._run(
+        log = await self.mirror.run(
             "log", "-z", "--reverse", "--no-merges", f"--max-count={COMMIT_LIMIT}",
             "--format=%H%x00%an%x00%cI%x00%s", f"{start}..{end}", "--",
         )  # fmt: skip
         return _parse_log(printable(log))
 
     async def commit_count(self, start: str, end: str) -> int:
-        return int(await self._run("rev-list", "--count", "--no-merges", f"{start}..{end}", "--"))
+        return int(await self.mirror.run("rev-list", "--count", "--no-merges", f"{start}..{end}", "--"))
 
     async def change(self, start: str, end: str) -> PullRequestChange:
         """Returns the changed files between two commits; git's list of them is cut off at 8 MB."""
-        compared = await self._git.try_run(
-            self._directory, *_DIFF, "--raw", "--numstat", "-z", "--no-abbrev", "--find-renames", start, end, "--"
+        compared = await self.mirror.try_run(
+            *_DIFF, "--raw", "--numstat", "-z", "--no-abbrev", "--find-renames", start, end, "--"
         )
         if compared.exit_code and compared.is_complete:
             raise GitError(f"the change cannot be read: {compared.errors[-300:]}")
-        totals = await self._run(*_DIFF, "--shortstat", "--find-renames", start, end, "--")
+        totals = await self.mirror.run(*_DIFF, "--shortstat", "--find-renames", start, end, "--")
         return PullRequestChange(start, end, parse_files(compared.output), parse_totals(totals))
 
     async def patches(self, change: PullRequestChange, files: Sequence[ChangedFile]) -> tuple[str, ...]:
@@ -85,20 +85,25 @@ class ContentsReader:
             total -= size
             if size <= each and total >= 0:
                 wanted.append(blob)
-        output = await self._run("cat-file", "--batch=%(objectsize)", stdin="\n".join(wanted).encode())
-        return dict(zip(wanted, _batch(output.encode(errors="surrogateescape")), strict=True))
+        return await asyncio.to_thread(self._blobs, wanted)
 
     async def file(self, commit: str, path: str, *, limit: int) -> bytes | None:
         """Returns a regular file of a commit; None if it does not exist or is larger than `limit`."""
-        listed = await self._git.try_run(self._directory, "ls-tree", "-z", "-l", commit, "--", path)
+        listed = await self.mirror.try_run("ls-tree", "-z", "-l", commit, "--", path)
         kind, _, name = listed.output.rstrip("\0").partition("\t")
         mode, _, blob, size = [*kind.split(), "", "", "", ""][:4]
         if name != path or not mode.startswith("100") or int(size) > limit:
             return None
-        return (await self._run("cat-file", "blob", blob)).encode(errors="surrogateescape")
+        return (await self.mirror.run("cat-file", "blob", blob)).encode(errors="surrogateescape")
+
+    def _blobs(self, ids: Sequence[str]) -> dict[str, bytes]:
+        with self.mirror.reader().blobs() as read:
+            return {blob: read(blob) for blob in ids}
 
     async def _sizes(self, ids: set[str]) -> dict[str, int]:
-        listed = await self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(ids).encode())
+        listed = await self.mirror.run(
+            "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(ids).encode()
+        )
         words = (line.split(" ") for line in listed.splitlines())
         return {blob: int(size) for blob, size in words if size.isdigit()}
 
@@ -106,13 +111,8 @@ class ContentsReader:
         if sizes.get(file.before.id, 0) + sizes.get(file.after.id, 0) > _BLOB_BYTES:
             return ""
         paths = {file.before.path, file.after.path}
-        result = await self._git.try_run(
-            self._directory, *_DIFF, "--find-renames", change.start, change.end, "--", *sorted(paths)
-        )
+        result = await self.mirror.try_run(*_DIFF, "--find-renames", change.start, change.end, "--", *sorted(paths))
         return result.output
-
-    async def _run(self, *arguments: str, stdin: bytes = b"") -> str:
-        return await self._git.run(self._directory, *arguments, stdin=stdin)
 
 
 def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
@@ -125,16 +125,6 @@ def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
         shares[index] = min(wanted[index], each, total)
         total -= shares[index]
     return shares
-
-
-def _batch(output: bytes) -> Iterator[bytes]:
-    """Parses `git cat-file --batch`: for each blob a line with the size, the contents, and a line feed."""
-    at = 0
-    while at < len(output):
-        start = output.index(b"\n", at) + 1
-        end = start + int(output[at:start])
-        yield output[start:end]
-        at = end + 1
 
 
 def _cut(patch: str, limit: int) -> str:
