@@ -22,6 +22,13 @@ from bot.codehosts.github import GitHub
 from bot.codehosts.github_client import GRAPHQL, GitHubAnswer
 from bot.codehosts.pull_request import Check, CheckOutcome, Comment, Found, Preview, PullRequest, Review, Verdict
 from bot.jobapi.models import PullRequestState
+from bot.jobserver.pull_requests.github.wire import (
+    InstallationPayload,
+    InstallationTokenPayload,
+    PullRequestPayload,
+    RepositoryPayload,
+    parse,
+)
 
 SCHEMA = Package("@octokit/graphql-schema", "15.26.1")
 LINK = f"{WEB}/octocat/Hello-World/pull/1347"
@@ -144,6 +151,21 @@ async def test_githubs_own_examples_are_read_whole(api: GitHubApi, changed: dict
     found = await github.read(LINK)
     assert isinstance(found, Found)
     assert found.pull_request == read
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [
+        ("GET", "/repos/acme/docs", RepositoryPayload),
+        ("GET", PULL, PullRequestPayload),
+        ("POST", "/repos/acme/docs/pulls", PullRequestPayload),
+        ("GET", "/repos/acme/docs/pulls", list[PullRequestPayload]),
+        ("GET", "/repos/acme/docs/installation", InstallationPayload),
+        ("POST", "/app/installations/77/access_tokens", InstallationTokenPayload),
+    ],
+)
+def test_githubs_own_examples_are_taken_by_the_job_server(api: GitHubApi, method: str, path: str, kind: Any) -> None:
+    assert parse(kind, api.example(method, path))
 
 
 def test_queries_and_their_answers_are_of_githubs_schema() -> None:

@@ -55,8 +55,9 @@ class GitHubApi:
 
     def example(self, method: str, path: str) -> Any:
         """Returns GitHub's own example of a call's successful answer."""
-        told = self._resolved(self.operation(method, path)["responses"]["200"])["content"]["application/json"]
-        return self._resolved(next(iter(told["examples"].values())))["value"]
+        responses = self.operation(method, path)["responses"]
+        told = self._resolved(next(responses[status] for status in ("200", "201") if status in responses))
+        return self._resolved(next(iter(told["content"]["application/json"]["examples"].values())))["value"]
 
     def faults(self, method: str, path: str, body: object, status: int, answer: object) -> Iterator[str]:
         """Yields what is wrong with a call and its answer. `path` has the query."""

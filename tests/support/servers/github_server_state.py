@@ -1,4 +1,4 @@
-"""The state of a GitHub for tests, and its representation. Field names are those of GitHub's REST API."""
+"""The state of a GitHub for tests, and what of its answers depends on it (`github_answers` has the rest)."""
 
 import functools
 from dataclasses import dataclass, field
@@ -70,21 +70,14 @@ class RepositoryRecord:
 
     def payload(self, url: str) -> dict[str, Any]:
         return {
-            "id": REPOSITORY_ID,
-            "name": self.name,
             "full_name": self.full_name,
-            "owner": {"login": self.owner},
             "html_url": f"{url}/{self.full_name}",
-            "clone_url": f"{url}/{self.full_name}.git",
             "default_branch": self.git.git("symbolic-ref", "--short", "HEAD"),
             "archived": self.archived,
-            "private": True,
-            "permissions": {"admin": False, "push": True, "pull": True},
         }
 
     def pull_request_payload(self, record: PullRequestRecord, url: str) -> dict[str, Any]:
         return {
-            "id": 1000 + record.number,
             "number": record.number,
             "html_url": f"{url}/{self.full_name}/pull/{record.number}",
             "state": record.state,
@@ -92,10 +85,7 @@ class RepositoryRecord:
             "body": record.body,
             "draft": record.draft,
             "merged_at": record.merged_at,
-            "user": {"login": "pagehand-bot"},
-            "labels": [{"name": name} for name in record.labels],
-            "requested_reviewers": [{"login": login} for login in record.reviewers],
-            "head": {"ref": record.branch, "sha": record.sha, "label": f"{self.owner}:{record.branch}"},
+            "head": {"ref": record.branch, "sha": record.sha},
             "base": {"ref": record.base},
         }
 
