@@ -204,6 +204,7 @@ class PullRequestPages:
         patches = await self._pull_requests.reader.patches(contents.change, page.files)
         description = await shown_description(contents.row.description, contents.row.number, self._descriptions)
         values = {"contents": contents, "page": page, "description": description, "problem": problem}
+        values["words"] = (await form_fields(request))["words"]  # what was not recorded is not lost
         # In a thread, since thousands of lines take a second to compare and render.
         return await asyncio.to_thread(
             lambda: self._render("changes.html", request, status=status, **values, **_shown_changes(page, patches))

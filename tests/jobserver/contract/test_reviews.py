@@ -89,9 +89,10 @@ async def test_a_new_commit_retires_what_was_said_of_the_one_before(world: JobSe
         await world.continued(job["id"], change)
         assert await told(world, job) == ([], []), change
     assert (await world.client.get(link)).text.count("of an earlier version") == 4
-    for kind, form in (("check", FAILED), ("review", ASKED)):
-        answer = await world.send(link, kind, old | form)
+    answers = [await world.send(link, kind, old | form) for kind, form in (("check", FAILED), ("review", ASKED))]
+    for answer in answers:
         assert (answer.status_code, "The branch has changed since" in answer.text) == (409, True)
+    assert ">Not in quotations.</textarea>" in answers[-1].text, "its words are not lost"
     assert await told(world, job) == ([], [])
 
 
