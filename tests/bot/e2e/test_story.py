@@ -120,7 +120,7 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
     await expect(tab.locator("tr.added").filter(has_text="Ask us anything.")).to_be_visible()
     await tab.get_by_role("button", name="Passed").click()
     await tab.get_by_role("button", name="Approve").click()
-    await take_picture(tab, pictures / "pull-request.png", 1500)
+    await take_picture(tab, pictures / "pull-request.png", 1400)
     assert "brightness and colour." in _page(alone, "main", "docs/guides/scenes.md")
     await tab.get_by_role("button", name="Merge").click()
     await expect(tab.locator(".head")).to_contain_text("merged")
@@ -130,7 +130,7 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
         await expect(_card(page)).to_contain_text(words)
     for words in ("A check failed", "asked for changes", "Merged by you (demo)."):
         await expect(replies(page).filter(has_text=words)).to_have_count(1)
-    await take_picture(page, pictures / "thread.png", 1250)
+    await take_picture(page, pictures / "thread.png", 1120)
     assert "brightness and color." in _page(alone, "main", "docs/guides/scenes.md")
     assert "Ask us anything." in _page(alone, "main", "docs/faq.md")
     assert "lose its colour" not in _page(alone, "main", "docs/getting-started.md")
