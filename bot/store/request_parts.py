@@ -61,7 +61,7 @@ class RequestParts(Part):
         now = self._session.now
         await self._clear(request_id)
         rows = [
-            {"request_id": request_id, "position": position, "file": json_of(file), "attempts": 0, "due_at": now}
+            {"request_id": request_id, "position": position, "file": json_of(file), "due_at": now}
             for position, file in enumerate(files)
         ]
         if rows:

@@ -31,7 +31,7 @@ from bot.notices.notice import (
     read,
     written,
 )
-from bot.store.schema.tables import NoticeState, early_replies, notices, pull_requests, requests, storable_json, threads
+from bot.store.schema.tables import early_replies, notices, pull_requests, requests, storable_json, threads
 
 T = TypeVar("T")
 
@@ -189,15 +189,8 @@ def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, An
         "message": message_text(notice.message),
         "person_id": notice.message.about or None,
         "created_at": now,
-        "state": NoticeState.WAITING,
-        "revision": 0,
-        "attempts": 0,
-        "uncertain": False,
-        "without_blocks": False,
-        "reactions_shown": "",
         "reaction_added": isinstance(notice.message, ReactionChanged) and notice.message.reaction is None,
         "only_progress": notice.only_progress,
-        "problem": "",
         "due_at": now + notice.due_in,
     }
 

@@ -111,7 +111,7 @@ def _time(name: str, *, nullable: bool = False) -> tuple[SchemaItem, ...]:
 
 
 def _count(name: str) -> tuple[SchemaItem, ...]:
-    return Column(name, Integer, nullable=False), CheckConstraint(f"{name} >= 0", name=name)
+    return Column(name, Integer, nullable=False, default=0), CheckConstraint(f"{name} >= 0", name=name)
 
 
 def _texts(*names: str) -> list[Column[Any]]:
@@ -245,16 +245,16 @@ notices = Table(
     Column("message", CleanText, nullable=False),
     Column("person_id", CleanText),
     *_time("created_at"),
-    Column("state", Text, nullable=False),
+    Column("state", Text, nullable=False, default=NoticeState.WAITING),
     *_count("revision"),
     *_count("attempts"),
-    Column("uncertain", Boolean, nullable=False),
-    Column("without_blocks", Boolean, nullable=False),
-    Column("reactions_shown", Text),
+    Column("uncertain", Boolean, nullable=False, default=False),
+    Column("without_blocks", Boolean, nullable=False, default=False),
+    Column("reactions_shown", Text, default=""),
     Column("reaction_added", Boolean, nullable=False, server_default=false()),
     Column("only_progress", Boolean, nullable=False, server_default=false()),
     Column("posted_ts", CleanText),
-    Column("problem", CleanText, nullable=False),
+    Column("problem", CleanText, nullable=False, default=""),
     *_queue(_is_open(NoticeState.WAITING, NoticeState.SENDING), _is_claimed(NoticeState.SENDING)),
     _one_of("delivery", Delivery),
     _one_of("state", NoticeState),
