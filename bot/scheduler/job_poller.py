@@ -24,7 +24,7 @@ from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.worker import DueWork, JobApiWorker, Step, WorkerSettings, about, about_job, job_words, unavailable
 from bot.store.store import Store, Transaction
-from bot.store.threads import ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
+from bot.store.threads import KnownPoll, PollResult, UnchangedPoll
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ MAX_UNSAVED = 1_000
 class DuePoll:
     """A job to poll. `now` is the store's time when it was claimed."""
 
-    poll: ClaimedPoll | KnownPoll
+    poll: Thread | KnownPoll
     now: float
 
 
@@ -168,7 +168,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         while True:
             some = await self._store.transact(work)
             claimed.extend(some)
-            if len(claimed) >= limit or sum(isinstance(due.poll, ClaimedPoll) for due in some) < MOST_READ:
+            if len(claimed) >= limit or sum(isinstance(due.poll, Thread) for due in some) < MOST_READ:
                 return claimed
 
     def claim_interval(self, claimed: int) -> float:
@@ -189,8 +189,8 @@ class JobPoller(JobApiWorker[DuePoll]):
 
     def subject(self, item: DuePoll) -> LogContext:
         """See Worker."""
-        if isinstance(item.poll, ClaimedPoll):
-            return about(item.poll.thread)
+        if isinstance(item.poll, Thread):
+            return about(item.poll)
         return about_job(item.poll.job_id, item.poll.thread_id)
 
     async def process(self, item: DuePoll, claimed_at: float) -> None:
@@ -198,8 +198,8 @@ class JobPoller(JobApiWorker[DuePoll]):
         if not self.lease_covers_call(claimed_at):
             return
         ahead = item.now - claimed_at
-        if isinstance(item.poll, ClaimedPoll):
-            polled: PollResult | UnchangedPoll = await self._poll(item.poll.thread, ahead)
+        if isinstance(item.poll, Thread):
+            polled: PollResult | UnchangedPoll = await self._poll(item.poll, ahead)
         else:
             polled = await self._poll_known(item.poll, ahead)
         await self._save(polled)

@@ -151,13 +151,6 @@ class Threads(Part):
 NOTHING_KNOWN: Container[tuple[str, int]] = ()
 
 
-@dataclass(frozen=True)
-class ClaimedPoll:
-    """A job to poll, with its thread at the time of the claim."""
-
-    thread: Thread
-
-
 @dataclass(frozen=True, slots=True)
 class KnownPoll:
     """A job to poll whose thread still has the revision that its poller knows."""
@@ -252,9 +245,9 @@ class Polls:
         limit: int,
         known: Container[tuple[str, int]] = NOTHING_KNOWN,
         most_read: int | None = None,
-    ) -> Sequence[ClaimedPoll | KnownPoll]:
+    ) -> Sequence[Thread | KnownPoll]:
         """Claims polls that are due and unclaimed, the most overdue first. Threads that are `known`, by id and
-        revision, are not read; of the others at most `most_read`, if given, are claimed.
+        revision, are not read; of the others, which are returned, at most `most_read`, if given, are claimed.
         """
         session = self._session
         rows: Any = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
@@ -264,7 +257,7 @@ class Polls:
         already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
         others = [poll.thread_id for poll in found if poll.thread_id not in already]
         read, unreadable = await self._read(others[:most_read])
-        due_polls: dict[str, ClaimedPoll | KnownPoll] = {**already, **{poll.thread.id: poll for poll in read}}
+        due_polls: dict[str, Thread | KnownPoll] = {**already, **{thread.id: thread for thread in read}}
         await session.execute(_CLAIM, {"ids": list(due_polls), "owner": owner, "lease_end": session.now + lease})
         session.takeovers += sum(row.claimed_by is not None for row in rows if row.id in due_polls)
         await session.end_unreadable(polls, unreadable)
@@ -273,14 +266,14 @@ class Polls:
         )
         return [due_polls[poll.thread_id] for poll in found if poll.thread_id in due_polls]
 
-    async def _read(self, ids: list[str]) -> tuple[list[ClaimedPoll], list[tuple[str, UnreadableRow]]]:
+    async def _read(self, ids: list[str]) -> tuple[list[Thread], list[tuple[str, UnreadableRow]]]:
         rows = await self._session.rows(_THREADS, ids=ids) if ids else ()
-        return read_each(((row[threads.c.id], row) for row in rows), lambda row: ClaimedPoll(thread_from(row)))
+        return read_each(((row[threads.c.id], row) for row in rows), thread_from)
 
     async def thread(self, poll: KnownPoll) -> Thread | None:
         """Returns the thread of a claimed poll; None if its revision has changed, or if its row is unreadable."""
         read, _ = await self._read([poll.thread_id])
-        return next((each.thread for each in read if each.thread.revision == poll.revision), None)
+        return next((thread for thread in read if thread.revision == poll.revision), None)
 
     async def save(self, results: Sequence[PollResult | UnchangedPoll], owner: str) -> int:
         """Saves the results of polls whose claim `owner` still holds and whose thread still has the revision it was

@@ -41,10 +41,6 @@ class ThreadConnection:
         """Runs a statement."""
         return self._connection.execute(statement, parameters)
 
-    async def exec_driver_sql(self, statement: str) -> CursorResult[Any]:
-        """Runs SQL unchanged."""
-        return self._connection.exec_driver_sql(statement)
-
     async def run_sync(self, work: Callable[..., T], *arguments: object) -> T:
         """Calls `work` with the plain connection, and these arguments."""
         return work(self._connection, *arguments)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import click
 import pytest
+from sqlalchemy import text
 from support.fakes.ports import FakeChat, FakeClock
 from support.fakes.slack_reading import FakeSlackReading
 from support.servers.postgres import PostgresServer
@@ -164,7 +165,7 @@ async def requests_in(store: Store, *states: RequestState) -> list[str]:
     async def work(tx: Transaction) -> list[str]:
         listed = ", ".join(f"'{state}'" for state in states)
         statement = f"SELECT id FROM requests WHERE state IN ({listed})"  # noqa: S608 - the test's own words
-        return [row[0] for row in await tx.session.connection.exec_driver_sql(statement)]
+        return [row[0] for row in await tx.session.execute(text(statement))]
 
     return await store.transact(work)
 

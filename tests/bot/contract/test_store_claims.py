@@ -29,14 +29,14 @@ from bot.domain.permissions import PermissionRules
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
-from bot.domain.threads.thread import FollowUpCounts, ThreadState
+from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadState
 from bot.notices.notice import CARD_PROGRESSED, Reaction, ReactionChanged
 from bot.store.request_queue import ClaimedRequest
 from bot.store.retention import OldRows
 from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests
 from bot.store.store import Transaction, open_store
-from bot.store.threads import ClaimedPoll, KnownPoll, UnchangedPoll
+from bot.store.threads import KnownPoll, UnchangedPoll
 
 
 async def test_a_start_waits_for_its_card(store: StoreWorld) -> None:
@@ -149,12 +149,12 @@ async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: StoreWorld
     known = {("t1", 1), ("t2", 0)}
     claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=10, known=known))
     first = KnownPoll("t1", 1, "docs", JOB.id)
-    assert claimed == [first, ClaimedPoll(other)]
+    assert claimed == [first, other]
     assert not await store.claim_polls("two")
     assert await store.transact(lambda tx: tx.polls.thread(first)) == await store.get_thread("t1")
     assert await store.save_polls(UnchangedPoll("t1", 1, 5.0)) == 1
     clock.advance(5.0)
-    assert [poll.thread.id for poll in await store.claim_polls("two")] == ["t1"]
+    assert [poll.id for poll in await store.claim_polls("two")] == ["t1"]
 
 
 async def test_a_claim_reads_a_bounded_number_of_unknown_threads(store: StoreWorld, clock: FakeClock) -> None:
@@ -164,8 +164,8 @@ async def test_a_claim_reads_a_bounded_number_of_unknown_threads(store: StoreWor
         clock.advance(1.0)
     terms: Any = {"lease": LEASE, "limit": 9, "known": {("t1", 1), ("t4", 1)}, "most_read": 1}
     claimed = await store.transact(lambda tx: tx.polls.claim("one", **terms))
-    assert [type(poll) for poll in claimed] == [KnownPoll, ClaimedPoll, KnownPoll]
-    assert [poll.thread.id for poll in await store.claim_polls("two")] == ["t3"]
+    assert [type(poll) for poll in claimed] == [KnownPoll, Thread, KnownPoll]
+    assert [poll.id for poll in await store.claim_polls("two")] == ["t3"]
 
 
 async def test_a_known_thread_that_changed_is_not_claimed(store: StoreWorld) -> None:
@@ -177,7 +177,7 @@ async def test_a_known_thread_that_changed_is_not_claimed(store: StoreWorld) -> 
     await store.save("t1", ThreadState(job=JOB, round=1), poll_in=0.0)
     assert await store.transact(lambda tx: tx.polls.thread(known)) is None
     assert await store.save_polls(UnchangedPoll("t1", 1, 5.0)) == 0
-    assert [poll.thread.revision for poll in await store.claim_polls("two")] == [2]
+    assert [poll.revision for poll in await store.claim_polls("two")] == [2]
 
 
 async def test_notices_of_a_thread_are_delivered_in_order_one_at_a_time(store: StoreWorld) -> None:

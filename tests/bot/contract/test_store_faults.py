@@ -12,6 +12,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 from support.databases import engine_for
 from support.worlds.store_world import (
@@ -60,7 +61,7 @@ async def test_every_transaction_takes_the_write_lock_at_its_start(store: StoreW
 async def test_commits_are_flushed_to_disk(store: StoreWorld) -> None:
     async def pragmas(tx: Transaction) -> list[object]:
         names = ("journal_mode", "synchronous", "foreign_keys")
-        return [(await tx.session.connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in names]
+        return [(await tx.session.execute(text(f"PRAGMA {name}"))).scalar() for name in names]
 
     assert await store.transact(pragmas) == ["wal", 2, 1]
 
@@ -105,7 +106,7 @@ async def test_an_unresponsive_server_does_not_block_shutdown(
     pids: list[int] = []
 
     async def note(tx: Transaction) -> None:
-        pids.append((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
+        pids.append((await tx.session.execute(text("SELECT pg_backend_pid()"))).scalar_one())
 
     await store.transact(note)
     os.kill(pids[0], signal.SIGSTOP)

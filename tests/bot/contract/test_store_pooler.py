@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urlsplit
 
 import pytest
+from sqlalchemy import text
 from support.databases import engine_for
 from support.fakes.ports import FakeClock
 from support.oracles.store_statements import use_all
@@ -66,7 +67,7 @@ async def all_sent(worlds: Sequence[CoreWorld], names: Sequence[str]) -> None:
 
 async def answering(tx: Transaction) -> int:
     """Returns the server's process that runs this transaction."""
-    return int((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
+    return int((await tx.session.execute(text("SELECT pg_backend_pid()"))).scalar_one())
 
 
 async def test_every_statement_runs_through_the_pooler(pooled: str, clock: FakeClock) -> None:

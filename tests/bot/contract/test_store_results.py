@@ -100,7 +100,7 @@ async def test_a_card_in_doubt_stays_uncertain_until_its_ts_is_known(store: Stor
 async def test_a_poll_older_than_the_saved_state_is_dropped_and_repeated(store: StoreWorld, change: type) -> None:
     await store.watched()
     [claimed] = await store.claim_polls()
-    await store.save("t1", replace(claimed.thread.state, round=7), poll_in=30.0)
+    await store.save("t1", replace(claimed.state, round=7), poll_in=30.0)
     assert await store.save_polls(change(claimed)) == 0
     assert (await store.get_thread()).state.round == 7
     assert not await store.claim_notices()
@@ -110,7 +110,7 @@ async def test_a_poll_older_than_the_saved_state_is_dropped_and_repeated(store: 
 async def test_a_job_is_not_polled_again_while_a_poll_is_in_flight(store: StoreWorld) -> None:
     await store.watched()
     [claimed] = await store.claim_polls()
-    await store.save("t1", replace(claimed.thread.state, round=1), poll_in=0.0)
+    await store.save("t1", replace(claimed.state, round=1), poll_in=0.0)
     assert not await store.claim_polls("two")
     assert await store.save_polls(unchanged(claimed)) == 0
     assert len(await store.claim_polls("two")) == 1
@@ -130,7 +130,7 @@ async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: StoreWorld, c
 async def test_a_dropped_poll_releases_a_watch_that_is_still_held(store: StoreWorld) -> None:
     await store.watched()
     [claimed] = await store.claim_polls()
-    stale = replace(claimed, thread=replace(claimed.thread, revision=0))
+    stale = replace(claimed, revision=0)
     assert await store.save_polls(changed(stale)) == 0
     assert len(await store.claim_polls("two")) == 1
 
@@ -138,8 +138,8 @@ async def test_a_dropped_poll_releases_a_watch_that_is_still_held(store: StoreWo
 async def test_polls_are_saved_in_batches_independently(store: StoreWorld) -> None:
     for n in range(6):
         await store.watched(f"t{n}")
-    claimed = {item.thread.id: item for item in await store.claim_polls()}
-    await store.save("t4", replace(claimed["t4"].thread.state, round=1), poll_in=0.0)
+    claimed = {thread.id: thread for thread in await store.claim_polls()}
+    await store.save("t4", replace(claimed["t4"].state, round=1), poll_in=0.0)
     polls = [
         unchanged(claimed["t5"]),
         changed(claimed["t4"], a_post("a")),
@@ -148,7 +148,7 @@ async def test_polls_are_saved_in_batches_independently(store: StoreWorld) -> No
         changed(claimed["t1"], a_post("a"), not_found_count=1),
     ]
     assert await store.save_polls(*polls) == 4
-    assert {item.thread.id for item in await store.claim_polls("two")} == {"t2", "t4"}
+    assert {thread.id for thread in await store.claim_polls("two")} == {"t2", "t4"}
     assert sorted(await store.deliver_all()) == ["t1/a", "t1/card", "t3/a", "t3/card"]
     assert (await store.get_thread("t3")).state.failure.not_found_count == 3
 
@@ -156,7 +156,7 @@ async def test_polls_are_saved_in_batches_independently(store: StoreWorld) -> No
 async def test_a_watch_can_end_while_its_job_is_polled(store: StoreWorld) -> None:
     await store.watched("t1")
     [claimed] = await store.claim_polls()
-    await store.transact(lambda tx: tx.threads.save_state("t1", claimed.thread.state, poll_in=None))
+    await store.transact(lambda tx: tx.threads.save_state("t1", claimed.state, poll_in=None))
     assert await store.claim_polls("another") == []
 
 
@@ -306,7 +306,7 @@ async def test_the_most_overdue_come_first_and_requests_of_threads_in_turn(
             await sql(f"UPDATE {table} SET due_at = {1000 - overdue} WHERE thread_id = '{name}' AND due_at IS NOT NULL")  # noqa: S608 - the test's own names
     first = list(THREADS[:limit])
     assert [item.thread.id for item in await store.claim_notices(limit=limit)] == first
-    assert [poll.thread.id for poll in await store.claim_polls(limit=limit)] == first
+    assert [poll.id for poll in await store.claim_polls(limit=limit)] == first
     assert [item.thread.id for item in await store.claim_requests(limit=limit)] == first
 
 
@@ -374,7 +374,7 @@ async def test_an_unreadable_thread_does_not_block_others(store: StoreWorld, sql
         await store.add(a_follow_up("1", name))
         await store.transact(lambda tx, name=name: tx.notices.add(name, a_post("a")))  # type: ignore[misc]
     await sql("UPDATE threads SET state = :state WHERE id = 't1'", state=state)
-    assert [item.thread.id for item in await store.claim_polls()] == ["t2"]
+    assert [thread.id for thread in await store.claim_polls()] == ["t2"]
     assert [item.thread.id for item in await store.claim_requests()] == ["t2"]
     assert await sql("SELECT due_at, claimed_by FROM polls WHERE thread_id = 't1'") == [(None, None)]
     assert await sql("SELECT state, due_at FROM requests WHERE thread_id = 't1'") == [("rejected", None)]

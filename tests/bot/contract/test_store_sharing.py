@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 from support.worlds.store_world import (
     CARD,
     Opener,
@@ -121,7 +122,7 @@ async def test_work_that_fills_the_disk_fails_alone(unhurried: StoreWorld, scrat
     """SQLite then rolls back the whole transaction, not only what the savepoint holds."""
 
     async def limit(tx: Transaction) -> None:
-        await tx.session.connection.exec_driver_sql("PRAGMA max_page_count = 60")
+        await tx.session.execute(text("PRAGMA max_page_count = 60"))
 
     async with held(unhurried, then=limit):
         tasks = await asked(unhurried, adding("t1"), adding("big", "x" * 1_000_000), adding("t2"))
@@ -294,7 +295,7 @@ async def test_an_open_connection_is_kept(store: StoreWorld) -> None:
 
     async def answering(tx: Transaction) -> int:
         await everybody.wait()
-        return int((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
+        return int((await tx.session.execute(text("SELECT pg_backend_pid()"))).scalar_one())
 
     async def all_at_once() -> set[int]:
         return set(await asyncio.gather(*(store.transact(answering, urgent=True) for _ in range(CONNECTIONS))))
@@ -321,7 +322,7 @@ async def test_owners_never_claim_the_same_row(stores: Sequence[StoreWorld]) -> 
             polls = await store.claim_polls(owner, limit=4)
             requests = await store.claim_requests(owner, limit=4)
             notices = await store.claim_notices(owner, limit=4)
-            taken.update(f"watch {item.thread.id}" for item in polls)
+            taken.update(f"watch {thread.id}" for thread in polls)
             taken.update(f"request {item.request.thread_id}" for item in requests)
             taken.update(f"notice {item.notice.thread_id}" for item in notices)
             if not (polls or requests or notices):
@@ -378,7 +379,7 @@ async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Stor
                 changed(
                     item,
                     a_post(f"{owner}{n}"),
-                    not_found_count=item.thread.state.failure.not_found_count + 1,
+                    not_found_count=item.state.failure.not_found_count + 1,
                     next_poll_in=0.0,
                 )
                 if index % 2

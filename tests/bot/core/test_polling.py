@@ -15,13 +15,14 @@ from support.worlds.store_world import StoreWorld
 
 from bot.domain.jobs.job import digest
 from bot.domain.requests.request import RequestKind
+from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, StoreUnavailable
 from bot.jobapi.models import Changes, FileChange, JobDetails, PlanStep, StepStatus
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import QuestionAsked
 from bot.scheduler.job_poller import MOST_READ, PollMemory
 from bot.scheduler.retention import DAY, RetentionSweeper
-from bot.store.threads import ClaimedPoll, KnownPoll
+from bot.store.threads import KnownPoll
 
 LINK = "https://git.example/1"
 LONG = "All of it. " * 500
@@ -163,7 +164,7 @@ async def test_a_watch_with_a_remembered_poll_is_polled_without_its_thread(world
     for _ in range(4):
         world.clock.advance(3.0)
         seen += await kinds(world)
-    assert seen == [ClaimedPoll, KnownPoll, KnownPoll, KnownPoll]
+    assert seen == [Thread, KnownPoll, KnownPoll, KnownPoll]
     assert world.job_api.polls == 4
 
 
@@ -189,7 +190,7 @@ async def test_a_follow_up_invalidates_the_remembered_poll(world: CoreWorld) -> 
     await world.show("failed", wait=10)
     await world.reply(ts, "Once more", "5.1", wait=1)
     world.clock.advance(3.0)
-    assert await kinds(world) == [ClaimedPoll]
+    assert await kinds(world) == [Thread]
 
 
 async def test_insignificant_fields_that_always_differ_are_not_remembered(world: CoreWorld) -> None:
@@ -200,7 +201,7 @@ async def test_insignificant_fields_that_always_differ_are_not_remembered(world:
         world.job_api.show("job-1", "active", details=JobDetails(summary=f"{number}"))
         world.clock.advance(40.0)
         seen += await kinds(world)
-    assert seen == [ClaimedPoll, KnownPoll, *[ClaimedPoll] * 4]
+    assert seen == [Thread, KnownPoll, *[Thread] * 4]
 
 
 @pytest.mark.full

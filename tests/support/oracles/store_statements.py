@@ -304,10 +304,10 @@ async def _poll(store: StoreWorld, clock: FakeClock) -> None:
     for name in ("t2", "t3"):
         await store.add(a_thread(name, ts=f"{name}.1"))
         await store.transact(lambda tx, name=name: tx.threads.save_state(name, ThreadState(job=JOB), poll_in=0.0))  # type: ignore[misc]
-    polls = {poll.thread.id: poll for poll in await store.claim_polls()}  # all due at once, so in any order
+    polls = {poll.id: poll for poll in await store.claim_polls()}  # all due at once, so in any order
     second, third = polls.pop("t2"), polls.pop("t3")
     (first,) = polls.values()
-    stale = replace(third, thread=replace(third.thread, revision=7))
+    stale = replace(third, revision=7)
     results = (changed(first, a_post("b"), next_poll_in=0.0), unchanged(second, next_poll_in=0.0), unchanged(stale))
     assert await store.save_polls(*results) == 2
     await store.transact(lambda tx: tx.threads.save_state("t3", ThreadState(job=JOB), poll_in=None))

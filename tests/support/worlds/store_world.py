@@ -19,7 +19,7 @@ from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, Rea
 from bot.store.notice_queue import ClaimedNotice
 from bot.store.request_queue import ClaimedRequest
 from bot.store.store import Store, Transaction
-from bot.store.threads import ClaimedPoll, PollResult, UnchangedPoll
+from bot.store.threads import PollResult, UnchangedPoll
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
 """Runs SQL in the test's database, without the store."""
@@ -164,10 +164,10 @@ class StoreWorld:
     async def use_budget(self, method: str, use: Callable[[Budget], Grant], limits: SlackLimits = ANY_NUMBER) -> Grant:
         return await self.transact(lambda tx: tx.slack_calls.with_budget([method], limits, use))
 
-    async def claim_polls(self, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:
+    async def claim_polls(self, owner: str = "one", limit: int = 10) -> Sequence[Thread]:
         """Claims polls of threads that nobody knows yet."""
         claimed = await self.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
-        return [poll for poll in claimed if isinstance(poll, ClaimedPoll)]
+        return [poll for poll in claimed if isinstance(poll, Thread)]
 
     async def done(self, item: ClaimedNotice, owner: str = "one", ts: str | None = "1.1") -> bool:
         return await self.transact(lambda tx: tx.notices.delivered(item.notice, owner, ts=ts))
@@ -185,14 +185,14 @@ class StoreWorld:
         return await self.transact(lambda tx: tx.polls.save(polls, owner))
 
 
-def unchanged(item: ClaimedPoll, next_poll_in: float | None = 5.0) -> PollResult:
-    return PollResult(item.thread, item.thread.state, (), card_changed=False, next_poll_in=next_poll_in)
+def unchanged(thread: Thread, next_poll_in: float | None = 5.0) -> PollResult:
+    return PollResult(thread, thread.state, (), card_changed=False, next_poll_in=next_poll_in)
 
 
 def changed(
-    item: ClaimedPoll, *notices: NewNotice, next_poll_in: float | None = 5.0, not_found_count: int | None = None
+    thread: Thread, *notices: NewNotice, next_poll_in: float | None = 5.0, not_found_count: int | None = None
 ) -> PollResult:
-    state = item.thread.state
+    state = thread.state
     if not_found_count is not None:
         state = replace(state, failure=replace(state.failure, not_found_count=not_found_count))
-    return PollResult(item.thread, state, notices, card_changed=True, next_poll_in=next_poll_in)
+    return PollResult(thread, state, notices, card_changed=True, next_poll_in=next_poll_in)
