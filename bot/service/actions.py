@@ -32,6 +32,7 @@ from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey, Reaction, Rea
 from bot.service import following_jobs
 from bot.service.direct_messages import add_to_job, begin_job, job_of_line
 from bot.service.follow_up import ask_again, checked, explain, obstacle, release, send_new_words
+from bot.service.following_jobs import ActionTerms
 from bot.service.reply import catch_up
 from bot.service.start import record_start
 from bot.service.stopping import was_stopped_since
@@ -67,7 +68,7 @@ async def _reply_of(tx: RequestTransaction, action: Request) -> Request | None:
     return None if reply is None or reply.thread_id != action.thread_id else reply
 
 
-async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, terms: following_jobs.ActionTerms) -> None:
+async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
     """Carries out an action, answers it, and ends it."""
     if (shown := _shown(thread, action)) is not None:
         await tx.notices.add(thread.id, NewNotice(NoticeKey(action.source_key), shown))
@@ -97,9 +98,7 @@ def _shown(thread: Thread, action: Request) -> ToPerson | None:
             return None
 
 
-async def _answer(
-    tx: RequestTransaction, thread: Thread, action: Request, terms: following_jobs.ActionTerms
-) -> ActionAnswer | None:
+async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     if action.kind in _SENDING and await was_stopped_since(tx, action):
         return ActionAnswer.STOPPED_SINCE
     match action.kind:
@@ -174,9 +173,7 @@ async def _send_new_words(tx: RequestTransaction, thread: Thread, action: Reques
     return answer
 
 
-async def _mute(
-    tx: RequestTransaction, thread: Thread, muted_by: str, terms: following_jobs.ActionTerms
-) -> ActionAnswer:
+async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
     if not (muted_by or thread.state.people.muted_by):
         return ActionAnswer.NOT_MUTED
     state = replace(thread.state, people=replace(thread.state.people, muted_by=muted_by))
@@ -203,9 +200,7 @@ async def _retry(tx: RequestTransaction, thread: Thread, action: Request) -> Act
     return None
 
 
-async def _held(
-    tx: RequestTransaction, thread: Thread, action: Request, terms: following_jobs.ActionTerms
-) -> ActionAnswer | None:
+async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     """Handles a held request according to its person's answer."""
     asked_about = await tx.requests.get(action.text)
     if asked_about is not None and asked_about.kind is not RequestKind.FOLLOW_UP:

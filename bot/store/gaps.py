@@ -88,28 +88,24 @@ _RECENT = union(
 _COLUMNS = ("channel_id", "thread_ts", "since", "until", "asks", "first", "newest", "attempts", "due_at")
 
 
-def _of_jobs(into: InsertInto) -> Executable:
-    found = (
+def _of_jobs_and_direct_messages(into: InsertInto) -> Executable:
+    of_jobs = (
         select(threads.c.channel_id, _ROOT.label("thread_ts"), *_ABOUT, _NEWEST.label("newest"), _UNTRIED, _DUE_NOW)
         .where(threads.c.id.in_(_RECENT), threads.c.requester_id != "", _ROOT != "")
         .group_by(threads.c.channel_id, _ROOT)
     )
-    return _lengthened(into(gaps).from_select(_COLUMNS, found))
-
-
-def _of_direct_messages(into: InsertInto) -> Executable:
     until = bindparam("until", type_=Double).label("newest")
-    found = (
+    of_direct_messages = (
         select(threads.c.channel_id, literal("").label("thread_ts"), *_ABOUT, until, _UNTRIED, _DUE_NOW)
         .where(threads.c.channel_id >= "D", threads.c.channel_id < "E")
         .group_by(threads.c.channel_id)
     )
-    return _lengthened(into(gaps).from_select(_COLUMNS, found))
+    return _lengthened(into(gaps).from_select(_COLUMNS, of_jobs.union_all(of_direct_messages)))
 
 
 _LISTENS = upserting(listening, lambda new: {"since": new.since, "until": _larger(listening.c.until, new.until)})
 _ADD = for_each_dialect(lambda into: _lengthened(into(gaps)))
-_SPREAD = [for_each_dialect(_of_jobs), for_each_dialect(_of_direct_messages)]
+_SPREAD = for_each_dialect(_of_jobs_and_direct_messages)
 _COVERED = exists().where(_SOMEBODY, listening.c.since <= gaps.c.since, listening.c.until >= gaps.c.until)
 _DUE = select(gaps).where(due(gaps)).order_by(gaps.c.newest.desc()).limit(LIMIT).with_for_update(skip_locked=True)
 _DROP_COVERED = delete(gaps).where(gaps.c.channel_id == "", gaps.c.since < gaps.c.until, due(gaps), _COVERED)
@@ -202,8 +198,7 @@ class Gaps(Part):
         """Adds a gap for each job's thread and direct message that it concerns, and for all channels."""
         session = self._session
         about = {"since": gap.since, "until": gap.until, "asks": gap.asks, "first": gap.first}
-        for statement in _SPREAD:
-            await session.execute(statement, {**about, "now": session.now, "ended_after": gap.since - WEEK})
+        await session.execute(_SPREAD, {**about, "now": session.now, "ended_after": gap.since - WEEK})
         if not gap.first:
             await self.add([Gap(ALL_CHANNELS, "", gap.since, gap.until, gap.asks)], newest=gap.until)
 

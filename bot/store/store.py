@@ -15,7 +15,7 @@ from bot.store.backup import Restoration
 from bot.store.claims import Claims
 from bot.store.condition import Condition
 from bot.store.database.engine import DatabaseConnection, open_database
-from bot.store.database.errors import RETRY_FOR, StoreTimings, retry_transient
+from bot.store.database.errors import StoreTimings, retry_transient
 from bot.store.database.postgres import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.gaps import Gaps
@@ -172,7 +172,7 @@ async def open_store(
     database = open_database(url, timings)
     if clock is None and isinstance(database, SqliteThread):
         clock = SteadyClock()
-    store = SqlStore(database, clock, retry_for=timings.retry_for, committed=committed)
+    store = SqlStore(database, clock, timings.retry_for, committed)
     try:
         await store.check()
     except BaseException:
@@ -185,12 +185,7 @@ class SqlStore:
     """A `Store` over one database."""
 
     def __init__(
-        self,
-        database: SqliteThread | PostgresPool,
-        clock: Clock | None,
-        *,
-        retry_for: float = RETRY_FOR,
-        committed: Committed = lambda _, __: None,
+        self, database: SqliteThread | PostgresPool, clock: Clock | None, retry_for: float, committed: Committed
     ) -> None:
         self._database = database
         self._retry_for = retry_for

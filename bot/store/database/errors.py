@@ -116,18 +116,12 @@ def _postgres_failure(sqlstate: str, name: str) -> DatabaseFailure:
     return DatabaseFailure(StoreError(f"The database did not do what was asked (SQLSTATE {sqlstate})."))
 
 
-async def retry_transient(
-    attempt: Callable[[float], Awaitable[T]],
-    *,
-    retry_for: float = RETRY_FOR,
-    jitter: Callable[[], float] = random.random,
-) -> T:
+async def retry_transient(attempt: Callable[[float], Awaitable[T]], *, retry_for: float = RETRY_FOR) -> T:
     """Awaits `attempt`, and repeats it after transient errors.
 
     Args:
         attempt: Gets the time on the loop's clock after which no new attempt is made.
         retry_for: The seconds until then.
-        jitter: Returns a random number from 0 to 1, which spreads the attempts.
 
     Raises:
         StoreError: The translated database error.
@@ -142,7 +136,7 @@ async def retry_transient(
             if failure is None:
                 raise
             failures += 1
-            wait = _BACKOFF.delay(failures, jitter=jitter())
+            wait = _BACKOFF.delay(failures, jitter=random.random())  # noqa: S311 - it only spreads the attempts
             if not failure.transient or clock() + wait > end:
                 raise failure.error from error
         await asyncio.sleep(wait)

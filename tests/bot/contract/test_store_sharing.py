@@ -190,7 +190,7 @@ async def test_work_that_awaits_anything_else_is_refused(store: StoreWorld) -> N
 async def test_work_that_waits_too_long_fails_and_is_not_done_later(store: StoreWorld, scratch: Path) -> None:
     opened = store.store
     assert isinstance(opened, SqlStore)
-    impatient = SqlStore(opened._database, opened._clock, retry_for=0.05)
+    impatient = SqlStore(opened._database, opened._clock, 0.05, lambda _, __: None)
     async with held(store):
         with pytest.raises(StoreUnavailable, match="too busy"):
             await impatient.transact(adding("t1"))
