@@ -27,10 +27,6 @@ class PastMessage:
     stops: tuple[str, ...] = ()
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
-    def mentions(self, person_id: str) -> bool:
-        """Returns whether it mentions somebody."""
-        return f"<@{person_id}" in self.text
-
 
 BEAT = 5.0
 """Seconds between two notes of a process that it still listens."""
@@ -148,7 +144,8 @@ def missed(messages: Iterable[PastMessage], gap: Gap, now: float, *, bot_user_id
     since, until = gap.since_readable(now), gap.until + CLOCK_DIFFERENCE
     for message in messages:
         written, edited = (since <= float(at or 0.0) <= until for at in (message.ts, message.edited_at))
-        to_us = gap.scope is GapScope.THREAD or gap.channel_id.startswith("D") or message.mentions(bot_user_id)
+        mentions_us = f"<@{bot_user_id}" in message.text
+        to_us = gap.scope is GapScope.THREAD or gap.channel_id.startswith("D") or mentions_us
         if (written or edited) and to_us and message.author_id != bot_user_id:
             late = gap.asks or now - float(message.edited_at or message.ts) > LIVE_SECONDS
             yield Missed(message, written, edited, Arrival.LATE if late else Arrival.LIVE)

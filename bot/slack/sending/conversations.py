@@ -155,17 +155,13 @@ class Permalinks:
         self._client = client
         self._cache = ExpiringCache[str](seconds=_LINKS_KEPT, monotonic=monotonic)
 
-    async def of(self, channel_id: str, message_ts: str) -> str:
-        """Returns the link to a message; empty if there is no `ts`, or Slack gives none. Raises ChatError."""
+    async def soon(self, channel_id: str, message_ts: str, *, seconds: float) -> str:
+        """Returns the link to a message; empty if there is no `ts`, or no link within so many seconds."""
         if not message_ts:
             return ""
-        return await self._cache.get(f"{channel_id}/{message_ts}", self._fetch)
-
-    async def soon(self, channel_id: str, message_ts: str, *, seconds: float) -> str:
-        """Returns the link to a message; empty if there is none within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
-                return await self.of(channel_id, message_ts)
+                return await self._cache.get(f"{channel_id}/{message_ts}", self._fetch)
         except (ChatError, TimeoutError) as error:
             reason = error if isinstance(error, ChatError) else "no_answer_in_time"
             logger.info("the link to a message is left out: %s", reason)

@@ -30,10 +30,6 @@ class SingleFlight(Generic[T]):
         self._flights: dict[str, _Flight[T]] = {}
         self._turns = asyncio.Semaphore(AT_A_TIME)
 
-    def __len__(self) -> int:
-        """The number of fetches in progress or waiting for their turn."""
-        return len(self._flights)
-
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
         """Returns the result of `fetch`, or raises its error, for everybody who waits for this key."""
         flight = self._flights.get(key)
@@ -93,10 +89,6 @@ class ExpiringCache(Generic[T]):
         self._monotonic = monotonic
         self._kept = RecentDict[str, tuple[T, float]](_MOST_KEPT)
         self._flights = SingleFlight[T]()
-
-    def __len__(self) -> int:
-        """How many values are kept."""
-        return len(self._kept)
 
     def is_fresh(self, key: str) -> bool:
         """Returns whether the value of a key is known."""

@@ -282,7 +282,7 @@ async def test_different_keys_are_fetched_concurrently_up_to_a_limit(slow: Slow)
     await asyncio.gather(*(flights.get(str(number), slow.fetch) for number in range(3 * AT_A_TIME)))
     assert slow.most_at_a_time == AT_A_TIME
     assert now() == 3 * SECONDS
-    assert len(flights) == 0
+    assert len(flights._flights) == 0
 
 
 @pytest.mark.promise("look-ups")
@@ -309,7 +309,7 @@ async def test_a_fetch_without_waiters_is_cancelled(slow: Slow) -> None:
         each.cancel()
     await asyncio.wait(waiting)
     assert await flights.get("a", slow.fetch) == "a 2"
-    assert (slow.begun, slow.cancelled, len(flights)) == (["a", "a"], ["a"], 0)
+    assert (slow.begun, slow.cancelled, len(flights._flights)) == (["a", "a"], ["a"], 0)
 
 
 @pytest.mark.promise("look-ups")
@@ -343,11 +343,11 @@ async def test_at_most_two_thousand_values_are_cached(slow: Slow, count: int) ->
     """The oldest are evicted first, even if they were fetched concurrently."""
     cache = cache_of(seconds=1e6)
     await asyncio.gather(*(cache.get(str(number), slow.fetch) for number in range(count)))
-    assert len(cache) == 2_000
+    assert len(cache._kept) == 2_000
     await cache.get(str(count - 1), slow.fetch)
     assert len(slow.begun) == count
     await cache.get("0", slow.fetch)
-    assert (len(slow.begun), len(cache)) == (count + 1, 2_000)
+    assert (len(slow.begun), len(cache._kept)) == (count + 1, 2_000)
 
 
 def test_a_closing_terminal_ends_it_except_under_nohup() -> None:
