@@ -30,17 +30,9 @@ class Member:
     name: str
     team_id: str
     is_guest: bool
-    is_bot: bool = False
-    is_workflow: bool = False
+    account: Account = Account.PERSON
     deleted: bool = False
     enterprise_id: str = ""
-
-    @property
-    def account(self) -> Account:
-        """Whose account it is."""
-        if self.is_workflow:
-            return Account.WORKFLOW
-        return Account.BOT if self.is_bot else Account.PERSON
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.people import ChannelInfo, Member
+from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.reply_rules import takes_part
 from bot.domain.threads.thread import Thread
@@ -141,7 +141,7 @@ def _of_our_workspace(person: Person, facts: Facts) -> Refused | None:
         return Refused(Refusal.PERSON_UNKNOWN)
     if not rules.team_id or member.team_id != rules.team_id:
         return Refused(Refusal.OTHER_ORGANIZATION)
-    if member.is_bot or member.deleted:
+    if member.account is not Account.PERSON or member.deleted:
         return Refused(Refusal.NOT_A_PERSON)
     return None
 

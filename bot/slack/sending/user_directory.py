@@ -113,8 +113,7 @@ def read_user(user_id: str, user: DescribedUser) -> Member:
         name=user.shown_name,
         team_id=user.team_id,
         is_guest=user.is_restricted or user.is_ultra_restricted,
-        is_bot=user.is_bot or user.is_workflow_bot,
-        is_workflow=user.is_workflow_bot,
+        account=Account.WORKFLOW if user.is_workflow_bot else Account.BOT if user.is_bot else Account.PERSON,
         deleted=user.deleted,
         enterprise_id=user.enterprise_user.enterprise_id,
     )

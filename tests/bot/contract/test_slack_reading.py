@@ -66,7 +66,7 @@ async def test_a_person_is_read_from_slack(world: SlackWorld) -> None:
     assert ana == Member(world.id("ana"), "ana", ours, is_guest=False)
     assert (gia.is_guest, gia.team_id) == (True, ours)
     assert (await members.member(world.id("emil"))).team_id not in {"", ours}
-    assert (await members.member(world.identity.bot_user_id)).is_bot
+    assert (await members.member(world.identity.bot_user_id)).account is Account.BOT
 
 
 async def test_permissions_are_looked_up_again_after_five_minutes(world: SlackWorld) -> None:

@@ -81,7 +81,7 @@ def past_messages(world: SlackWorld) -> SlackPastMessages:
 TOLD = Notice(1, "k", "th1", PromptRequested("U0ANA", "Fix it"), 0.0)
 CALLS: dict[str, Callable[[SlackWorld], Awaitable[object]]] = {
     "auth.test": lambda world: identify(world.client),
-    "chat.getPermalink": lambda world: world.permalinks.of("C1", "1.000001"),
+    "chat.getPermalink": lambda world: world.permalinks.soon("C1", "1.000001", seconds=5),
     "chat.postEphemeral": lambda world: world.chat.tell(world.thread, TOLD),
     "chat.postMessage": lambda world: world.posted(),
     "chat.update": lambda world: world.chat.update_card(replace(world.thread, card_ts="1.000001")),

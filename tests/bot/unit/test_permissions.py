@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.worlds.thread_states import thread_state
 
 from bot.domain.jobs.job import Problem
-from bot.domain.people import ChannelInfo, Member
+from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.permissions import (
     LIMITED,
     RULES_OF,
@@ -38,7 +38,7 @@ MEMBERS = st.builds(
     st.just("Ana"),
     st.sampled_from(["", "T1", "T1", "T2"]),
     BOOLEANS,
-    is_bot=BOOLEANS,
+    account=st.sampled_from(Account),
     deleted=BOOLEANS,
 )
 CHANNELS = st.builds(ChannelInfo, st.sampled_from(["C1", "C2"]), st.just("docs"), BOOLEANS, BOOLEANS)
@@ -80,7 +80,7 @@ def test_an_allowed_person_passes_every_rule(verb: RequestKind, known: Facts) ->
     assert member is not None
     assert channel is not None
     assert (member.id, member.team_id) == ("UANA", rules.team_id) == ("UANA", "T1")
-    assert not member.is_bot
+    assert member.account is Account.PERSON
     assert not member.deleted
     assert rules.allow_guests or not member.is_guest
     assert rules.allow_shared_channels or not channel.is_shared_outside

@@ -18,7 +18,7 @@ from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listen
 from bot.domain.commands import NO_OPTIONS, Options, ThreadWord
 from bot.domain.delivery import ReactionCall, ReactionProgress, after_call, next_call
 from bot.domain.messages import ForwardedMessage, SlackFile
-from bot.domain.people import ChannelInfo, Member
+from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.permissions import is_outsider
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, Arrival, Attachments, MessageVersion, Person, Reply, RequestKind, WayIn
@@ -776,8 +776,8 @@ TOOL = {
 
 @pytest.fixture
 def reading() -> FakeSlackReading:
-    echo = Member(ECHO, "echo", "T1", is_guest=False, is_bot=True)
-    flow = Member(FLOW, "flow", "T1", is_guest=False, is_bot=True, is_workflow=True)
+    echo = Member(ECHO, "echo", "T1", is_guest=False, account=Account.BOT)
+    flow = Member(FLOW, "flow", "T1", is_guest=False, account=Account.WORKFLOW)
     return FakeSlackReading(members={ECHO: echo, FLOW: flow, GONE: None})
 
 

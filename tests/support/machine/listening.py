@@ -21,7 +21,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
 
 IDENTITY = Identity(team_id="T1", team="Team", bot_user_id="UBOT", bot_id="BBOT")
-BOT = Member("UECHO", "echo", "T1", is_guest=False, is_bot=True)
+BOT = Member("UECHO", "echo", "T1", is_guest=False, account=Account.BOT)
 
 
 @dataclass
