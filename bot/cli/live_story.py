@@ -42,7 +42,7 @@ from bot.slack.sending.web_api import SlackClient, call
 
 _LONGEST_PAUSE = 60.0
 _LINK = "https://git.example.org/docs/pull/7"
-_PROMPT = "A try-out of Pagehand (nobody has to do anything): 1 < 2 & 3 > 2, *no bold*, `code`, https://example.org/a_b"
+_PROMPT = "A try-out of Pagehand (nobody has to do anything): 1 < 2 & 3 > 2, *no bold*, `code`"
 
 
 class Act(StrEnum):

@@ -159,7 +159,12 @@ async def test_an_update_with_text_alone_removes_the_blocks_and_keeps_the_metada
 
 
 async def test_an_app_changes_only_its_own_messages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
+    posted = await client.chat_postMessage(channel=DOCS, text="t")
     said = await workspace.people["ana"].say("docs", "mine")
+    assert (await client.chat_delete(channel=DOCS, ts=posted["ts"]))["ts"] == posted["ts"]
+    assert [message.ts for message in workspace.channels.messages("docs")] == [said.ts]
+    assert await error(client.chat_delete(channel=DOCS, ts=posted["ts"])) == "message_not_found"
+    assert await error(client.chat_delete(channel=DOCS, ts=said.ts)) == "cant_delete_message"
     assert await error(client.chat_update(channel=DOCS, ts=said.ts, text="x")) == "cant_update_message"
     assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
 
