@@ -75,7 +75,7 @@ class GitHubPullRequests:
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
         found = await self._newest(branch, state="all")
-        return OpenedPullRequest(found.number, found.html_url, branch, found.outcome) if found else None
+        return found.opened() if found else None
 
     async def read(self, number: int) -> PullRequest:
         until, known = self._read.pop(number, (0.0, None))
@@ -101,10 +101,10 @@ class GitHubPullRequests:
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         text = description(new.description)
-        opened, is_new = await self._create(new, text)
+        found, is_new = await self._create(new, text)
         if not is_new:
-            await self._add(opened, text)
-        return OpenedPullRequest(opened.number, opened.html_url, new.branch, opened.outcome)
+            await self._add(found, text)
+        return found.opened()
 
     async def add_extras(self, pull_request: OpenedPullRequest, requester: Requester | None) -> tuple[str, ...]:
         number = pull_request.number

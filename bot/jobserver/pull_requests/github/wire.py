@@ -4,8 +4,10 @@ from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError
 
+from bot.codehosts.github_payloads import Head, PullPayload
 from bot.jobapi.models import PullRequestState
 from bot.jobserver.pull_requests.github.api import NOT_UNDERSTOOD, UncertainError
+from bot.jobserver.pull_requests.interface import OpenedPullRequest
 
 T = TypeVar("T")
 
@@ -14,27 +16,22 @@ class _Payload(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Head(_Payload):
+class Branch(Head):
     """The branch of a pull request."""
 
     ref: str
 
 
-class PullRequestPayload(_Payload):
-    """A pull request."""
+class PullRequestPayload(PullPayload):
+    """A pull request, with what is needed to change it."""
 
-    number: int
     html_url: str
-    state: str
-    merged_at: str | None = None
     body: str | None = None
-    head: Head
+    head: Branch
 
-    @property
-    def outcome(self) -> PullRequestState:
-        if self.merged_at:
-            return PullRequestState.MERGED
-        return PullRequestState.OPEN if self.state == "open" else PullRequestState.CLOSED
+    def opened(self) -> OpenedPullRequest:
+        state = self.outcome or PullRequestState.CLOSED
+        return OpenedPullRequest(self.number, self.html_url, self.head.ref, state)
 
 
 class RepositoryPayload(_Payload):
