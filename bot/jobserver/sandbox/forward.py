@@ -10,7 +10,6 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable
 
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 128
@@ -48,23 +47,33 @@ def _leave_streams() -> None:
 
 
 async def _forward(listening: list[tuple[socket.socket, str]]) -> None:
-    servers = [await asyncio.start_server(_forwarder(path), sock=listener) for listener, path in listening]
-    await asyncio.gather(*(server.serve_forever() for server in servers))
+    await asyncio.gather(*(_serve(listener, path) for listener, path in listening))
 
 
-def _forwarder(path: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    free = asyncio.Semaphore(MOST_CONNECTIONS)
+async def _serve(listener: socket.socket, path: str) -> None:
+    listener.setblocking(False)
+    loop, free = asyncio.get_running_loop(), asyncio.Semaphore(MOST_CONNECTIONS)
+    connected: set[asyncio.Task[None]] = set()
+    while True:
+        await free.acquire()
+        connection, _ = await loop.sock_accept(listener)
+        task = loop.create_task(_connect(connection, path))
+        connected.add(task)
+        task.add_done_callback(connected.discard)
+        task.add_done_callback(lambda _: free.release())
 
-    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError), contextlib.closing(writer):
-            async with free:
-                outer_reader, outer_writer = await _open(path)
-                with contextlib.closing(outer_writer):
-                    await asyncio.gather(
-                        _copy(reader, outer_writer), _copy(outer_reader, writer), return_exceptions=True
-                    )
 
-    return connect
+async def _connect(connection: socket.socket, path: str) -> None:
+    with contextlib.suppress(OSError):
+        inner = await asyncio.open_connection(sock=connection)
+        try:
+            outer = await _open(path)
+        except OSError:
+            inner[1].close()
+            raise
+        await asyncio.gather(_copy(inner[0], outer[1]), _copy(outer[0], inner[1]), return_exceptions=True)
+        for _, writer in (inner, outer):
+            writer.close()
 
 
 async def _open(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
