@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from bot.codehosts.github_client import GRAPHQL, GitHubAnswer, NoGitHubAnswerError, seconds_to_wait
+from bot.codehosts.github_client import GRAPHQL, GitHubAnswer, NoGitHubAnswerError
 from bot.codehosts.github_payloads import (
     NO_DECISIONS,
     CheckRun,
@@ -206,7 +206,7 @@ class _Asked:
         interval = answer.headers.get("x-poll-interval", "")
         if re.fullmatch(r"\d{1,6}", interval, re.ASCII):
             self.wait = max(self.wait, min(float(interval), LONGEST_INTERVAL_S))
-        limited = seconds_to_wait(answer.status, answer.said, answer.headers, now=self.now())
+        limited = answer.seconds_to_wait(self.now())
         if limited is not None:
             raise _UnreadableError(Reason.RATE_LIMITED, limited)
         match answer.status:

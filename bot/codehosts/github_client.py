@@ -20,7 +20,7 @@ _HEADERS = {
 }
 _UNSAID_S = 60.0
 """How long to wait, according to GitHub, if a secondary rate limit does not say."""
-_LIMITING = {403, 429}
+_LIMITING = {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
 _MOST_FAULTS, _SAID = 10, 300
 _CALL_TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
 _ANSWER_LIMIT = 10_000_000
@@ -52,6 +52,22 @@ class GitHubAnswer:
         words = "; ".join(_fault_in_words(each) for each in faults[:_MOST_FAULTS])
         return printable_line(f"{found.get('message') or self.status}{': ' if words else ''}{words}", _SAID)
 
+    def seconds_to_wait(self, now: float) -> float | None:
+        """Returns how long it asks to wait; None if it is not about a rate limit. `now` is in seconds since the epoch.
+
+        Source: GitHub, "Rate limits for the REST API".
+        """
+        if self.status not in _LIMITING:
+            return None
+        after = parse_retry_after(self.headers.get("retry-after", ""), date=self.headers.get("date", ""), now=now)
+        if after is not None:
+            return after
+        if self.headers.get("x-ratelimit-remaining", "") == "0":
+            return _until_reset(self.headers.get("x-ratelimit-reset", ""), now)
+        said = self.said.lower()
+        is_limit = self.status == HTTPStatus.TOO_MANY_REQUESTS or "rate limit" in said or "abuse" in said
+        return _UNSAID_S if is_limit else None
+
 
 def _fault_in_words(fault: object) -> str:
     if not isinstance(fault, dict):
@@ -71,23 +87,6 @@ class GitHubTransport(Protocol):
             NoGitHubAnswerError: there is no answer, or a success that is not JSON.
         """
         ...
-
-
-def seconds_to_wait(status: int, said: str, headers: Mapping[str, str], *, now: float) -> float | None:
-    """Returns how long an answer asks to wait; None if it is not about a rate limit.
-
-    Source: GitHub, "Rate limits for the REST API". `headers` have names in lower case; `now` is in seconds since the
-    epoch.
-    """
-    if status not in _LIMITING:
-        return None
-    after = parse_retry_after(headers.get("retry-after", ""), date=headers.get("date", ""), now=now)
-    if after is not None:
-        return after
-    if headers.get("x-ratelimit-remaining", "") == "0":
-        return _until_reset(headers.get("x-ratelimit-reset", ""), now)
-    is_secondary = "rate limit" in said.lower() or "abuse" in said.lower()
-    return _UNSAID_S if status == 429 or is_secondary else None  # noqa: PLR2004 - Too Many Requests
 
 
 def _until_reset(reset: str, now: float) -> float:

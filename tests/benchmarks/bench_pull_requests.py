@@ -41,6 +41,8 @@ from bot.store.schema.tables import threads
 from bot.store.store import Store, Transaction, open_store
 
 HOUR, LEASE = 3_600.0, 30.0
+HEADERS = {"Accept": "application/vnd.github+json", "User-Agent": "Pagehand", "X-GitHub-Api-Version": "2022-11-28"}
+"""Which GitHub wants."""
 MOST_CHARGED, MOST_TIMES = 200, 1.3
 
 
@@ -117,7 +119,7 @@ async def unchanged(options: argparse.Namespace) -> None:
         link = LINK.replace(WEB, address)
         # What became of a deployment is read only when the deployments have changed.
         calls = {path: etag for path, etag in known.etags.items() if "/statuses?" not in path}
-        headers = {"Authorization": "Bearer planted-token", "Accept": "application/vnd.github+json"}
+        headers = {"Authorization": "Bearer planted-token", **HEADERS}
 
         async def read() -> None:
             assert isinstance(await host.read(link, known), NotModified)

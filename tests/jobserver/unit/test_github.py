@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from support.servers.github_server_state import app_key_pem
 
-from bot.codehosts.github_client import seconds_to_wait
+from bot.codehosts.github_client import GitHubAnswer
 from bot.errors import ConfigError
 from bot.jobserver.repository.credentials import remove_abandoned, speaks_to_remote
 from bot.jobserver.repository.git import explain
@@ -171,7 +171,7 @@ def test_unknown_messages_are_quoted_from_git_and_long_ones_cut() -> None:
     ],
 )
 def test_retry_delays_are_parsed(status: int, said: str, headers: dict[str, str], seconds: float | None) -> None:
-    assert seconds_to_wait(status, said, headers, now=NOW) == seconds
+    assert GitHubAnswer(status, headers, {"message": said}).seconds_to_wait(NOW) == seconds
 
 
 @pytest.mark.parametrize(

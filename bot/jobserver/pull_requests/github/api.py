@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Literal
 
-from bot.codehosts.github_client import GitHubAnswer, GitHubTransport, NoGitHubAnswerError, seconds_to_wait
+from bot.codehosts.github_client import GitHubAnswer, GitHubTransport, NoGitHubAnswerError
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.repository.credentials import TokenSource
 from bot.jobserver.settings import PREFIX
@@ -217,7 +217,7 @@ class GitHubRestApi:
 
     def _note_limit(self, answer: GitHubAnswer) -> bool:
         """Returns whether an answer is about a rate limit, which everybody obeys from now on."""
-        seconds = seconds_to_wait(answer.status, answer.said, answer.headers, now=self.now())
+        seconds = answer.seconds_to_wait(self.now())
         if seconds is not None:
             self._held_until = max(self._held_until, self.now() + seconds)
         return seconds is not None
