@@ -22,6 +22,7 @@ Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, a
     │   ├── ChatUncertain        may have arrived: look for it before retrying
     │   ├── ChatNotInChannel     join, or say how to invite the bot
     │   ├── ChatRejected         Slack refuses this one message: record why, go on with the others
+    │   │   ├── ChatTooRich      it refuses its blocks, and the next attempt has plainer ones
     │   │   └── ChatMissingScope the same until the app is reinstalled with the scope: name it to the operator
     │   └── ChatNotAllowed       a problem with our token: everything waits for the operator
     ├── StoreError
@@ -158,6 +159,10 @@ class ChatNotInChannel(ChatError):
 
 class ChatRejected(ChatError):
     """Slack refuses this message; retrying does not help."""
+
+
+class ChatTooRich(ChatRejected):
+    """Slack refuses this message for its blocks; the next attempt sends plainer ones."""
 
 
 class ChatMissingScope(ChatRejected):

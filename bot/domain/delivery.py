@@ -118,15 +118,23 @@ class NotAllowed:
     reason: str
 
 
+BLOCKS_REFUSED = frozenset(
+    {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
+)
+"""Slack's error codes after which the same text may be accepted with plainer blocks, or without any."""
+
+
 @dataclass(frozen=True)
 class DeliveryRejected:
-    """Slack refuses the notice, or only its blocks (`blocks_refused`); retrying does not help.
+    """Slack refuses the notice, or only its blocks (`blocks_refused`); retrying does not help, except that the next
+    attempt may have `plainer` ones.
 
     `missing_scopes`: the scopes that the app lacks, if that is the reason.
     """
 
     reason: str
     blocks_refused: bool = False
+    plainer: bool = False
     missing_scopes: tuple[str, ...] = ()
 
 
@@ -185,8 +193,8 @@ def after_failure(
             return RetryLater(max(delay, NOT_ALLOWED_DELAY), failure.reason)
         case DeliveryUncertain() | DeliveryFault() if attempts_left and not doubted:
             return RetryLater(delay, failure.reason, uncertain=True)
-        case DeliveryRejected(blocks_refused=True) if not notice.without_blocks:
-            return RetryLater(0.0, failure.reason, without_blocks=True)
+        case DeliveryRejected(blocks_refused=True, plainer=plainer) if not notice.without_blocks:
+            return RetryLater(0.0, failure.reason, without_blocks=not (plainer and attempts_left))
         case DeliveryRejected():
             return GiveUp(failure.reason, notice.uncertain, failure.missing_scopes)
         case Unreachable() | NotAllowed() | DeliveryUncertain() | DeliveryFault():

@@ -195,5 +195,5 @@ def _shown(state: FollowedPullRequest) -> tuple[object, ...]:
     """Returns what the card shows of it; the time is not worth an edit."""
     pull = state.found.pull_request if state.found else None
     unreadable = None if state.unreadable is Reason.UNKNOWN_HOST else state.unreadable
-    told = pull and pull.model_copy(update={"mergeable": None, "updated_at": None, "title": ""})
+    told = pull and pull.model_copy(update={"mergeable": None, "updated_at": None})
     return told, unreadable, state.ended and pull is not None

@@ -9,7 +9,7 @@ from bot.domain.projects import ProjectReason
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadState, shown_state
-from bot.jobapi.models import Job, PullRequestState, StepStatus
+from bot.jobapi.models import Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.pull_requests import state_words
 from bot.notices.said import NOTHING, Markup, Renderer, joined
 
@@ -98,10 +98,10 @@ class CardState:
     own_words: str = ""
     progress: Progress | None = None
 
-    def shown(self, show: Renderer) -> Markup:
-        """Returns it with the steps of the agent's plan, a line for each."""
+    def shown(self, show: Renderer, *, steps_below: bool = False) -> Markup:
+        """Returns it with the steps of the agent's plan, a line for each, unless they are shown below."""
         own = [show.quote(self.own_words, _MAX_DETAIL, _MAX_DETAIL)] if self.own_words else []
-        steps = checklist(show, self.progress) if self.progress else []
+        steps = checklist(show, self.progress, steps_below=steps_below) if self.progress else []
         meaning = [self.meaning] if self.meaning else []
         return joined([show("*{headline}*", headline=self.headline), *meaning, *own, *steps], "\n")
 
@@ -157,14 +157,23 @@ def _status(show: Renderer, state: ThreadState, job: Job) -> Markup:
     return show(_STATUSES.get(job.status, "Status: {status}"), status=show.line(job.status))
 
 
-def checklist(show: Renderer, progress: Progress) -> list[Markup]:
+def next_steps(progress: Progress, most: int) -> list[tuple[int, PlanStep]]:
+    """Returns at most so many steps of the agent's plan with their numbers: those around the next one."""
+    first = max(min(_done(progress) - 2, len(progress.plan) - most), 0)
+    return list(enumerate(progress.plan, start=1))[first : first + most]
+
+
+def steps_done(show: Renderer, progress: Progress) -> Markup:
+    """Returns how much of the plan is done."""
+    return show("{done} of {count} steps done", done=_done(progress), count=len(progress.plan))
+
+
+def checklist(show: Renderer, progress: Progress, *, steps_below: bool = False) -> list[Markup]:
     """Returns the agent's plan with its progress, a line per step; of many steps, those around the next one."""
-    done, count = _done(progress), len(progress.plan)
-    first = max(min(done - 2, count - _SHOWN_STEPS), 0)
-    shown = progress.plan[first : first + _SHOWN_STEPS]
-    lines = [show(CardState.marks[step.status], step=show.line(step.title, _MAX_STEP)) for step in shown]
-    if len(shown) < count:
-        lines.append(show("_{done} of {count} steps done_", done=done, count=count))
+    shown = [] if steps_below else next_steps(progress, _SHOWN_STEPS)
+    lines = [show(CardState.marks[step.status], step=show.line(step.title, _MAX_STEP)) for _, step in shown]
+    if shown and len(shown) < len(progress.plan):
+        lines.append(show("_{told}_", told=steps_done(show, progress)))
     if progress.activity:
         lines.append(show("_Now: {activity}_", activity=show.line(progress.activity, _MAX_STEP)))
     return lines
@@ -240,11 +249,12 @@ def _of_job(show: Renderer, job: Job, progress: Progress, followed: FollowedPull
         show("Repository: {name}", name=show.link(job.repository, _MAX_FACT)) if job.repository else NOTHING,
         show("Branch: {name}", name=show.line(job.ref, _MAX_FACT)) if job.ref else NOTHING,
         show("Model: {name}", name=show.line(job.model, _MAX_FACT)) if job.model else NOTHING,
-        _pull_request(show, job, progress, followed),
+        link_fact(show, job, progress, followed),
     ]
 
 
-def _pull_request(show: Renderer, job: Job, progress: Progress, followed: FollowedPullRequest | None) -> Markup:
+def link_fact(show: Renderer, job: Job, progress: Progress, followed: FollowedPullRequest | None) -> Markup:
+    """Returns the pull request's link and state, as one of the facts; empty if there is none."""
     became, why = progress.pull_request, show.line(progress.why_pending, _MAX_FACT)
     if became is PullRequestState.PENDING:
         return show("Pull request: pending: {why}" if why else "Pull request: pending", why=why)

@@ -42,7 +42,7 @@ def known_facts(show: Renderer, followed: "FollowedPullRequest") -> list[Markup]
     facts, found = [], followed.found
     if found is not None:
         pull = found.pull_request
-        facts += [_checks(show, pull), _reviews(show, pull), *_previews(show, pull)]
+        facts += [*checks_and_reviews(show, pull), *_previews(show, pull)]
         if pull.unread:
             names = joined([show.line(name) for name in pull.unread], ", ")
             facts.append(show("I'm not allowed to read: {names}", names=names))
@@ -53,6 +53,11 @@ def known_facts(show: Renderer, followed: "FollowedPullRequest") -> list[Markup]
         as_of = "Last read: {time}; I no longer follow it" if followed.ended else "As of: {time}"
         facts.append(show(as_of, time=show.day_and_time(followed.read_at)))
     return [fact for fact in facts if fact]
+
+
+def checks_and_reviews(show: Renderer, pull: PullRequest) -> list[Markup]:
+    """Returns those of the facts that say whether it can be merged."""
+    return [fact for fact in (_checks(show, pull), _reviews(show, pull)) if fact]
 
 
 def _checks(show: Renderer, pull: PullRequest) -> Markup:

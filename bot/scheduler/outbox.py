@@ -51,12 +51,6 @@ async def whole_answer(job_api: JobApi, thread: Thread, wanted: AnswerRequested)
     return replace(wanted, text=job.details.summary)
 
 
-BLOCKS_REFUSED = frozenset(
-    {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
-)
-"""Slack's error codes after which the same text may be accepted without blocks."""
-
-
 def delivery_failure(error: errors.ChatError) -> delivery.DeliveryFailure:
     """Returns what a call's error means for the notice to deliver."""
     match error:
@@ -69,7 +63,11 @@ def delivery_failure(error: errors.ChatError) -> delivery.DeliveryFailure:
         case errors.ChatMissingScope():
             return delivery.DeliveryRejected(error.reason, missing_scopes=error.scopes)
         case _:
-            return delivery.DeliveryRejected(error.reason, blocks_refused=error.reason in BLOCKS_REFUSED)
+            return delivery.DeliveryRejected(
+                error.reason,
+                blocks_refused=error.reason in delivery.BLOCKS_REFUSED,
+                plainer=isinstance(error, errors.ChatTooRich),
+            )
 
 
 Delivered = Callable[[str, BaseException | None], None]

@@ -13,10 +13,8 @@ from itertools import groupby
 
 from bot.runtime.text import displayable
 from bot.slack.rendering.markdown_links import Code, MarkdownLink, find_links_in_code, find_parts
-from bot.slack.rendering.text import is_beginning, looks_like_an_address, safe_url, with_plain_addresses
+from bot.slack.rendering.text import BREAK, is_beginning, looks_like_an_address, safe_url, with_plain_addresses
 
-BREAK = "\u2060"
-"""Word joiner: zero width, and no line break."""
 MAX_GROWTH = 2_000
 """Characters by which addresses of references may lengthen a text; beyond it these links are words."""
 

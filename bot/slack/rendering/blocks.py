@@ -53,8 +53,17 @@ class MenuItem(StrEnum):
     """Shows the job's id privately, as text to copy."""
 
 
+class RichBlock(StrEnum):
+    """A kind of block that not every Slack takes. It shows what plainer blocks say, too."""
+
+    PLAN = "plan"
+    CARD = "card"
+
+
 MAX_VALUE, MAX_OPTION, MAX_OPTION_VALUE = 2_000, 75, 150
 """Slack's limits for the value of a button, and for the label and the value of a menu's option."""
+MAX_TASKS, MAX_CARD_TITLE, MAX_CARD_BODY = 50, 150, 200
+"""Slack's limits for a plan and a card. Their `block_id` stays since another one closes what a reader has opened."""
 MAX_REASON = 1_000
 """How much of a foreign reason is shown."""
 MAX_TEXT = 3_500
@@ -74,6 +83,11 @@ class ChatMessage:
     def content(self) -> dict[str, Any]:
         """The arguments of Slack's methods."""
         return {"text": self.text, "blocks": list(self.blocks) or None}
+
+    @property
+    def rich(self) -> frozenset[RichBlock]:
+        """The kinds of block in it that not every Slack takes."""
+        return frozenset(RichBlock(block["type"]) for block in self.blocks if block["type"] in set(RichBlock))
 
     def without_blocks(self) -> "ChatMessage":
         """Returns the message without blocks, for when Slack rejects them."""
@@ -108,6 +122,23 @@ def paragraph(text: str, *buttons: Block) -> ChatMessage:
 def context_block(texts: Sequence[str]) -> Block:
     """Returns small print, at most 10 texts."""
     return {"type": "context", "elements": [mrkdwn(text) for text in texts]}
+
+
+def plan(title: str, tasks: Iterable[Block]) -> Block:
+    """Returns a checklist of at most MAX_TASKS tasks."""
+    return {"type": RichBlock.PLAN.value, "block_id": "agent_plan", "title": title, "tasks": list(tasks)}
+
+
+def task(number: int, title: str, status: str) -> Block:
+    """Returns a task of a plan. `number` says which it is, whatever its title becomes."""
+    return {"type": "task_card", "task_id": str(number), "title": title, "status": status}
+
+
+def card(title: str, subtitle: str, body: str, button: Block) -> Block:
+    """Returns a framed summary: title and subtitle of at most MAX_CARD_TITLE, the body of at most MAX_CARD_BODY."""
+    texts = {"title": title, "subtitle": subtitle, "body": body}
+    shown = {name: mrkdwn(text) for name, text in texts.items() if text}
+    return {"type": RichBlock.CARD.value, "block_id": "pull_request", **shown, "actions": [button]}
 
 
 def actions(*buttons: Block) -> Block:

@@ -18,6 +18,8 @@ import idna
 from bot.notices.said import ELLIPSIS, Markup
 from bot.runtime.text import displayable, without_misleading
 
+BREAK = "\u2060"
+"""Word joiner: zero width, and no line break."""
 MAX_URL = 3_000
 """Slack's limit for the address of a button."""
 
@@ -64,6 +66,14 @@ def fitting(text: str, limit: int) -> str:
 def one_line(text: str, limit: int = 100) -> Markup:
     """Returns the escaped text on one line, at most `limit` wide."""
     return shorten(" ".join(displayable(text).split()), limit)
+
+
+def label(text: str, limit: int) -> str:
+    """Returns text on one line for a place where Slack should interpret no markup, cut before a word that does not fit.
+    If Slack does interpret it, it mentions nobody.
+    """
+    shown, cut = opening(" ".join(text.split()), characters=limit - 1, lines=1)
+    return (f"{shown}{ELLIPSIS}" if cut or not shown else shown).replace("<", f"<{BREAK}")
 
 
 def quote(text: str) -> Markup:

@@ -1,8 +1,8 @@
 """Posts, updates, reactions and searches in Slack: bot.ports.slack.Chat over Slack's Web API."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, assert_never
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, TypeVar, assert_never
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -11,7 +11,7 @@ from bot.domain import delivery
 from bot.domain.messages import with_names
 from bot.domain.projects import ChannelSettings
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
+from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatTooRich, ChatUncertain
 from bot.notices.answers import Introduction
 from bot.notices.notice import Notice
 from bot.ports.slack import Chat, DisplayNames
@@ -25,8 +25,10 @@ from bot.slack.sending.conversations import Permalinks, raw_messages
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import names_in
+from bot.slack.sending.rich_blocks import RichBlocks
 from bot.slack.sending.web_api import call
 
+Answer = TypeVar("Answer")
 _LINK_PATIENCE = 1.0
 """Seconds that an ephemeral message waits for the link to its thread."""
 _CLOCK_DIFFERENCE = 2 * 3_600.0
@@ -49,12 +51,17 @@ class SlackChat(Chat):
     people: DisplayNames | None = None
     settings: Callable[[str], ChannelSettings] = lambda _: ChannelSettings()
     permalinks: Permalinks | None = None
+    rich_blocks: RichBlocks = field(default_factory=RichBlocks)
 
     async def post_card(
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> str:
         """See Chat."""
-        return await self._post(thread, await self._card(thread, follow_ups, without_blocks=without_blocks), key)
+
+        async def post(message: ChatMessage) -> str:
+            return await self._post(thread, message, key)
+
+        return await self._send_card(thread, follow_ups, post, without_blocks=without_blocks)
 
     async def update_card(
         self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
@@ -62,8 +69,12 @@ class SlackChat(Chat):
         """See Chat. Without blocks, existing blocks are removed."""
         if thread.card_ts is None:
             raise ChatRejected("card_not_posted")
-        message = await self._card(thread, follow_ups, without_blocks=without_blocks)
-        await call(self.client.chat_update(channel=thread.channel_id, ts=thread.card_ts, **message.content))
+        at: dict[str, Any] = {"channel": thread.channel_id, "ts": thread.card_ts}
+
+        async def update(message: ChatMessage) -> None:
+            await call(self.client.chat_update(**at, **message.content))
+
+        await self._send_card(thread, follow_ups, update, without_blocks=without_blocks)
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         """See Chat."""
@@ -147,9 +158,30 @@ class SlackChat(Chat):
         named = await self._named(thread)
         return messages(named, notice, self.message_context, follow_ups=follow_ups, settings=settings)
 
-    async def _card(self, thread: Thread, follow_ups: FollowUpCounts, *, without_blocks: bool) -> ChatMessage:
-        message = card(await self._named(thread), self.message_context, follow_ups)
-        return message.without_blocks() if without_blocks else message
+    async def _send_card(
+        self,
+        thread: Thread,
+        follow_ups: FollowUpCounts,
+        send: Callable[[ChatMessage], Awaitable[Answer]],
+        *,
+        without_blocks: bool,
+    ) -> Answer:
+        """Sends a card, without the kinds of block that Slack refuses. Raises ChatTooRich if it may take a plainer
+        one.
+        """
+        named, rich = await self._named(thread), self.rich_blocks
+        whole = card(named, self.message_context, follow_ups)
+        if without_blocks:
+            return await send(whole.without_blocks())
+        left_out = rich.left_out(thread.id, whole)
+        try:
+            sent = await send(card(named, self.message_context, follow_ups, without=left_out))
+        except ChatRejected as rejected:
+            if rejected.reason in delivery.BLOCKS_REFUSED and rich.refused(thread.id, whole, left_out):
+                raise ChatTooRich(rejected.reason) from None
+            raise
+        rich.taken(thread.id, whole, left_out)
+        return sent
 
     async def _named(self, thread: Thread) -> Thread:
         return replace(thread, prompt=with_names(thread.prompt, await names_in([thread.prompt], self.people)))

@@ -225,6 +225,56 @@ class Markdown(Block):
     text: Annotated[str, StringConstraints(min_length=1, max_length=12_000)]
 
 
+class PlanTask(Block):
+    """A task of a plan, which alone can have pending ones."""
+
+    type: Literal["task_card"]
+    task_id: Id
+    title: ShortText
+    status: Literal["pending", "in_progress", "complete", "error"]
+
+
+class TaskCard(PlanTask):
+    status: Literal["in_progress", "complete", "error"]
+
+
+class Plan(Block):
+    type: Literal["plan"]
+    title: ShortText
+    tasks: Annotated[list[PlanTask], Field(max_length=50)] | None = None
+
+    @model_validator(mode="after")
+    def _has_each_task_once(self) -> "Plan":
+        ids = [task.task_id for task in self.tasks or ()]
+        if len(ids) != len(set(ids)):
+            raise ValueError("`task_id` is not unique")
+        return self
+
+
+class CardTitle(Text):
+    """A card's title or subtitle."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
+
+
+class CardBody(Text):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class Card(Block):
+    type: Literal["card"]
+    title: CardTitle | None = None
+    subtitle: CardTitle | None = None
+    body: CardBody | None = None
+    actions: Annotated[list[Button], Field(min_length=1, max_length=3)] | None = None
+
+    @model_validator(mode="after")
+    def _shows_something(self) -> "Card":
+        if not (self.title or self.body or self.actions):
+            raise ValueError("missing required field: title, body or actions")
+        return self
+
+
 class InputLabel(PlainText):
     """An input's label or hint."""
 
@@ -240,17 +290,23 @@ class InputBlock(Block):
     optional: bool | None = None
 
 
-_Shared = Section | Divider | Header | Context | Actions | InputBlock
-MessageBlock = Annotated[_Shared | Markdown, Field(discriminator="type")]
+_Shared = Section | Divider | Header | Context | Actions | Card | InputBlock
+MessageBlock = Annotated[_Shared | Markdown | Plan | TaskCard, Field(discriminator="type")]
 ViewBlock = Annotated[_Shared, Field(discriminator="type")]
+
+
+def parts(block: Json) -> list[Json]:
+    """Returns what a block contains: elements, and the texts beside them."""
+    one, several = (block.get("accessory"), block.get("element")), (block.get("elements"), block.get("actions"))
+    return [*filter(None, one), *(part for each in several for part in each or ())]
 
 
 def assign_ids(blocks: list[Json] | None) -> None:
     """Adds the ids of blocks and interactive elements that the app left out, as Slack does."""
     for block in blocks or []:
         block.setdefault("block_id", uuid4().hex[:5])
-        for element in (block.get("accessory"), block.get("element"), *(block.get("elements") or ())):
-            if element and element["type"] not in _TEXTS:
+        for element in parts(block):
+            if element["type"] not in _TEXTS:
                 element.setdefault("action_id", uuid4().hex[:5])
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bot.workspace.model.block_kit import parts
 from bot.workspace.model.entities import Json, SlackError
 
 InputValue = str | Sequence[str] | None
@@ -102,9 +103,7 @@ class Element:
 def elements(blocks: Sequence[Json] | None) -> Iterator[Element]:
     """Yields the elements of blocks that have an action id, in order."""
     for block in blocks or ():
-        for body in (block.get("accessory"), block.get("element"), *(block.get("elements") or ())):
-            if body and "action_id" in body:
-                yield Element(block, body)
+        yield from (Element(block, body) for body in parts(block) if "action_id" in body)
 
 
 def value_of(held: Json) -> object:

@@ -68,9 +68,9 @@ def sentences(error: ValidationError, place: str) -> list[str]:
 def _text_length(value: object) -> int:
     """Returns the number of characters of all texts in a block."""
     if isinstance(value, dict):
-        own = value.get("text")
+        own = (value.get("text"), value.get("title"))
         inner = sum(_text_length(item) for item in value.values() if isinstance(item, dict | list))
-        return inner + (len(own) if isinstance(own, str) else 0)
+        return inner + sum(len(text) for text in own if isinstance(text, str))
     if isinstance(value, list):
         return sum(_text_length(item) for item in value)
     return 0

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from slack_sdk.errors import SlackApiError
@@ -12,16 +13,17 @@ from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.app.edges import wait_for_identity
-from bot.domain.delivery import ReactionCall
-from bot.domain.jobs.job import Answer, FailedCheck, JobReport
+from bot.domain.delivery import BLOCKS_REFUSED, ReactionCall
+from bot.domain.jobs.job import Answer, FailedCheck, JobReport, Progress
 from bot.domain.requests.request import Surface
-from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState, Work
 from bot.errors import (
     ChatError,
     ChatMissingScope,
     ChatNotAllowed,
     ChatRateLimited,
     ChatRejected,
+    ChatTooRich,
     ChatUncertain,
     ChatUnreachable,
     StoreUnavailable,
@@ -32,6 +34,7 @@ from bot.jobapi.models import (
     CheckStatus,
     FileChange,
     Job,
+    PlanStep,
 )
 from bot.notices.answers import ActionAnswer, ActionAnswered, AnswerRequested, CardNotPosted
 from bot.notices.job import JobFinished, JobStarted
@@ -107,6 +110,67 @@ async def test_an_updated_card_keeps_its_key(world: SlackWorld) -> None:
     await world.chat.update_card(replace(thread, state=state), without_blocks=True)
     (message,) = world.workspace.channels.messages("docs")[-1:]
     assert not message.blocks
+
+
+RICH = ThreadState(
+    job=Job("j1", "completed", pr_link=LINK), work=Work(progress=Progress((PlanStep(title="Write it"),)))
+)
+
+
+async def updated(world: SlackWorld, thread: Thread) -> tuple[list[str], int]:
+    """Updates the card as often as there is a plainer one. Returns the kinds of its blocks, and the number of calls."""
+    tries = 0
+    while True:
+        tries += 1
+        with suppress(ChatTooRich):
+            await world.chat.update_card(thread)
+            break
+    message = world.workspace.channels.messages("docs")[-1]
+    return [block["type"] for block in message.blocks or ()], tries
+
+
+@pytest.mark.parametrize("error", sorted(BLOCKS_REFUSED))
+async def test_a_kind_of_block_that_slack_refuses_is_left_out_of_every_card(world: SlackWorld, error: str) -> None:
+    thread = replace(await world.posted(), state=RICH)
+    assert await updated(world, thread) == (["section", "plan", "section", "card", "context", "actions"], 1)
+    world.workspace.faults.refuse_blocks("plan", error=error)
+    changed = replace(thread, prompt="Another")
+    assert await updated(world, changed) == (["section", "section", "card", "context", "actions"], 3)
+    assert await updated(world, thread) == (["section", "section", "card", "context", "actions"], 1)
+    message = world.workspace.channels.messages("docs")[-1]
+    assert message.metadata == {"event_type": "pagehand_notice", "event_payload": {"key": "th1/card"}}
+    other = replace(world.thread, id="th2", state=RICH)
+    assert await world.chat.post_card(other, "th2/card") == world.workspace.channels.messages("docs")[-1].ts
+
+
+async def test_what_slack_refuses_for_another_reason_keeps_its_blocks(world: SlackWorld) -> None:
+    thread = replace(await world.posted(), state=RICH)
+    faults = world.workspace.faults
+    kinds: tuple[tuple[Callable[[], object], type[ChatError]], ...] = (
+        (partial(faults.rate_limit, method="chat.update"), ChatRateLimited),
+        (partial(faults.drop, method="chat.update"), ChatUncertain),
+        (partial(faults.refuse_blocks, "card", error="is_archived"), ChatRejected),
+    )
+    for begin, error in kinds:
+        begin()
+        with pytest.raises(error) as caught:
+            await world.chat.update_card(thread)
+        assert not isinstance(caught.value, ChatTooRich)
+    world.workspace.faults.clear()
+    assert (await updated(world, thread))[1] == 1
+    assert world.chat.rich_blocks.left_out("th1", ChatMessage("", ({"type": "plan"}, {"type": "card"}))) == set()
+
+
+async def test_a_card_that_slack_refuses_whatever_it_leaves_out_is_refused(world: SlackWorld) -> None:
+    """The outbox sends it as text then; no kind of block rests for that."""
+    thread = replace(await world.posted(), state=RICH)
+    world.workspace.faults.refuse_blocks("section")
+    with pytest.raises(ChatRejected) as caught:
+        await updated(world, thread)
+    assert caught.value.reason == "invalid_blocks"
+    await world.chat.update_card(thread, without_blocks=True)
+    world.workspace.faults.clear()
+    assert (await updated(world, thread))[1] == 1
 
 
 async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: SlackWorld) -> None:

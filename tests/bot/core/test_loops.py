@@ -21,6 +21,7 @@ from bot.errors import (
     ChatNotAllowed,
     ChatRateLimited,
     ChatRejected,
+    ChatTooRich,
     ChatUncertain,
     ChatUnreachable,
     JobApiError,
@@ -289,6 +290,26 @@ async def test_a_message_with_refused_blocks_is_posted_as_plain_text(world: Core
     ts = await world.started()
     await world.pass_time(5)
     assert world.chat.said(ts) == ["job_started"]
+
+
+@pytest.mark.parametrize(
+    ("refusals", "as_text"),
+    [
+        ([ChatTooRich("invalid_blocks")] * 3, False),
+        ([ChatTooRich("invalid_blocks"), ChatRejected("invalid_blocks")], True),
+    ],
+)
+@pytest.mark.parametrize("call", ["post_card", "update_card"])
+async def test_a_card_with_refused_blocks_gets_plainer_ones_and_only_then_text(
+    world: CoreWorld, call: str, refusals: list[ChatRejected], *, as_text: bool
+) -> None:
+    """At once, and each with an attempt of its own, which Slack's limits count."""
+    world.chat.fail(**{call: refusals})
+    await world.started()
+    assert world.chat.calls.count(call) >= len(refusals) + 1
+    (thread_id,) = world.chat.cards or world.chat.follow_ups
+    assert (thread_id in world.chat.as_text) is as_text
+    assert [message.kind for message in world.chat.messages].count("card_changed") == 1
 
 
 async def test_a_revoked_token_pauses_everything(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:

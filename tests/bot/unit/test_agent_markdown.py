@@ -17,12 +17,12 @@ from bot.jobapi.models import FieldKind
 from bot.notices.job import JobFinished, QuestionAsked
 from bot.notices.notice import Notice, NoticeContent
 from bot.runtime.text import displayable
-from bot.slack.rendering.agent_markdown import BREAK, defused, markdown_pieces
+from bot.slack.rendering.agent_markdown import defused, markdown_pieces
 from bot.slack.rendering.blocks import CHOOSE_ANSWER, FILL_IN_ANSWER, MAX_OPTION_VALUE, MAX_VALUE, SEND_ANSWERS
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import ModalPlace, answer_choices, answer_modal, decoded_fields, encoded_fields
 from bot.slack.rendering.notices import messages
-from bot.slack.rendering.text import link, looks_like_an_address, safe_url, width
+from bot.slack.rendering.text import BREAK, link, looks_like_an_address, safe_url, width
 from bot.workspace.wire.views import checked_view
 
 LIVE_MENTION = re.compile(r"<[!@#][A-Za-z^]|@(here|channel|everyone|group)\b", re.IGNORECASE)

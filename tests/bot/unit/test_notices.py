@@ -210,7 +210,7 @@ def test_a_failure_is_kept_and_retried_after_a_delay(notice: Notice, failure: De
     decision = after_failure(notice, failure, jitter=jitter)
     assert decision.reason == failure.reason
     if isinstance(decision, RetryLater):
-        assert decision.due_in > 0.0 or decision.without_blocks
+        assert decision.due_in > 0.0 or decision.without_blocks or getattr(failure, "plainer", False)
 
 
 @given(notices, failures)
@@ -230,11 +230,14 @@ def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailur
         assert decision.in_doubt == (notice.uncertain or isinstance(failure, DeliveryUncertain))
 
 
-@given(notices, st.builds(DeliveryRejected, reasons, st.booleans()))
-def test_a_refused_message_is_retried_only_without_its_blocks(notice: Notice, refused: DeliveryRejected) -> None:
+@given(notices, st.builds(DeliveryRejected, reasons, st.booleans(), st.booleans()))
+def test_a_refused_message_is_retried_only_with_plainer_blocks_or_none(
+    notice: Notice, refused: DeliveryRejected
+) -> None:
     decision = after_failure(notice, refused)
     if refused.blocks_refused and not notice.without_blocks:
-        assert decision == RetryLater(0.0, refused.reason, without_blocks=True)
+        plain = not (refused.plainer and notice.attempts < MAX_ATTEMPTS)
+        assert decision == RetryLater(0.0, refused.reason, without_blocks=plain)
     else:
         assert decision == GiveUp(refused.reason, in_doubt=notice.uncertain)
 

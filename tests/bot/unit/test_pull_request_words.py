@@ -57,9 +57,12 @@ def test_a_state_that_nobody_knows_is_not_claimed() -> None:
 
 
 def facts(made: Thread) -> list[str]:
-    """The texts of the card's second line of facts."""
-    lines = [block for block in card(made, SHOW).blocks if block["type"] == "context"]
-    return [element["text"] for element in lines[1]["elements"]] if len(lines) > 1 else []
+    """What the card says of it: in its frame, then in the second line of facts."""
+    shown = card(made, SHOW).blocks
+    bodies = [block["body"]["text"] for block in shown if block["type"] == "card" and "body" in block]
+    lines = [block for block in shown if block["type"] == "context"]
+    small_print = [element["text"] for element in lines[1]["elements"]] if len(lines) > 1 else []
+    return [*(line for body in bodies for line in body.split("\n")), *small_print]
 
 
 def test_the_card_shows_checks_reviews_and_previews() -> None:

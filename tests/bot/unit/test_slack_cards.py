@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from support.worlds.any_notices import KINDS, messages_of
 from support.worlds.thread_states import thread_state
 
+from bot.codehosts.pull_request import Check, CheckOutcome, Found, Preview, PullRequest, Review, Verdict
 from bot.domain.jobs.job import Answer, JobReport, Problem, Progress
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ProjectReason
+from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
 from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
@@ -42,7 +44,7 @@ from bot.notices.requests import (
     RequestSummary,
     RequestUncertain,
 )
-from bot.slack.rendering.blocks import ChatMessage, MenuItem, menu_value, read_menu_value
+from bot.slack.rendering.blocks import ChatMessage, MenuItem, RichBlock, menu_value, read_menu_value
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
@@ -100,14 +102,17 @@ def assert_sendable(message: ChatMessage) -> None:
     checked_blocks([dict(block) for block in message.blocks])
     assert 0 < len(message.text) <= 4_000
     texts = [text for block in message.blocks for text in text_objects(block)]
+    tasks = [task for block in message.blocks for task in block.get("tasks", ())]
     assert len(message.blocks) <= 50
-    assert sum(width(text["text"]) for text in texts) <= 9_000
+    assert sum(width(text["text"]) for text in texts) + sum(width(task["title"]) for task in tasks) <= 9_000
+    assert not any(MARKUP_IN_PLAIN_TEXT.search(task["title"]) for task in tasks)
     for text in texts:
         assert text["type"] == "plain_text" or text["verbatim"] is True
     for written in [message.text, *(text["text"] for text in texts if text["type"] == "mrkdwn")]:
         assert_harmless(written)
 
 
+MARKUP_IN_PLAIN_TEXT = re.compile(r"<[!@#\w]")
 OUR_MARKUP = re.compile(
     r"<@[UW][A-Z0-9]+>|<https?://[^<>|\s]+>|<!date\^\d{1,11}\^(?:\{time\}\|\d\d:\d\d"
     r"|\{date_short_pretty\} \{time\} \(\{ago\}\)\|\d{4}-\d\d-\d\d \d\d:\d\d) UTC>",
@@ -155,6 +160,22 @@ jobs = st.builds(
 times = st.just(0.0) | st.floats(0, 10**11 - 1)
 steps = st.builds(PlanStep, title=texts, status=st.sampled_from(StepStatus))
 files = st.builds(FileChange, path=texts, kind=st.sampled_from(ChangeKind), title=texts)
+pulls = st.builds(
+    lambda title, checks, reviews, previews, read_at: FollowedPullRequest(
+        Found(
+            PullRequest(
+                number=1, link=LINK, state=PullRequestState.OPEN, head="a", title=title, checks=checks, reviews=reviews,
+                previews=previews,
+            )
+        ),
+        read_at=read_at,
+    ),
+    texts,
+    st.lists(st.builds(Check, name=texts, outcome=st.sampled_from(CheckOutcome)), max_size=8).map(tuple),
+    st.lists(st.builds(Review, author=texts, verdict=st.sampled_from(Verdict)), max_size=8).map(tuple),
+    st.lists(st.builds(Preview, name=texts, link=facts.map(str)), max_size=3).map(tuple),
+    times,
+)  # fmt: skip
 progresses = st.builds(
     Progress,
     plan=st.lists(steps, max_size=12).map(tuple),
@@ -190,6 +211,7 @@ any_threads = st.builds(
     project=texts,
     options=settled,
     created_at=times,
+    pull_request=st.none() | pulls,
 )
 counts = st.builds(FollowUpCounts, st.integers(0, 10**9), st.integers(0, 10**9))
 
@@ -204,6 +226,11 @@ def test_any_card_is_harmless_and_within_slacks_limits(
     message = card(any_thread, context, follow_ups)
     assert_sendable(message)
     assert len(message.blocks[-1]["elements"]) <= 5
+    for without in ((RichBlock.PLAN,), (RichBlock.CARD,), tuple(RichBlock)):
+        plainer = card(any_thread, context, follow_ups, without=without)
+        assert_sendable(plainer)
+        assert plainer.text == message.text
+        assert plainer.rich == message.rich - set(without)
     status = Notice(1, "k", "th1", StatusRequested("U0ANA"), 0.0)
     for made in messages(any_thread, status, context, follow_ups=follow_ups):
         assert_sendable(made)
@@ -519,7 +546,8 @@ def facts_of(thread: Thread, context: MessageContext = CONTEXT, follow_ups: Foll
 
 def labels_of(thread: Thread) -> list[str]:
     """The buttons of a card, without the menu."""
-    *buttons, _ = card(thread, CONTEXT).blocks[-1]["elements"]
+    *others, row = card(thread, CONTEXT).blocks
+    buttons = [*(button for block in others for button in block.get("actions", ())), *row["elements"][:-1]]
     return [button["text"]["text"] for button in buttons]
 
 

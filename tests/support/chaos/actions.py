@@ -149,7 +149,8 @@ def _show(scenario: "UserScenario", link: str | None) -> None:
     scenario.ends[link or (scenario.links[-1] if scenario.links else "")] += 1
     scenario.ends[scenario.answers[-1]] += 1
     answer = scenario.answers[-1]
-    details = {"summary": f"This is {answer}", "revision": answer, "examples": [_example(scenario)]}
+    plan = [{"title": "Write it", "status": "completed"}]
+    details = {"summary": f"This is {answer}", "revision": answer, "examples": [_example(scenario)], "plan": plan}
     for job_id in scenario.jobs:
         scenario.world.fake_job_api.show(job_id, "completed", link, details=details)
 

@@ -1,4 +1,4 @@
-"""What a card must show once all is quiet: how its job ended."""
+"""What a card must show once all is quiet: how its job ended, and buttons, whatever kinds of block Slack refuses."""
 
 from collections.abc import Iterator
 
@@ -23,6 +23,8 @@ def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
     text = scenario.card.text
     shown = next((words for words in right if all(part in text for part in words)), text)
     yield Shown(f"the card of {scenario.prompt}", shown, right)
+    kinds = {block["type"] for block in scenario.card.blocks or ()}
+    yield Shown(f"buttons on the card of {scenario.prompt}", "actions" in kinds, [True])
 
 
 def _ends(status: str, link: str, *, asked_to_stop: bool) -> Iterator[tuple[str, ...]]:

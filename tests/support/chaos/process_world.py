@@ -193,6 +193,7 @@ async def world(process_group: ProcessGroup, directory: Path, plan: Round, seed:
         retry_delays=RETRY_DELAYS,
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
     )
+    workspace.faults.refuse_blocks(rng.choice(("card", "plan")))
     workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
     workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]
     for channel in ("general", ENDS_ALONE):

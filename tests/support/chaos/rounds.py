@@ -87,6 +87,7 @@ async def _faults(world: ProcessWorld, over: asyncio.Event) -> None:
         lambda: slack.server_error(applied=True, method="reactions.add"),
         lambda: slack.envelope("duplicate", "events_api"),
         lambda: slack.envelope("drop_ack", "events_api"),
+        lambda: slack.refuse_blocks(world.rng.choice(("card", "plan"))),
         world.workspace.socket_mode.abort_connections,
         lambda: fake_job_api.fail(refusing(503, Retry_After="1"), Operation.GET),
         lambda: fake_job_api.fail(refusing(404), Operation.GET),

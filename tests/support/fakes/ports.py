@@ -213,6 +213,8 @@ class FakeChat:
         self.cards: dict[str, Thread] = {}
         self.follow_ups: dict[str, FollowUpCounts] = {}
         """As shown on each card."""
+        self.as_text: set[str] = set()
+        """The threads whose card was sent without blocks."""
         self.all_reactions: dict[str, list[Reaction]] = {}
         """The reactions on each message, the newest last."""
         self.private: list[NoticeContent] = []
@@ -240,12 +242,14 @@ class FakeChat:
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> str:
         self.follow_ups[thread.id] = follow_ups
+        self.as_text |= {thread.id} if without_blocks else set()
         return self._post("post_card", thread, Posted(thread.channel_id, "", thread.ts, key, CardChanged()))
 
     async def update_card(
         self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> None:
         self._begin("update_card", thread)
+        self.as_text |= {thread.id} if without_blocks else set()
         self.cards[thread.id], self.follow_ups[thread.id] = thread, follow_ups
         self.after("update_card", thread)
 

@@ -17,8 +17,9 @@ from bot.workspace import WorkspaceServer
 from bot.workspace.delivery.deliveries import RETRY_DELAYS, Ack, Envelope, NotDeliveredError, Transport
 from bot.workspace.model.entities import SlackError
 from bot.workspace.web_api.endpoint import CallRecord, read_arguments
+from bot.workspace.wire.arguments import Arguments
 
-CallFaultKind = Literal["delay", "drop", "status", "ratelimited"]
+CallFaultKind = Literal["delay", "drop", "status", "ratelimited", "refused"]
 EnvelopeFaultKind = Literal["duplicate", "reorder", "drop_ack", "lose"]
 
 
@@ -34,6 +35,8 @@ class CallFault:
         applied: Whether the call is carried out before its answer is late or lost.
         seconds: How late the answer is; for ``ratelimited`` what Retry-After says.
         status: The HTTP status, for ``status``.
+        blocks: The kinds of block for which a message is refused.
+        error: What a refused one is answered.
         hits: How many calls it has met.
     """
 
@@ -44,10 +47,14 @@ class CallFault:
     applied: bool = False
     seconds: float = 0
     status: int = 500
+    blocks: frozenset[str] = frozenset()
+    error: str = "internal_error"
     hits: int = 0
 
-    def matches(self, method: str, channels: frozenset[str]) -> bool:
+    def matches(self, method: str, channels: frozenset[str], blocks: frozenset[str]) -> bool:
         if self.remaining == 0 or self.method not in {None, method}:
+            return False
+        if self.kind == "refused" and not self.blocks & blocks:
             return False
         return self.channel is None or self.channel.removeprefix("#") in channels
 
@@ -112,6 +119,10 @@ class Faults:
         """Answers 429 with a Retry-After of whole seconds."""
         return self._add(CallFault("ratelimited", method, channel, count, seconds=retry_after))
 
+    def refuse_blocks(self, *kinds: str, error: str = "invalid_blocks") -> CallFault:
+        """Refuses messages with such blocks, as a Slack does that does not know them."""
+        return self._add(CallFault("refused", remaining=None, blocks=frozenset(kinds), error=error))
+
     def envelope(
         self, kind: EnvelopeFaultKind, envelope_type: str | None = None, count: int | None = 1
     ) -> EnvelopeFault:
@@ -133,9 +144,9 @@ class Faults:
         self._released.set()
         self._released = asyncio.Event()
 
-    def take_call_fault(self, method: str, channels: frozenset[str]) -> CallFault | None:
+    def take_call_fault(self, method: str, channels: frozenset[str], blocks: frozenset[str]) -> CallFault | None:
         """Returns the fault that applies to this call, and counts it as a hit."""
-        return self._counted(next((f for f in self.calls if f.matches(method, channels)), None))
+        return self._counted(next((f for f in self.calls if f.matches(method, channels, blocks)), None))
 
     def take_refusal(self) -> bool:
         """Returns whether to refuse this handshake."""
@@ -312,13 +323,13 @@ class FaultyWorkspace(WorkspaceServer):
         except (SlackError, web.HTTPException):
             return await handler(request)
         channel = arguments.as_dict().get("channel")
-        fault = self.faults.take_call_fault(method, self._names(channel))
+        fault = self.faults.take_call_fault(method, self._names(channel), _kinds_of_block(arguments))
         if fault is None and self._rate_limits and (wait := self._rate_limits.retry_after(method, str(channel))):
             fault = CallFault("ratelimited", seconds=wait)
         if fault is None:
             return await handler(request)
         self.changes.notify()
-        error = "ratelimited" if fault.kind == "ratelimited" else "internal_error"
+        error = "ratelimited" if fault.kind == "ratelimited" else fault.error
         record = CallRecord(method, arguments.as_dict(), self.state.now(), error=error)
         if fault.applied:
             return await self._faulty(request, fault, await handler(request))
@@ -411,6 +422,15 @@ class FaultyWorkspace(WorkspaceServer):
         if self._held is not None:
             self._held.close()
             self._held = None
+
+
+def _kinds_of_block(arguments: Arguments) -> frozenset[str]:
+    try:
+        blocks = arguments.json_value("blocks", "invalid_blocks_format")
+    except SlackError:
+        return frozenset()
+    given = blocks if isinstance(blocks, list) else ()
+    return frozenset(str(block.get("type")) for block in given if isinstance(block, dict))
 
 
 def _disconnect_frame(reason: DisconnectReason) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from bot.errors import (
     ChatNotInChannel,
     ChatRateLimited,
     ChatRejected,
+    ChatTooRich,
     ChatUncertain,
     ChatUnreachable,
     JobApiBusy,
@@ -54,6 +55,7 @@ CHAT_FAULTS: tuple[Exception, ...] = (
     ChatRejected("invalid_blocks"),
     ChatNotAllowed("token_revoked"),
 )
+TOO_RICH = ChatTooRich("invalid_blocks")
 CHAT_CALLS = ("", "post_card", "update_card", "post", "find", "mark", "unmark", "tell", "join")
 BREAKS: tuple[type[Crash | Pause], ...] = (Crash, Pause)
 TRAPS = [
@@ -62,6 +64,7 @@ TRAPS = [
     *(Trap("job", call, moment, does) for call in MISSING for moment in ("before", "after") for does in BREAKS * 2),
     *(Trap("chat", call, "before", does) for call in CHAT_CALLS for does in CHAT_FAULTS),
     *(Trap("chat", call, "after", ChatUncertain("timeout")) for call in CHAT_CALLS),
+    *(Trap("chat", call, "before", TOO_RICH) for call in ("post_card", "update_card")),
     *(Trap("chat", call, moment, does) for call in CHAT_CALLS for moment in ("before", "after") for does in BREAKS),
     *(Trap("host", "read", moment, does) for moment in ("before", "after") for does in BREAKS * 2),
     *(Trap("store", "", moment, Crash) for moment in ("before", "after") for _ in range(4)),

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.workspace.model.entities import SlackError
-from bot.workspace.wire.views import checked_blocks
+from bot.workspace.model.views import ViewKind
+from bot.workspace.wire.views import checked_blocks, checked_view
 
 
 def plain(text: str) -> dict[str, Any]:
@@ -31,6 +32,14 @@ def option(value: str = "v") -> dict[str, Any]:
     return {"text": plain("o"), "value": value}
 
 
+def task(number: int = 0, status: str = "pending", **fields: Any) -> dict[str, Any]:
+    return {"type": "task_card", "task_id": str(number), "title": "t", "status": status, **fields}
+
+
+def plan(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "plan", "title": "p", "tasks": list(tasks), **fields}
+
+
 GOOD: list[dict[str, Any]] = [
     {"type": "section", "text": mrkdwn("x" * 3000) | {"verbatim": True}, "block_id": "i" * 255},
     {"type": "section", "fields": [plain("x" * 1000)] * 3, "accessory": button(value="v" * 2000)},
@@ -41,6 +50,12 @@ GOOD: list[dict[str, Any]] = [
     actions({"type": "overflow", "options": [option(str(n)) for n in range(5)], "action_id": "o"}),
     actions({"type": "static_select", "options": [option()], "placeholder": plain("choose")}),
     {"type": "markdown", "text": "x" * 12_000},
+    plan(*map(task, range(50)), block_id="p"),
+    plan(*(task(number, status) for number, status in enumerate(("in_progress", "complete", "error")))),
+    {"type": "plan", "title": "p"},
+    task(status="complete"),
+    {"type": "card", "title": mrkdwn("x" * 150), "subtitle": mrkdwn("x" * 150), "body": mrkdwn("x" * 200)},
+    {"type": "card", "actions": [button(url="https://x.example")], "block_id": "c"},
 ]
 
 BAD: list[dict[str, Any]] = [
@@ -62,6 +77,19 @@ BAD: list[dict[str, Any]] = [
     actions({"type": "marquee"}),
     {"type": "rich_text", "elements": []},
     {"type": "markdown", "text": "x" * 12_001},
+    plan(*map(task, range(51))),
+    plan(task(1), task(1)),
+    plan(task(status="completed")),
+    plan(task(title="")),
+    plan(title=plain("p")),
+    plan({"type": "divider"}),
+    task(status="pending"),
+    {"type": "card", "title": mrkdwn("x" * 151)},
+    {"type": "card", "title": mrkdwn("x"), "subtitle": mrkdwn("x" * 151)},
+    {"type": "card", "body": mrkdwn("x" * 201)},
+    {"type": "card", "subtitle": mrkdwn("x")},
+    {"type": "card", "title": "x"},
+    {"type": "card", "actions": [button()] * 4},
     {"type": "section", "text": {"type": "mrkdwn", "text": None}},
 ]
 
@@ -75,6 +103,15 @@ def test_blocks_within_the_limits(block: dict[str, Any]) -> None:
 def test_blocks_beyond_the_limits(block: dict[str, Any]) -> None:
     with pytest.raises(SlackError, match=r"^invalid_blocks$"):
         checked_blocks([block])
+
+
+@pytest.mark.parametrize("kind", ["home", "modal"])
+def test_plans_and_their_tasks_are_for_messages_only(kind: ViewKind) -> None:
+    view = {"type": kind, **({"title": plain("t")} if kind == "modal" else {})}
+    assert checked_view({**view, "blocks": [{"type": "card", "body": mrkdwn("x")}]}, kind)
+    for block in (plan(task()), task(status="complete")):
+        with pytest.raises(SlackError, match=r"^invalid_arguments$"):
+            checked_view({**view, "blocks": [block]}, kind)
 
 
 def test_block_ids_are_unique_and_markdown_is_limited_in_all() -> None:
@@ -92,8 +129,36 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=12,
 )
-KEYS = ["type", "text", "elements", "accessory", "fields", "block_id", "options", "value"]
-TYPES = ["section", "header", "context", "actions", "input", "markdown", "divider", "button", "mrkdwn", "overflow"]
+KEYS = [
+    "tasks",
+    "title",
+    "task_id",
+    "status",
+    "actions",
+    "type",
+    "text",
+    "elements",
+    "accessory",
+    "fields",
+    "block_id",
+    "options",
+    "value",
+]
+TYPES = [
+    "plan",
+    "task_card",
+    "card",
+    "section",
+    "header",
+    "context",
+    "actions",
+    "input",
+    "markdown",
+    "divider",
+    "button",
+    "mrkdwn",
+    "overflow",
+]
 NEAR_BLOCKS = st.recursive(
     st.sampled_from(TYPES) | JSON,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),

@@ -6,6 +6,7 @@
  */
 
 import { freshId, h } from "../ui/dom.js";
+import { icon } from "../ui/icons.js";
 import { textObject } from "../text/inline.js";
 import { markdown } from "../text/markdown.js";
 import { element } from "./elements.js";
@@ -17,6 +18,9 @@ const RENDERERS = {
   divider,
   actions,
   input,
+  card,
+  plan,
+  task_card: (given) => h("div", { class: "block" }, task(given)),
   markdown: (b, { view }) => markdown(b.text, view),
 };
 
@@ -53,6 +57,48 @@ function divider() {
 function actions(given, surface) {
   const elements = given.elements.map((part) => element(part, given, surface));
   return h("div", { class: "block actions" }, elements);
+}
+
+/** Its title is a heading, so that people who listen find it. */
+function card(given, surface) {
+  const { title, subtitle, body, actions: buttons } = given;
+  const words = (object, kind) => object && h("div", { class: kind, dir: "auto" }, textObject(object, surface.view));
+  return h(
+    "div",
+    { class: "block card" },
+    title && h("h3", { class: "card-title", dir: "auto" }, textObject(title, surface.view)),
+    words(subtitle, "card-subtitle"),
+    words(body, "card-body"),
+    buttons && h("div", { class: "actions" }, buttons.map((part) => element(part, given, surface))),
+  );
+}
+
+/** By a task's status: what its mark means, and the mark. */
+const STATUSES = {
+  pending: ["To do: ", ""],
+  in_progress: ["In progress: ", "more"],
+  complete: ["Done: ", "check"],
+  error: ["Failed: ", "close"],
+};
+
+function plan({ title, tasks }) {
+  const id = freshId("plan");
+  return h(
+    "div",
+    { class: "block plan" },
+    h("p", { class: "plan-title", id, dir: "auto" }, title),
+    tasks?.length > 0 && h("ul", { class: "plan-tasks", "aria-labelledby": id }, tasks.map((each) => h("li", {}, task(each)))),
+  );
+}
+
+function task({ title, status }) {
+  const [meaning, mark] = STATUSES[status];
+  return h(
+    "div",
+    { class: `task-card ${status}` },
+    h("span", { class: "task-mark", "aria-hidden": "true" }, mark && icon(mark)),
+    h("span", { dir: "auto" }, h("span", { class: "visually-hidden" }, meaning), title),
+  );
 }
 
 const FIELD = "input:not([type=radio], [type=checkbox]), textarea, select";
