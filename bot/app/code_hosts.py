@@ -53,8 +53,9 @@ class _WithToken:
 def github_hosts(settings: Sequence[CodeHostSettings], session: aiohttp.ClientSession, hide: Hide) -> list[CodeHost]:
     """Returns the GitHubs of the settings, each with its own token."""
     return [
-        GitHub(_WithToken(GitHubClient(session, each.api_url), each.token), web_url=each.url, now=time.time, hide=hide)
+        GitHub(calls, web_url=each.url, now=time.time, hide=hide, previews=each.previews)
         for each in settings
+        for calls in (_WithToken(GitHubClient(session, each.api_url), each.token),)
     ]
 
 

@@ -7,9 +7,10 @@ so.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -84,10 +85,15 @@ def parse_link(link: str, web_url: str) -> GitHubLink | None:
 
 
 class GitHub:
-    """Implements `CodeHost`. `web_url` is where people see its pages; `hide` masks secrets in texts."""
+    """Implements `CodeHost`. `web_url` is where people see its pages; `hide` masks secrets in texts; `previews` are
+    patterns for the names of deployments, check runs and statuses that lead to one: without any, all deployments do.
+    """
 
-    def __init__(self, calls: GitHubCalls, *, web_url: str, now: Callable[[], float], hide: Hide) -> None:
+    def __init__(
+        self, calls: GitHubCalls, *, web_url: str, now: Callable[[], float], hide: Hide, previews: Sequence[str] = ()
+    ) -> None:
         self._calls = calls
+        self._previews = previews
         self._web_url = web_url
         self._now = now
         self._hide = hide
@@ -103,7 +109,8 @@ class GitHub:
             return Unreadable(Reason.RATE_LIMITED, left)
         asked = _Asked(self._calls, self._now, known.etags if known else {})
         try:
-            found = await _Reading(asked, wanted, link, known.pull_request if known else None, self._hide).read()
+            reading = _Reading(asked, wanted, known.pull_request if known else None, self._hide, self._previews)
+            found = await reading.read(link)
         except _UnreadableError as error:
             self._paused_until = self._now() + error.unreadable.wait
             return error.unreadable
@@ -233,25 +240,27 @@ _PENDING_DEPLOYMENT = frozenset({"", "in_progress", "pending", "queued"})
 class _Reading:
     """One reading of a pull request, from what was known before."""
 
-    def __init__(self, asked: _Asked, link: GitHubLink, web_link: str, known: PullRequest | None, hide: Hide) -> None:
+    def __init__(
+        self, asked: _Asked, link: GitHubLink, known: PullRequest | None, hide: Hide, patterns: Sequence[str]
+    ) -> None:
+        self._patterns = patterns
         self._asked = asked
         self._link = link
-        self._web_link = web_link
         self._known = known
         self._hide = hide
         self._repository = f"/repos/{link.owner}/{link.name}"
 
-    async def read(self) -> PullRequest | None:
+    async def read(self, web_link: str) -> PullRequest | None:
         """Returns the pull request as it is now; None if nothing has changed."""
         data = await self._asked.get(f"{self._repository}/pulls/{self._link.number}", required=True)
-        changed = {} if data is SAME else self._of(data)
+        changed = {} if data is SAME else {**self._of(data), "link": web_link}
         self._asked.recall(denied=not changed)
         now: dict[str, Any] = (self._known.model_dump() if self._known else {}) | changed
         if now["state"] is PullRequestState.OPEN:
             moved = bool(changed)
             changed |= await self._checks(now)
             changed |= await self._talk(now, moved=moved)
-            changed |= await self._previews(now["head"])
+            changed |= await self._previews(now, changed)
             if moved or now["queued"]:  # it can lose its place without any other change
                 queued = nested(await self._asked.query(_QUEUE, self._link), "isInMergeQueue")
                 changed["queued"] = queued if isinstance(queued, bool) else None
@@ -272,7 +281,6 @@ class _Reading:
             raise _UnreadableError(Reason.NONSENSE)
         return {
             "number": pull.number,
-            "link": self._web_link,
             "state": pull.outcome,
             "draft": bool(pull.draft),
             "title": pull.title,
@@ -311,9 +319,15 @@ class _Reading:
         of_runs = each(CheckRun, await self._asked.whole(runs, first, name), self._hide)
         of_statuses = each(StatusPayload, await self._asked.whole(statuses, second, "statuses"), self._hide)
         return [
-            *(_check(run.name, run.outcome, run.html_url or run.details_url, run.output.title) for run in of_runs),
+            *(_check(run.name, run.outcome, self._link_of(run), run.output.title) for run in of_runs),
             *(_check(each.context, each.outcome, each.target_url, each.description) for each in of_statuses),
         ]
+
+    def _link_of(self, run: CheckRun) -> str | None:
+        return run.details_url if self._is_preview(run.name) else run.html_url or run.details_url
+
+    def _is_preview(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     async def _failing_on(self, base: str) -> frozenset[str]:
         """Returns the names of the checks that fail without the change."""
@@ -349,15 +363,31 @@ class _Reading:
         found = each(ReviewThread, nested(threads, "reviewThreads", "nodes"), self._hide)
         return {number: thread.is_resolved for thread in found for number in thread.comment_ids}
 
-    async def _previews(self, head: str) -> dict[str, Any]:
+    async def _previews(self, known: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what shows the newest commit: deployments, and checks whose names say so."""
+        deployed = await self._deployed(known["head"])
+        if deployed is SAME and "checks" not in changed:
+            return {}
+        if deployed is SAME:
+            before = self._of_checks(known.get("checks", ()))
+            deployed = [preview for preview in known.get("previews", ()) if preview not in before]
+        found = [*deployed, *self._of_checks({**known, **changed}.get("checks", ()))]
+        return {"previews": list({preview["link"]: preview for preview in found}.values())}
+
+    def _of_checks(self, checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        passed = (check for check in checks if check["outcome"] is CheckOutcome.PASSED and check["link"])
+        return [{"name": one["name"], "link": one["link"]} for one in passed if self._is_preview(one["name"])]
+
+    async def _deployed(self, head: str) -> list[dict[str, Any]] | _Same:
         """Reads where the newest commit is deployed, once in each environment."""
         deployments = f"{self._repository}/deployments"
         path = f"{deployments}?sha={head}&per_page={PAGE}"
-        answer = await self._asked.get(path)
+        answer: Any | _Same = await self._asked.get(path)
         if answer is SAME:
-            return {}
-        newest = {one.environment: one for one in reversed(each(DeploymentPayload, answer, self._hide))}
-        previews = []
+            return SAME
+        found = reversed(each(DeploymentPayload, answer, self._hide))
+        newest = {one.environment: one for one in found if not self._patterns or self._is_preview(one.environment)}
+        previews: list[dict[str, Any]] = []
         for name, deployment in list(newest.items())[:MOST_PREVIEWS]:
             told = await self._asked.get(
                 f"{self._repository}/deployments/{deployment.id}/statuses?per_page=1", fresh=True
@@ -367,7 +397,7 @@ class _Reading:
                 self._asked.etags.pop(path, None)
             if status.state == "success" and status.environment_url:
                 previews.append({"name": name, "link": status.environment_url})
-        return {"previews": previews}
+        return previews
 
 
 def _check(name: str, outcome: CheckOutcome, link: str | None, words: str | None) -> dict[str, Any]:

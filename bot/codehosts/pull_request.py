@@ -70,7 +70,7 @@ class Preview(Told):
     """A page that shows the change."""
 
     name: Line = "preview"
-    link: Link
+    link: Annotated[Link, Field(pattern=r"^(?i:https?)://")]
 
 
 class PullRequest(Told):

@@ -111,6 +111,11 @@ class Environment(PydanticBaseSettingsSource):
             return error, key, False
 
 
+def listed(value: object) -> object:
+    """Returns what a text separates by commas; anything else as it is."""
+    return tuple(name for part in value.split(",") if (name := part.strip())) if isinstance(value, str) else value
+
+
 def variable_names(settings: type[BaseSettings]) -> frozenset[str]:
     """Returns the environment variables of all fields."""
     return frozenset(variable_name(settings, field) for field in settings.model_fields)

@@ -1,23 +1,28 @@
 """The code hosts whose pull requests are followed, with a token for each."""
 
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from bot.jobapi.settings import ApiKey, BaseUrl
 from bot.runtime.rotating_secrets import RotatingSecret
-from bot.runtime.settings import Settings
+from bot.runtime.settings import Settings, listed
 
 GITHUB = "https://github.com"
+Patterns = Annotated[tuple[str, ...], BeforeValidator(listed)]
 
 
 @dataclass(frozen=True)
 class CodeHostSettings:
-    """A code host: the address that its links begin with, and a token that may read pull requests there."""
+    """A code host: the address that its links begin with, a token that may read pull requests there, and patterns for
+    the names of what leads to a preview.
+    """
 
     url: str
     token: RotatingSecret
+    previews: tuple[str, ...] = ()
 
     @property
     def api_url(self) -> str:
@@ -46,4 +51,10 @@ class CodeHostVariables(Settings):
         alias="CODE_HOST_WEBHOOK_SECRET",
         description="with HTTP: the secret of the code host's webhook, which makes news of pull requests come at once; "
         "without one, POST /webhooks/github is not served",
+    )
+    code_host_previews: Patterns = Field(
+        default=(),
+        alias="CODE_HOST_PREVIEWS",
+        description="comma-separated names of deployments, check runs and statuses that lead to a preview, such as "
+        "Deploy Preview*,netlify/*; without any, all deployments do",
     )

@@ -149,6 +149,7 @@ class CodeHostTable(_Table):
     token_variable: Annotated[ApiKey | None, BeforeValidator(_key_in_variable)] = None
     webhook_secret_file: Annotated[ApiKey | None, BeforeValidator(_key_in_file)] = None
     webhook_secret_variable: Annotated[ApiKey | None, BeforeValidator(_key_in_variable)] = None
+    previews: Annotated[tuple[str, ...], _list_of(100)] = ()
 
 
 class ProjectsFile(_Table):
@@ -409,18 +410,19 @@ class JobApiVariables(CodeHostVariables):
     @property
     def code_hosts(self) -> tuple[CodeHostSettings, ...]:
         """Every code host that has a token."""
-        return tuple(CodeHostSettings(url, token) for url, token, _ in self._listed_code_hosts() if token)
+        listed = self._listed_code_hosts()
+        return tuple(CodeHostSettings(url, token, previews) for url, token, _, previews in listed if token)
 
     @property
     def webhook_senders(self) -> Senders:
         """Every code host whose webhooks are taken."""
-        return [(url, secret) for url, _, secret in self._listed_code_hosts() if secret]
+        return [(url, secret) for url, _, secret, _ in self._listed_code_hosts() if secret]
 
-    def _listed_code_hosts(self) -> Iterator[tuple[str, RotatingSecret | None, RotatingSecret | None]]:
+    def _listed_code_hosts(self) -> Iterator[tuple[str, RotatingSecret | None, RotatingSecret | None, tuple[str, ...]]]:
         for table in self.projects_file.code_hosts if self.projects_file else ():
             secret = table.webhook_secret_file or table.webhook_secret_variable
-            yield table.url, table.token_file or table.token_variable, secret
-        yield self.code_host_url, self.code_host_token, self.code_host_webhook_secret
+            yield table.url, table.token_file or table.token_variable, secret, table.previews
+        yield self.code_host_url, self.code_host_token, self.code_host_webhook_secret, self.code_host_previews
 
     @cached_property
     def known_projects(self) -> Projects:

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from bot.runtime.http.proxies import is_this_machine
-from bot.runtime.settings import Settings
+from bot.runtime.settings import Settings, listed
 
 _NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _SCP_LIKE = re.compile(r"(?:[\w.-]+@)?([\w.-]+):([^:]+)", re.ASCII)
@@ -97,8 +97,6 @@ def _api_url(value: str) -> str:
     return value.rstrip("/")
 
 
-def _labels(value: object) -> object:
-    return [name for part in value.split(",") if (name := part.strip())] if isinstance(value, str) else value
 
 
 def _pairs(value: object) -> object:
@@ -141,8 +139,13 @@ class GitHubSettings(Settings):
         None, description="the address of GitHub's REST API; by default derived from the repository's host"
     )
     draft: bool = Field(default=False, description="whether pull requests at GitHub are opened as drafts")
-    labels: Annotated[tuple[Annotated[str, Field(max_length=_LABEL_LENGTH)], ...], BeforeValidator(_labels)] = Field(
+    labels: Annotated[tuple[Annotated[str, Field(max_length=_LABEL_LENGTH)], ...], BeforeValidator(listed)] = Field(
         (), description="comma-separated labels for pull requests at GitHub"
+    )
+    previews: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="comma-separated names of deployments, check runs and statuses that lead to a preview, such as "
+        "Deploy Preview*,netlify/*; without any, all deployments do",
     )
     github_users: Annotated[Mapping[str, str], BeforeValidator(_pairs), AfterValidator(_users)] = Field(
         {}, description="GitHub logins of requesters, as name=login or id=login; they are asked for review"

@@ -49,6 +49,86 @@ async def test_an_unchanged_pull_request_costs_nothing(github: GitHubInMemory) -
     assert github.charged == []
 
 
+def of_check(name: str, link: str | None, conclusion: str | None = "success") -> dict[str, Any]:
+    return {**run(name, conclusion), "details_url": link}
+
+
+@pytest.mark.parametrize(
+    ("patterns", "shown"),
+    [
+        ((), ["preview"]),
+        (("Deploy Preview*",), ["Deploy Preview for docs"]),
+        (("preview", "netlify/*"), ["preview", "netlify/docs/deploy"]),
+        (("*",), ["preview", "Deploy Preview for docs", "links", "netlify/docs/deploy"]),
+        (("deploy*", "netlify", "storybook"), []),
+    ],
+)
+async def test_the_settings_name_what_leads_to_a_preview(
+    github: GitHubInMemory, patterns: tuple[str, ...], shown: list[str]
+) -> None:
+    """Deployments do without a setting; checks only if they have passed, and only with a page of the web."""
+    github.watch(patterns)
+    github.checks(
+        of_check("Deploy Preview for docs", "https://7.preview.example"),
+        of_check("links", "https://ci.example/1"),
+        of_check("Deploy Preview running", "https://ci.example/2", conclusion=None),
+        of_check("Deploy Preview of no page", None),
+        of_check("Deploy Preview of evil", "javascript:alert(1)"),
+        statuses=(
+            {"context": "netlify/docs/deploy", "state": "success", "target_url": "HTTPS://netlify.example/7"},
+            {"context": "netlify/docs/failed", "state": "failure", "target_url": "https://netlify.example/8"},
+            {"context": "netlify/docs/same", "state": "success", "target_url": "https://preview.example/7"},
+        ),
+    )
+    deploy(github, "https://preview.example/7")
+    found = await github.found()
+    names = [preview.name for preview in found.pull_request.previews]
+    assert [{"netlify/docs/same": "preview"}.get(name, name) for name in names] == shown
+    assert {check.name: check.link for check in found.pull_request.checks}["links"] == (
+        "https://ci.example/1" if "*" in patterns else f"{WEB}/runs/links"
+    )
+    github.charged.clear()
+    assert await github.code_host.read(LINK, found) == NotModified()
+    assert github.charged == []
+
+
+def deploy(github: GitHubInMemory, link: str) -> None:
+    github.answers[DEPLOYMENTS] = [{"id": 5, "environment": "preview", "link": link}]
+    github.answers[f"{DEPLOYMENTS}/5/statuses"] = [{"state": "success", "environment_url": link}]
+
+
+async def test_what_one_of_both_leads_to_is_kept_while_the_other_changes(github: GitHubInMemory) -> None:
+    github.watch(("*",))
+
+    async def seen(known: Found | None = None) -> tuple[Found, list[str]]:
+        found = await github.found(known)
+        return found, [preview.link for preview in found.pull_request.previews]
+
+    deploy(github, "https://preview.example/7")
+    github.checks(of_check("site", "https://site.example/1"))
+    found, links = await seen()
+    assert links == ["https://preview.example/7", "https://site.example/1"]
+    github.checks(of_check("site", "https://site.example/2"))
+    found, links = await seen(found)
+    assert links == ["https://preview.example/7", "https://site.example/2"]
+    deploy(github, "https://preview.example/8")
+    found, links = await seen(found)
+    assert links == ["https://preview.example/8", "https://site.example/2"]
+    github.checks(of_check("site", "https://site.example/2", "failure"))
+    assert (await seen(found))[1] == ["https://preview.example/8"]
+
+
+async def test_comments_lead_to_no_preview(github: GitHubInMemory) -> None:
+    github.watch(("*",))
+    github.answers[COMMENTS] = [{"id": 1, "body": "Preview: https://evil.example", "user": {"login": "bot[bot]"}}]
+    assert (await github.read()).previews == ()
+
+
+async def test_a_deployment_leads_to_the_web_only(github: GitHubInMemory) -> None:
+    deploy(github, "javascript:alert(1)")
+    assert (await github.read()).previews == ()
+
+
 async def test_of_what_changed_the_rest_is_kept(github: GitHubInMemory) -> None:
     github.checks(run("links", "success"), statuses=({"context": "site", "state": "pending"},))
     github.answers[REVIEWS] = [{"id": 1, "state": "APPROVED", "user": {"login": "ana"}}]

@@ -568,6 +568,7 @@ def test_code_hosts_have_a_token_each(tmp_path: Path) -> None:
     [[code_hosts]]
     url = "https://git.example"
     token_file = "token"
+    previews = ["Deploy Preview*", "netlify/*"]
 
     [[code_hosts]]
     token_variable = "GIT_TOKEN"
@@ -575,12 +576,13 @@ def test_code_hosts_have_a_token_each(tmp_path: Path) -> None:
     """
     given = {**JOB_API, "GIT_TOKEN": "planted-other-token", "GIT_WEBHOOKS": "planted-webhook-secret"}
     given |= {"CODE_HOST_TOKEN": "planted-third", "CODE_HOST_WEBHOOK_SECRET": "planted-third-secret"}
-    config = loaded(tmp_path, TWO + hosts, **given, CODE_HOST_URL="https://x.example")
-    found = [(each.url, each.token.newest) for each in config.code_hosts]
+    given |= {"CODE_HOST_URL": "https://x.example", "CODE_HOST_PREVIEWS": "a b*, c,"}
+    config = loaded(tmp_path, TWO + hosts, **given)
+    found = [(each.url, each.token.newest, each.previews) for each in config.code_hosts]
     assert found == [
-        ("https://git.example", "planted-token"),
-        ("https://github.com", "planted-other-token"),
-        ("https://x.example", "planted-third"),
+        ("https://git.example", "planted-token", ("Deploy Preview*", "netlify/*")),
+        ("https://github.com", "planted-other-token", ()),
+        ("https://x.example", "planted-third", ("a b*", "c")),
     ]
     assert [(url, secret.newest) for url, secret in config.webhook_senders] == [
         ("https://github.com", "planted-webhook-secret"),

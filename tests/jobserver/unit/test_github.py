@@ -56,6 +56,7 @@ def test_a_key_on_one_line_is_accepted() -> None:
 def test_lists_and_pairs_are_parsed() -> None:
     settings = made(GITHUB_TOKEN=TOKEN, LABELS="docs, good first issue,", GITHUB_USERS="Ada Lovelace=ada, U02=grace-h")
     assert settings.labels == ("docs", "good first issue")
+    assert made(GITHUB_TOKEN=TOKEN, PREVIEWS="Deploy Preview*, netlify/*").previews == ("Deploy Preview*", "netlify/*")
     assert settings.github_users == {"Ada Lovelace": "ada", "U02": "grace-h"}
 
 

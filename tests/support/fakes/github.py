@@ -57,7 +57,12 @@ class GitHubInMemory:
         self.headers: dict[str, str] = {}
         self.charged: list[str] = []
         self.queries: list[tuple[Mapping[str, Any], Any]] = []
-        self.code_host = GitHub(self, web_url=WEB, now=lambda: 0.0, hide=lambda text: SecretMasker().mask(text).text)
+        self.watch(())
+
+    def watch(self, previews: tuple[str, ...]) -> None:
+        """Reads it anew, with these patterns for what leads to previews."""
+        told: dict[str, Any] = {"hide": lambda text: SecretMasker().mask(text).text, "previews": previews}
+        self.code_host = GitHub(self, web_url=WEB, now=lambda: 0.0, **told)
 
     async def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""

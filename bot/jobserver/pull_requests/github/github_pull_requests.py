@@ -68,8 +68,12 @@ class GitHubPullRequests:
         self._settings = settings
         self._base = base
         self._web_url = web_url
-        now, hide = repository.api.now, SecretMasker()
-        self._host: CodeHost = GitHub(repository, web_url=web_url, now=now, hide=lambda text: hide.mask(text).text)
+        now, previews, masker = repository.api.now, settings.previews, SecretMasker()
+
+        def hide(text: str) -> str:
+            return masker.mask(text).text
+
+        self._host: CodeHost = GitHub(repository, web_url=web_url, now=now, hide=hide, previews=previews)
         self._read: dict[int, tuple[float, Found]] = {}
         """What was read last, and until when it is new enough."""
 
