@@ -325,3 +325,54 @@ async def test_the_elements_of_a_card(tabs: WorkspaceTabs, app: AsyncApp, slack:
     await page.get_by_role("button", name="Yes, mute").click()
     action = await asyncio.wait_for(heard.get(), 10)
     assert (action["block_id"], action["selected_option"]["value"]) == ("choose", "guide")
+
+
+RICH: list[Json] = [
+    {
+        "type": "plan",
+        "title": "1 of 3 steps done",
+        "tasks": [
+            {"type": "task_card", "task_id": f"{number}", "title": f"Step <b>{number}</b>", "status": status}
+            for number, status in enumerate(("complete", "in_progress", "pending"))
+        ],
+    },
+    {"type": "task_card", "task_id": "x", "title": "Alone", "status": "error"},
+    {
+        "type": "card",
+        "block_id": "pull_request",
+        "title": {"type": "mrkdwn", "text": "*Ports*"},
+        "subtitle": {"type": "mrkdwn", "text": "(open)"},
+        "body": {"type": "mrkdwn", "text": "Checks: 1 passed\nReviews: rae approved"},
+        "actions": [{"type": "button", "text": plain("Open"), "action_id": "open", "value": "7"}],
+    },
+]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("tabs", ["light", "dark"], indirect=True)
+async def test_a_plan_and_a_card_are_shown_and_its_buttons_work(
+    tabs: WorkspaceTabs, slack: AsyncWebClient, app: AsyncApp
+) -> None:
+    """What a mark means is said, too; a title in plain text is no markup."""
+    heard: asyncio.Queue[Json] = asyncio.Queue()
+
+    @app.action("open")
+    async def opened(ack: Any, body: Json) -> None:
+        await ack()
+        heard.put_nowait(body["actions"][0])
+
+    await slack.chat_postMessage(channel=DOCS, text="card", blocks=RICH)
+    page = await tabs.open(ANA, DOCS)
+    row = messages(page).last
+    steps = row.get_by_role("list", name="1 of 3 steps done").get_by_role("listitem")
+    assert await steps.all_text_contents() == [
+        "Done: Step <b>0</b>",
+        "In progress: Step <b>1</b>",
+        "To do: Step <b>2</b>",
+    ]
+    await expect(row).to_contain_text("Failed: Alone")
+    await expect(row.get_by_role("heading", name="Ports")).to_be_visible()
+    assert await row.get_by_text("Checks: 1 passed").inner_text() == "Checks: 1 passed\nReviews: rae approved"
+    await row.get_by_role("button", name="Open").click()
+    action = await asyncio.wait_for(heard.get(), 10)
+    assert (action["block_id"], action["action_id"], action["value"]) == ("pull_request", "open", "7")

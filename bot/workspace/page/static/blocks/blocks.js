@@ -68,7 +68,7 @@ function card(given, surface) {
     { class: "block card" },
     title && h("h3", { class: "card-title", dir: "auto" }, textObject(title, surface.view)),
     words(subtitle, "card-subtitle"),
-    words(body, "card-body"),
+    words(body, "text"),
     buttons && h("div", { class: "actions" }, buttons.map((part) => element(part, given, surface))),
   );
 }
