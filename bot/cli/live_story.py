@@ -21,7 +21,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.app.edges import Edges
 from bot.cli.live_shapes import Shape, add_fact, add_shape, code, keeps
 from bot.codehosts.pull_request import Check, CheckOutcome, Found, NotModified, PullRequest, Unreadable
-from bot.domain.delivery import ReactionCall
+from bot.domain.delivery import BLOCKS_REFUSED, ReactionCall
 from bot.domain.jobs.job import ACTIVE, Progress
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread, ThreadState, Work
@@ -33,7 +33,6 @@ from bot.notices.pull_requests import PullRequestMerged
 from bot.notices.said import Markup
 from bot.runtime.tasks import BackgroundTasks
 from bot.runtime.untrusted_json import object_at, objects_at, text_at
-from bot.scheduler.outbox import BLOCKS_REFUSED
 from bot.slack.receiving.connection_keeper import Envelope, SocketModeConnection
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.modals import Drafted, ModalPlace, follow_up_modal, message_modal

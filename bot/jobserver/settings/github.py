@@ -97,8 +97,6 @@ def _api_url(value: str) -> str:
     return value.rstrip("/")
 
 
-
-
 def _pairs(value: object) -> object:
     """Reads comma-separated name=login pairs."""
     if not isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, assert_never
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -29,6 +30,7 @@ from bot.slack.sending.rich_blocks import RichBlocks
 from bot.slack.sending.web_api import call
 
 Answer = TypeVar("Answer")
+Send = Callable[[ChatMessage], Awaitable[Answer]]
 _LINK_PATIENCE = 1.0
 """Seconds that an ephemeral message waits for the link to its thread."""
 _CLOCK_DIFFERENCE = 2 * 3_600.0
@@ -57,10 +59,7 @@ class SlackChat(Chat):
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> str:
         """See Chat."""
-
-        async def post(message: ChatMessage) -> str:
-            return await self._post(thread, message, key)
-
+        post = partial(self._post, thread, key)
         return await self._send_card(thread, follow_ups, post, without_blocks=without_blocks)
 
     async def update_card(
@@ -69,11 +68,7 @@ class SlackChat(Chat):
         """See Chat. Without blocks, existing blocks are removed."""
         if thread.card_ts is None:
             raise ChatRejected("card_not_posted")
-        at: dict[str, Any] = {"channel": thread.channel_id, "ts": thread.card_ts}
-
-        async def update(message: ChatMessage) -> None:
-            await call(self.client.chat_update(**at, **message.content))
-
+        update = partial(self._update, thread.channel_id, thread.card_ts)
         await self._send_card(thread, follow_ups, update, without_blocks=without_blocks)
 
     async def post(self, thread: Thread, notice: Notice) -> str:
@@ -83,7 +78,7 @@ class SlackChat(Chat):
             raise ChatRejected("card_not_posted")  # without a thread, it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
         broadcast = delivery.shown_in_channel(thread, notice.message, self.settings(thread.channel_id))
-        return await self._post(thread, message, notice.key, broadcast=broadcast)
+        return await self._post(thread, notice.key, message, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
         """See Chat. Searches what was posted since the thread was recorded: in it, or in the channel if it has no first
@@ -159,12 +154,7 @@ class SlackChat(Chat):
         return messages(named, notice, self.message_context, follow_ups=follow_ups, settings=settings)
 
     async def _send_card(
-        self,
-        thread: Thread,
-        follow_ups: FollowUpCounts,
-        send: Callable[[ChatMessage], Awaitable[Answer]],
-        *,
-        without_blocks: bool,
+        self, thread: Thread, follow_ups: FollowUpCounts, send: Send[Answer], *, without_blocks: bool
     ) -> Answer:
         """Sends a card, without the kinds of block that Slack refuses. Raises ChatTooRich if it may take a plainer
         one.
@@ -186,7 +176,10 @@ class SlackChat(Chat):
     async def _named(self, thread: Thread) -> Thread:
         return replace(thread, prompt=with_names(thread.prompt, await names_in([thread.prompt], self.people)))
 
-    async def _post(self, thread: Thread, message: ChatMessage, key: str, *, broadcast: bool = False) -> str:
+    async def _update(self, channel_id: str, ts: str, message: ChatMessage) -> None:
+        await call(self.client.chat_update(channel=channel_id, ts=ts, **message.content))
+
+    async def _post(self, thread: Thread, key: str, message: ChatMessage, *, broadcast: bool = False) -> str:
         answer = await call(
             self.client.chat_postMessage(
                 channel=thread.channel_id,

@@ -39,6 +39,7 @@ from bot.jobapi.models import (
 from bot.notices.answers import ActionAnswer, ActionAnswered, AnswerRequested, CardNotPosted
 from bot.notices.job import JobFinished, JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackRequesters

@@ -93,8 +93,9 @@ async def test_the_settings_name_what_leads_to_a_preview(
 
 
 def deploy(github: GitHubInMemory, link: str) -> None:
-    github.answers[DEPLOYMENTS] = [{"id": 5, "environment": "preview", "link": link}]
-    github.answers[f"{DEPLOYMENTS}/5/statuses"] = [{"state": "success", "environment_url": link}]
+    number = ord(link[-1])
+    github.answers[DEPLOYMENTS] = [{"id": number, "environment": "preview"}]
+    github.answers[f"{DEPLOYMENTS}/{number}/statuses"] = [{"state": "success", "environment_url": link}]
 
 
 async def test_what_one_of_both_leads_to_is_kept_while_the_other_changes(github: GitHubInMemory) -> None:

@@ -173,7 +173,7 @@ pulls = st.builds(
     texts,
     st.lists(st.builds(Check, name=texts, outcome=st.sampled_from(CheckOutcome)), max_size=8).map(tuple),
     st.lists(st.builds(Review, author=texts, verdict=st.sampled_from(Verdict)), max_size=8).map(tuple),
-    st.lists(st.builds(Preview, name=texts, link=facts.map(str)), max_size=3).map(tuple),
+    st.lists(st.builds(Preview.model_construct, name=texts, link=facts.map(str)), max_size=3).map(tuple),
     times,
 )  # fmt: skip
 progresses = st.builds(
