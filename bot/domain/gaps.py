@@ -5,7 +5,6 @@ Times are seconds since the epoch on the store's clock, from which Slack's may d
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
 from typing import Any
 
 from bot.domain.requests.request import Arrival
@@ -57,26 +56,17 @@ class Listening:
         return replace(self, since=now + self.since, until=now + self.until)
 
 
-class GapScope(Enum):
-    """What a gap's row is about."""
-
-    EVERYTHING = auto()
-    """All conversations: it is replaced by a row for each that the database knows, and one for the CHANNELS."""
-    CHANNELS = auto()
-    """All channels that Pagehand is in, which only Slack knows: it is replaced by a row for each."""
-    CHANNEL = auto()
-    """What is outside threads in a channel or a direct message, and which of its threads have new replies."""
-    THREAD = auto()
-
-
 ALL_CHANNELS = "*"
-"""In place of a channel's id."""
+"""In place of a channel's id: all channels that Pagehand is in, which only Slack knows."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A time in which a conversation's messages may have been missed. `thread_ts` is the first message of a thread;
-    without a channel it is about all conversations.
+    """A time in which a conversation's messages may have been missed.
+
+    It is about a thread, by its first message (`thread_ts`), or about what is outside threads in a channel or a direct
+    message, and which of its threads have new replies. Without a channel it is about all conversations, and replaced by
+    a row for each that the database knows and one for ALL_CHANNELS, which is replaced by a row for each.
 
     `asks`: nothing in it is done without asking, because the database was restored. `first`: it is from the first start
     that knows gaps, so reactions are only noted.
@@ -88,13 +78,6 @@ class Gap:
     until: float
     asks: bool = False
     first: bool = False
-
-    @property
-    def scope(self) -> GapScope:
-        """What it is about."""
-        if self.channel_id in {"", ALL_CHANNELS}:
-            return GapScope.CHANNELS if self.channel_id else GapScope.EVERYTHING
-        return GapScope.THREAD if self.thread_ts else GapScope.CHANNEL
 
     @property
     def reach(self) -> float:
@@ -145,7 +128,7 @@ def missed(messages: Iterable[PastMessage], gap: Gap, now: float, *, bot_user_id
     for message in messages:
         written, edited = (since <= float(at or 0.0) <= until for at in (message.ts, message.edited_at))
         mentions_us = f"<@{bot_user_id}" in message.text
-        to_us = gap.scope is GapScope.THREAD or gap.channel_id.startswith("D") or mentions_us
+        to_us = bool(gap.thread_ts) or gap.channel_id.startswith("D") or mentions_us
         if (written or edited) and to_us and message.author_id != bot_user_id:
             late = gap.asks or now - float(message.edited_at or message.ts) > LIVE_SECONDS
             yield Missed(message, written, edited, Arrival.LATE if late else Arrival.LIVE)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 from bot.domain import gaps
 from bot.domain.jobs.stopping import is_at_work
@@ -146,24 +146,21 @@ class HistoryReader(SlackWorker[ClaimedGap]):
 
     async def _read(self, item: ClaimedGap) -> None:
         gap = item.gap
-        match gap.scope:
-            case gaps.GapScope.EVERYTHING:
-                await self._close(gap, lambda tx: tx.gaps.spread(gap))
-                self.wake()
-            case gaps.GapScope.CHANNELS:
-                async for ids in self._pages(gap, self._history.channels):
-                    each = [replace(gap, channel_id=channel_id) for channel_id in ids]
-                    await self._store.transact(lambda tx, each=each: tx.gaps.add(each, newest=gap.until))  # type: ignore[misc]
-                await self._close(gap)
-            case gaps.GapScope.CHANNEL | gaps.GapScope.THREAD:
-                await self._read_messages(item)
-            case _:
-                assert_never(gap.scope)
+        if not gap.channel_id:
+            await self._close(gap, lambda tx: tx.gaps.spread(gap))
+            self.wake()
+        elif gap.channel_id == gaps.ALL_CHANNELS:
+            async for ids in self._pages(gap, self._history.channels):
+                each = [replace(gap, channel_id=channel_id) for channel_id in ids]
+                await self._store.transact(lambda tx, each=each: tx.gaps.add(each, newest=gap.until))  # type: ignore[misc]
+            await self._close(gap)
+        else:
+            await self._read_messages(item)
 
     async def _read_messages(self, item: ClaimedGap) -> None:
         """Reads what was written, and passes it on oldest first; what is outside threads comes newest first."""
         gap, now = item.gap, await self._keep(item.gap)
-        in_thread = gap.scope is gaps.GapScope.THREAD
+        in_thread = bool(gap.thread_ts)
         if in_thread and await self._store.transact(lambda tx: _may_be_of_a_new_card(tx, gap)):
             raise NotRecorded  # it cannot be told what its messages answer
         found: list[gaps.Missed] = []

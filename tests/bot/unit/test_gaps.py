@@ -8,7 +8,6 @@ from bot.domain.gaps import (
     LIVE_SECONDS,
     WEEK,
     Gap,
-    GapScope,
     Listening,
     PastMessage,
     missed,
@@ -35,20 +34,6 @@ def a_gap(channel: str = "C1", thread: str = "1.000001", *, since: float = 600.0
 def handled(gap: Gap, *messages: PastMessage) -> list[tuple[str, bool, bool, Arrival]]:
     found = missed(messages, gap, NOW, bot_user_id=BOT)
     return [(each.message.ts, each.written, each.edited, each.arrival) for each in found]
-
-
-@pytest.mark.parametrize(
-    ("channel", "thread", "scope"),
-    [
-        ("", "", GapScope.EVERYTHING),
-        ("*", "", GapScope.CHANNELS),
-        ("C1", "", GapScope.CHANNEL),
-        ("D1", "", GapScope.CHANNEL),
-        ("C1", "1.000001", GapScope.THREAD),
-    ],
-)
-def test_a_row_is_about_one_thing(channel: str, thread: str, scope: GapScope) -> None:
-    assert Gap(channel, thread, 1.0, 2.0).scope is scope
 
 
 @pytest.mark.parametrize(
