@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, func, insert, or_, select, tuple_, update
 
 from bot.domain.people import Preference
-from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
+from bot.domain.requests.audit import ABOUT, AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import Person
 from bot.store.claims import FREE, first_due
 from bot.store.schema.tables import audit, counted_requests, drafts, homes, preferences
@@ -185,5 +185,5 @@ def log_entries(entries: Sequence[AuditEntry]) -> None:
 
 def _recorded_entry(row: RowMapping) -> RecordedEntry:
     person = Person(row["person_id"], row["team_id"])
-    others = {name: row[name] for name in ("channel_id", "thread_id", "job_id", "project", "way_in", "reason")}
-    return RecordedEntry(row["id"], row["at"], AuditEntry(AuditAction(row["action"]), person, **others))
+    entry = AuditEntry(AuditAction(row["action"]), person, **{name: row[name] for name in ABOUT})
+    return RecordedEntry(row["id"], row["at"], entry)

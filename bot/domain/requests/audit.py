@@ -38,16 +38,12 @@ class AuditEntry:
     @property
     def details(self) -> dict[str, str]:
         """All fields but `action`, by their names in the log and in exports; empty: none, or unknown."""
-        return {
-            "person": self.person.id,
-            "team": self.person.team_id,
-            "channel": self.channel_id,
-            "thread": self.thread_id,
-            "job": self.job_id,
-            "project": self.project,
-            "way_in": self.way_in,
-            "reason": self.reason,
-        }
+        who = {"person": self.person.id, "team": self.person.team_id}
+        return who | {name.removesuffix("_id"): getattr(self, name) for name in ABOUT}
+
+
+ABOUT = ("channel_id", "thread_id", "job_id", "project", "way_in", "reason")
+"""The fields of an entry that say what it is about."""
 
 
 def audited(action: AuditAction, request: Request, thread: Thread, *, reason: str = "") -> AuditEntry:
