@@ -102,9 +102,7 @@ class Requests:
 
     async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
         """Returns the thread's follow-ups that wait to be sent, in the order they were written."""
-        readable, unreadable = read_requests(await self._session.rows(waiting_follow_ups(thread_id)))
-        await self._session.end_unreadable(requests, unreadable)
-        return readable
+        return await self._readable(await self._session.rows(waiting_follow_ups(thread_id)))
 
     async def several_wait(self, thread_id: str) -> bool:
         """Returns whether more than one follow-up of the thread waits to be sent."""
