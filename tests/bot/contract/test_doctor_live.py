@@ -198,6 +198,19 @@ async def test_refused_blocks_are_told_and_the_story_goes_on(world: World) -> No
     assert world.posted == []
 
 
+@pytest.mark.first(kind=1)
+@pytest.mark.parametrize("kind", ["plan", "card"])
+async def test_a_kind_of_block_that_is_refused_is_named(world: World, kind: str) -> None:
+    world.workspace.refused_blocks.add(kind)
+    assert await world.play() == 0
+    assert {
+        "the card is taken with its blocks: no, not yes",
+        f"chat.postMessage.message.blocks[{kind}] is missing (object)",
+        "chat.postMessage.error is new (invalid_blocks)",
+    } <= {*world.told["post"]["differences"]}
+    assert world.told["edit"]["refused"] == ""
+
+
 async def test_a_limit_is_waited_for(world: World) -> None:
     world.workspace.faults.rate_limit(1, method="chat.postMessage")
     assert await world.play() == 0
