@@ -130,7 +130,7 @@ async def test_from_a_command_to_a_merged_pull_request(alone: Demo, context: Bro
         await expect(_card(page)).to_contain_text(words)
     for words in ("A check failed", "asked for changes", "Merged by you (demo)."):
         await expect(replies(page).filter(has_text=words)).to_have_count(1)
-    await take_picture(page, pictures / "thread.png", 1120)
+    await take_picture(page, pictures / "thread.png", 1085)
     assert "brightness and color." in _page(alone, "main", "docs/guides/scenes.md")
     assert "Ask us anything." in _page(alone, "main", "docs/faq.md")
     assert "lose its colour" not in _page(alone, "main", "docs/getting-started.md")
