@@ -420,3 +420,14 @@ async def test_the_author_of_an_unreadable_request_is_told(store: StoreWorld, sq
     [claimed] = await store.claim_notices()
     message = RequestRejected(RequestSummary("t1-start", "UANA", None), RejectionReason.UNREADABLE)
     assert claimed.notice.message == message
+
+
+@pytest.mark.parametrize("server", ["sqlite"], indirect=True)
+async def test_the_author_of_an_unreadable_follow_up_of_a_start_that_ended_is_told(store: StoreWorld, sql: Sql) -> None:
+    damaged, whole = a_follow_up("1"), a_follow_up("2")
+    await store.add(a_thread(ts="1.1"), a_start(), damaged, whole)
+    await sql("UPDATE requests SET text = x'ff' WHERE id = :id", id=damaged.id)
+    assert await store.transact(lambda tx: tx.requests.waiting_follow_ups("t1")) == [whole]
+    [claimed] = await store.claim_notices()
+    message = RequestRejected(RequestSummary(damaged.id, damaged.person_id, None), RejectionReason.UNREADABLE)
+    assert claimed.notice.message == message
