@@ -188,7 +188,7 @@ async def test_a_channel_that_wants_ends_only_gets_no_checks_and_reviews(world: 
     assert news(world) == [PullRequestClosed(LINK, "rae")]
 
 
-async def test_the_card_shows_checks_reviews_and_previews_once_they_change(world: CoreWorld) -> None:
+async def test_the_card_shows_title_checks_reviews_and_previews_once_they_change(world: CoreWorld) -> None:
     preview = Preview(name="docs", link="https://preview.example/1")
     ts = await opened(world, checks=(BUILD,))
     edits = world.chat.calls.count("update_card")
@@ -200,6 +200,9 @@ async def test_the_card_shows_checks_reviews_and_previews_once_they_change(world
     assert followed.found is not None
     assert followed.found.pull_request.previews == (preview,)
     assert world.chat.calls.count("update_card") == edits + 1
+    world.code_hosts.show(LINK, title="Ports", previews=(preview,))
+    await world.pass_time(120)
+    assert world.chat.calls.count("update_card") == edits + 2
     assert news(world) == []
 
 
