@@ -13,6 +13,7 @@ from bot.domain.projects import ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
     NO_ATTACHMENTS,
+    Action,
     Attachments,
     Person,
     Reply,
@@ -587,6 +588,21 @@ async def test_an_answered_question_is_not_repeated(world: CoreWorld, held_ts: s
     await world.press(RequestKind.DISCARD_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
     await status(world, held_ts, SENT_AT[1])
     assert len(asked(world)) == 1
+
+
+async def test_of_contradictory_answers_the_one_that_is_handled_first_counts(world: CoreWorld, held_ts: str) -> None:
+    """Two questions were about the same words. The process that took *Don't send* died, and its lease runs on while
+    *Send* is handled; then nothing is left to take back, and its person is told so.
+    """
+    await status(world, held_ts, SENT_AT[1])
+    request_id = world.chat.private_as(ReplyHeld)[0].request_id
+    await world.service.act(Action(BEN, RequestKind.DISCARD_HELD, "p1", argument=request_id))
+    await world.claim(world.request_preparer)
+    await world.press(RequestKind.SEND_HELD, BEN, request_id, key="p2", wait=5)
+    assert world.job_api.messages["job-1"] == ["mine"]
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["mine"]
+    assert world.chat.answers() == ["held_sent", "nothing_new"]
 
 
 async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(world: CoreWorld, held_ts: str) -> None:

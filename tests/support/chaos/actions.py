@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from support.chaos.asides import STOP_SAID, press_words
 from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of, reactions_to
-from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
+from support.chaos.process_world import AT_THE_LIMIT, CODE_HOST, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
 from support.worlds.card_menu import menu_choice
@@ -34,6 +34,8 @@ EDITED, DELETED = 0.12, 0.08
 """How often a reply is edited or deleted at once."""
 OF_HELD = (ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_HELD, ButtonId.SEND_ALL_HELD, ButtonId.DISCARD_HELD)
 """The answers of the person who is asked."""
+MERGED = 0.5
+"""How often a pull request is merged."""
 _SWITCH = "Switch project…"
 _OPEN = "SELECT id FROM requests WHERE thread_id = '{}' AND kind IN ({}) AND due_at IS NOT NULL"
 
@@ -77,8 +79,11 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
         reply.answered.add(question.ts)
         offered = [each for each in OF_HELD if each in str(question.blocks)]
         action_id = scenario.rng.choice(offered)
-        # Of two questions, as before and after a stop, either answer may come first; one that sends is in vain then.
+        # Of two questions, as before and after a stop, either answer may be handled first, since that to the other may
+        # wait for the lease of a killed process; the later one is in vain.
         reply.discarded |= action_id == ButtonId.DISCARD_HELD
+        if action_id != ButtonId.DISCARD_HELD:
+            reply.gone_at = None
         await _press(scenario, ABOUT_REQUESTS[action_id], asked, question, action_id)
         if action_id == ButtonId.DISCARD_HELD and ButtonId.SEND_ALL_HELD not in offered and len(reply.answered) == 1:
             reply.gone_at = asyncio.get_running_loop().time()
@@ -126,7 +131,7 @@ async def ask_in_vain(scenario: "UserScenario") -> None:
 async def finish(scenario: "UserScenario", turn: int) -> None:
     """Completes the job with a link, either at once or a little later."""
     await scenario.dither(0.5)
-    link = f"https://git.example/e{scenario.number}/r{turn}"
+    link = f"{CODE_HOST}/e{scenario.number}/r{turn}/pull/1"
     scenario.where = f"waits for {link}"
     scenario.answers.append(f"answer-{scenario.number}-{turn}.")
     scenario.end = End.LINK
@@ -135,6 +140,16 @@ async def finish(scenario: "UserScenario", turn: int) -> None:
         await scenario.dither(2.0)
     scenario.links.append(link)
     await scenario.see(lambda: _announced(scenario, link))
+    await _merge(scenario, link)
+
+
+async def _merge(scenario: "UserScenario", link: str) -> None:
+    """Sometimes merges it a little later, which its code host tells twice, once, or never."""
+    if scenario.rng.random() < MERGED:
+        await scenario.dither(2.0)
+        scenario.world.fake_job_api.merged.add(link)
+        for _ in range(scenario.rng.choice((0, 1, 2))):
+            await scenario.world.webhook(link)
 
 
 def _announced(scenario: "UserScenario", link: str) -> bool:
@@ -227,11 +242,12 @@ async def _end_followers(scenario: "UserScenario", name: str) -> None:
     )
     scenario.followers |= {row[0]: WayIn(row[1]) for row in await scenario.world.rows(follow)}
     await scenario.see_in_database(f"{follow} AND requests.state NOT IN ('accepted', 'rejected')")
-    link = f"https://git.example/e{scenario.number}/{name}"
+    link = f"{CODE_HOST}/e{scenario.number}/{name}/pull/1"
     # If one was sent again, the thread knows only the last of them.
     created = [one for one in scenario.world.fake_job_api.created if one.key in scenario.followers]
     scenario.where = f"waits for {link}"
     await scenario.see(lambda: _ended(scenario, [job.job_id for job in created], link))
+    await _merge(scenario, link)
 
 
 def _ended(scenario: "UserScenario", job_ids: list[str], link: str) -> bool:

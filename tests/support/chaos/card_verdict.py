@@ -19,7 +19,8 @@ def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
     for job in (world.fake_job_api.jobs[job_id] for job_id in scenario.jobs):
         # A link is null again in a new round; the earlier pull request stays on the card.
         for link in [job["prLink"]] if job["prLink"] else [*scenario.links, ""]:
-            right += _ends(job["status"], link, asked_to_stop=asked_to_stop)
+            merged = link in world.fake_job_api.merged
+            right += _ends(job["status"], link, asked_to_stop=asked_to_stop, merged=merged)
     text = scenario.card.text
     shown = next((words for words in right if all(part in text for part in words)), text)
     yield Shown(f"the card of {scenario.prompt}", shown, right)
@@ -27,13 +28,14 @@ def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
     yield Shown(f"buttons on the card of {scenario.prompt}", "actions" in kinds, [True])
 
 
-def _ends(status: str, link: str, *, asked_to_stop: bool) -> Iterator[tuple[str, ...]]:
+def _ends(status: str, link: str, *, asked_to_stop: bool, merged: bool) -> Iterator[tuple[str, ...]]:
     """What a card may say about a job with this status, in parts. A stopped job may have ended
     before it heard of the stop.
     """
     if status == "failed":
         yield ("Failed.",)
     elif status == "completed":
-        yield ("Finished with a pull request.", link) if link else ("Finished without a pull request.",)
+        finished = "Finished: the pull request is merged." if merged else "Finished with a pull request."
+        yield (finished, link) if link else ("Finished without a pull request.",)
     if asked_to_stop and status in {"failed", "completed"}:
         yield ("Stopped by ", "with a pull request.", link) if link else ("Stopped by ",)

@@ -5,11 +5,13 @@ import random
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 from support.chaos.kill_target import SLACK_PACE
@@ -19,10 +21,12 @@ from support.fakes.slack_limits import FasterRateLimits
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
+from support.webhooks import PATH, about, webhook
 from support.worlds.app_world import reading_engine
 
 from bot.cli.demo_services import manifest
 from bot.domain.requests.request import RequestState
+from bot.store.store import open_store
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, User
 from bot.workspace.model.sample_data import HOME
@@ -42,6 +46,7 @@ GUEST = "gia"
 AT_THE_LIMIT, HOURLY_LIMIT = "dan", 2_000
 """A person who has used up the hourly limit; nobody else reaches it."""
 MENTION = "@pagehand "
+CODE_HOST, WEBHOOK_SECRET = "https://git.example", "planted-webhook-secret"
 RETRY_DELAYS = (0.0, 1.0, 3.0)
 """Seconds before Slack redelivers an event: as often as the real one, but sooner."""
 JOB_API_TIMEOUT = 5.0
@@ -63,6 +68,7 @@ _OPEN = (
     " + (SELECT count(*) FROM gaps)"
     " + (SELECT count(*) FROM pull_requests WHERE due_at IS NOT NULL AND followed LIKE '%\"found\"_null%')"
 )
+_FOLLOWED = "SELECT link, followed FROM pull_requests WHERE due_at IS NOT NULL"
 _KNOWN = (
     "SELECT count(DISTINCT channel_id) FROM threads"
     " WHERE channel_id LIKE 'D%' AND EXISTS (SELECT 1 FROM listening WHERE owner = '')"
@@ -139,8 +145,27 @@ class ProcessWorld:
         return any(request_id in str(message.blocks) for message in asked)
 
     async def work_left(self) -> int:
-        """Returns how many requests, notices and Homes are due, now or later."""
-        return int((await self.rows(_OPEN))[0][0])
+        """Returns how many requests, notices and Homes are due, now or later, and how many merges are unseen."""
+        merged = [text for link, text in await self.rows(_FOLLOWED) if link in self.fake_job_api.merged]
+        return int((await self.rows(_OPEN))[0][0]) + sum('"merged"' not in text for text in merged)
+
+    async def webhook(self, link: str) -> None:
+        """The code host tells of a pull request. Over HTTP, nobody may be there to hear it. Without that, a process
+        that serves HTTP only has it recorded.
+        """
+        if self.http:
+            owner, name, _, number = link.removeprefix(f"{CODE_HOST}/").split("/")
+            url = f"http://127.0.0.1:{self.process_pool.environment['PORT']}{PATH}"
+            with suppress(aiohttp.ClientError):
+                async with (
+                    aiohttp.ClientSession() as session,
+                    session.post(url, **webhook(WEBHOOK_SECRET, about(f"{owner}/{name}", int(number)))) as answer,
+                ):
+                    assert answer.status in {HTTPStatus.ACCEPTED, HTTPStatus.SERVICE_UNAVAILABLE}
+            return
+        store = await open_store(self.database_url)
+        await store.transact(lambda tx: tx.pull_requests.make_due([link]))
+        await store.close()
 
     async def rows(self, statement: str) -> Sequence[Any]:
         """Reads the database without the application."""
@@ -270,7 +295,8 @@ def put_secrets(file: Path, *values: str) -> None:
 def _receiving(workspace: FaultyWorkspace, port: int | None, secret_file: Path) -> dict[str, str]:
     if port is None:
         return {"SLACK_APP_TOKEN": workspace.credentials.app_token}
-    return {"SLACK_SIGNING_SECRET_FILE": str(secret_file), "PORT": str(port)}
+    webhooks = {"CODE_HOST_URL": CODE_HOST, "CODE_HOST_WEBHOOK_SECRET": WEBHOOK_SECRET}
+    return {"SLACK_SIGNING_SECRET_FILE": str(secret_file), "PORT": str(port), **webhooks}
 
 
 def _environment(

@@ -174,7 +174,10 @@ class FakeJobApiServer:
         self._runner: web.AppRunner | None = None
         self._port = free_port()
         self._changed = asyncio.Event()
-        self._links: dict[str, str] = {}
+        self.links: dict[str, list[str]] = {}
+        """The pull requests that each job had, the newest last."""
+        self.merged: set[str] = set()
+        """Their links, for the test to add to."""
 
     # -- running --------------------------------------------------------------------------------------------------
 
@@ -224,7 +227,7 @@ class FakeJobApiServer:
             self._turn(job, status)
         job["prLink"] = link
         if link is not None:
-            self._links[job_id] = link
+            self.links.setdefault(job_id, []).append(link)
         job.update(fields)
 
     def autopilot(self, *, polls: int = 2) -> None:
@@ -299,13 +302,15 @@ class FakeJobApiServer:
             poll.ended = time.monotonic()
 
     async def _pull_request(self, request: web.Request) -> web.Response:
-        """Each job's newest, also while the job is at work again, is open and fails a check."""
-        refused, link = self._refusal(request), self._links.get(request.match_info["id"])
-        if refused is not None or link is None:
+        """Each job's newest, also while the job is at work again, is open and fails a check until it is merged."""
+        refused, links = self._refusal(request), self.links.get(request.match_info["id"])
+        if refused is not None or links is None:
             status, body = refused or (404, {"error": "no pull request"})
             return web.json_response(body, status=status)
+        link = links[-1]
         checks = [{"name": "lint", "outcome": "failed"}]
-        return web.json_response({"number": 1, "link": link, "state": "open", "head": "a1", "checks": checks})
+        told = {"state": "merged", "endedBy": "rae"} if link in self.merged else {"state": "open", "checks": checks}
+        return web.json_response({"number": 1, "link": link, "head": "a1", **told})
 
     def _carry_out(self, attempt: Attempt) -> tuple[int, dict[str, Any]]:
         """Cancels, discards and uploads are like those of our own job server: they are not in the specification."""
@@ -338,7 +343,7 @@ class FakeJobApiServer:
                 if job["status"] == "active" and self._polled[job["id"]] >= (self._polls_to_end or math.inf):
                     self._turn(job, "completed")
                     job["prLink"] = f"https://git.example/docs/pull/{job['id'].removeprefix('job-')}"
-                    self._links[job["id"]] = job["prLink"]
+                    self.links.setdefault(job["id"], []).append(job["prLink"])
             case Operation.CANCEL:
                 self.cancelled.append(job["id"])
                 if job["status"] == "active":
