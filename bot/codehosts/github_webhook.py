@@ -2,7 +2,8 @@
 
 Nothing that they say is kept or trusted. A lost one costs the time until the next poll. A repeated one costs nothing,
 because readings keep their distance, so nobody has to remember deliveries. What names a commit only (a status, most
-deployments) waits for the next poll. Source: GitHub, "Validating webhook deliveries".
+deployments) waits for the next poll, and so does a job's link that is not written as GitHub writes it. Source: GitHub,
+"Validating webhook deliveries".
 """
 
 import hashlib

@@ -188,7 +188,9 @@ class PullRequests(Part):
         await self._session.execute(_SAVE, {"thread": thread_id, "now_followed": json_of(followed), **due})
 
     async def make_due(self, links: Sequence[str]) -> None:
-        """Has those with these links read next as soon as they may be; again after that if they are being read now."""
+        """Has those with these links read next as soon as they may be; again after that if they are being read now.
+        Only due times change, so no thread is locked.
+        """
         await self._session.execute(_MAKE_DUE, {"links": links, "now": self._session.now})
 
     async def withdraw(self, thread_id: str, keys: Iterable[NoticeKey]) -> frozenset[NoticeKey]:

@@ -24,6 +24,7 @@ from support.fakes.github import (
 
 from bot.codehosts.github import GitHub, parse_link
 from bot.codehosts.github_client import GRAPHQL, GitHubAnswer, NoGitHubAnswerError
+from bot.codehosts.github_webhook import named_links
 from bot.codehosts.pull_request import CheckOutcome, Found, NotModified, Reason, Unreadable, Verdict
 from bot.jobapi.models import PullRequestState
 from bot.runtime.secrets.masking import SecretMasker
@@ -425,6 +426,23 @@ async def test_any_json_is_read_or_refused(place: str, data: Any) -> None:
     github = GitHubInMemory(is_odd=True)
     github.answers[place] = data
     assert isinstance(await github.code_host.read(LINK), Found | Unreadable)
+
+
+_EVENT_KEYS = st.sampled_from(
+    ["repository", "full_name", "pull_request", "number", "check_run", "check_suite", "workflow_run", "pull_requests",
+     "url", "merge_group", "head_ref"]
+)  # fmt: skip
+_EVENT_WORDS = st.sampled_from(
+    ["acme/docs", "../x", "acme/docs/pull/1?", "/api/v3/repos/acme/docs/pulls/7", "/repos/a/b/pulls/7/..", "x" * 2_000]
+)
+
+
+@given(payload=any_json(_EVENT_KEYS, odd=_EVENT_WORDS))
+def test_a_webhook_of_any_json_names_links_of_its_host_only(payload: Any) -> None:
+    for link in named_links(payload, WEB):
+        found = parse_link(link, WEB)
+        assert found is not None
+        assert link == f"{WEB}/{found.owner}/{found.name}/pull/{found.number}"
 
 
 @given(field=st.sampled_from(sorted(pull())), value=JSON)
