@@ -146,8 +146,16 @@ class ProcessWorld:
 
     async def work_left(self) -> int:
         """Returns how many requests, notices and Homes are due, now or later, and how many merges are unseen."""
-        merged = [text for link, text in await self.rows(_FOLLOWED) if link in self.fake_job_api.merged]
-        return int((await self.rows(_OPEN))[0][0]) + sum('"merged"' not in text for text in merged)
+        return int((await self.rows(_OPEN))[0][0]) + len(await self._unseen_merges())
+
+    async def late_webhooks(self) -> None:
+        """The code host tells late of the merges that nobody has seen."""
+        for link in await self._unseen_merges():
+            await self.webhook(link)
+
+    async def _unseen_merges(self) -> set[str]:
+        merged = ((link, text) for link, text in await self.rows(_FOLLOWED) if link in self.fake_job_api.merged)
+        return {link for link, text in merged if '"merged"' not in text}
 
     async def webhook(self, link: str) -> None:
         """The code host tells of a pull request. Over HTTP, nobody may be there to hear it. Without that, a process

@@ -97,6 +97,7 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
             return False
         return not await homes_broken(world)
 
+    await world.late_webhooks()
     quiet = await _while_it_moves(world, idle)
     verdict = await judge(world, scenarios)
     verdict.broken += await homes_broken(world)
