@@ -354,37 +354,36 @@ class JobApiVariables(CodeHostVariables):
     job_api_idempotent: bool = Field(
         default=False,
         alias="JOB_API_IDEMPOTENT",
-        description="true if the job API runs a repeated Idempotency-Key only once (Pagehand's job server does): "
+        description="true if the job API runs a repeated Idempotency-Key only once: "
         "then a request that may have arrived is sent again without asking",
     )
     job_api_requester: bool = Field(
         default=False,
         alias="JOB_API_REQUESTER",
-        description="true if the job API accepts who asked (Pagehand's job server does): then each request carries "
+        description="true if the job API accepts who asked: then each request carries "
         "the person's name, their Slack user id and a link to the thread, for the pull request",
     )
     job_api_cancel: bool = Field(
         default=False,
         alias="JOB_API_CANCEL",
-        description="true if the job API can cancel a job (Pagehand's job server can); otherwise a stop is a message "
-        "to the agent",
+        description="true if the job API can cancel a job; otherwise a stop is a message to the agent",
     )
     job_api_files: bool = Field(
         default=False,
         alias="JOB_API_FILES",
-        description="true if the job API accepts files (Pagehand's job server does); otherwise the agent gets links",
+        description="true if the job API accepts files; otherwise the agent gets links",
     )
     job_api_instruction: bool = Field(
         default=False,
         alias="JOB_API_INSTRUCTION",
         description="true if the job API accepts, beside a prompt with context, which part of it is the person's own "
-        "words (Pagehand's job server does)",
+        "words",
     )
     job_api_pull_request: bool = Field(
         default=False,
         alias="JOB_API_PULL_REQUEST",
-        description="true if the job API tells a job's pull request with its checks and reviews (Pagehand's job server "
-        "does): then the bot needs no token of the code host",
+        description="true if the job API tells a job's pull request with its checks and reviews: then the bot needs no "
+        "token of the code host",
     )
     replies: ReplyMode = Field(
         default=ReplyMode.EVERYONE,

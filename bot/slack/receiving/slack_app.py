@@ -202,7 +202,7 @@ def _bolt_app() -> AsyncApp:
             raise_error_for_unhandled_request=True,
             request_verification_enabled=False,
             ssl_check_enabled=False,
-            ignoring_self_events_enabled=False,
+            ignoring_self_events_enabled=False,  # what a tool posts for a person is not ours
             attaching_function_token_enabled=False,
             attaching_conversation_kwargs_enabled=False,
         )

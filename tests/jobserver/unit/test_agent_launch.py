@@ -415,4 +415,4 @@ PAGE = Path(__file__).parents[3] / "bot" / "docs" / "agents.md"
 @pytest.mark.parametrize("name", sorted(NAMED))
 def test_the_documentation_names_the_version_of(name: str) -> None:
     package = package_of(NAMED[name])
-    assert f"| `{name}` | `{package.name}` | {package.version} |" in PAGE.read_text(encoding="utf-8")
+    assert f"{package.name}@{package.version}" in PAGE.read_text(encoding="utf-8")
