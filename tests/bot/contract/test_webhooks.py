@@ -278,6 +278,18 @@ async def test_every_recorded_event_makes_exactly_what_it_names_due(hooks: Hooks
 
 
 @on_sqlite
+async def test_githubs_own_example_of_a_signature_is_right(store: StoreWorld) -> None:
+    """From "Validating webhook deliveries": what is signed right is only no JSON."""
+    signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+    async with aiohttp.ClientSession() as session:
+        hooks = Hooks(store, session, RotatingSecret("It's a Secret to Everybody"))
+        await hooks.start()
+        assert await hooks.send(b"Hello, World!", X_Hub_Signature_256=signature) == 400
+        assert await hooks.send(b"Hello, world!", X_Hub_Signature_256=signature) == 401
+        await hooks.stop()
+
+
+@on_sqlite
 async def test_a_secret_is_replaced_without_an_outage(store: StoreWorld, tmp_path: Any) -> None:
     file = SecretFileWorld(tmp_path)
     file.put(SECRET)
