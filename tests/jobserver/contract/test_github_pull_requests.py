@@ -20,6 +20,7 @@ from support.worlds.github_world import KEY, PassingTime, as_app, branch_with_a_
 from bot.cli.main import main
 from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError
+from bot.jobserver.pull_requests.github.api import ATTEMPTS
 from bot.jobserver.pull_requests.github.github_pull_requests import LOOK_EVERY_S, GitHubPullRequests
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.repository.mirror import BaseBranch
@@ -313,6 +314,15 @@ async def test_transient_errors_while_creating_a_token_are_retried(server: GitHu
     server.faults.arm("POST", "/app/installations/77/access_tokens", faults.nonsense(status=201))
     async with keeping(server, passing, **as_app()) as keeper:
         assert await keeper.find(BRANCH) is None
+
+
+async def test_a_call_without_a_token_is_not_repeated(server: GitHubServer) -> None:
+    """Making the token was tried often enough already, and somebody waits."""
+    server.faults.arm("GET", INSTALLATION, faults.broken(), times=2 * ATTEMPTS)
+    async with keeping(server, PassingTime(time.time()), **as_app()) as keeper:
+        with pytest.raises(CodeHostError, match="a fault of its own"):
+            await keeper.find(BRANCH)
+    assert len(server.faults.left) == ATTEMPTS
 
 
 async def shown(settings: JobServerSettings) -> list[str]:

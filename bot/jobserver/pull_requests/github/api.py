@@ -136,11 +136,12 @@ class GitHubRestApi:
         Raises:
             CodeHostError: one of the classes in `errors`.
         """
+        token = await tokens.token()  # to make one is tried several times already
         failures, patience = 0, LONGEST_PATIENCE_S
         while True:
             patience = await self._wait(patience)
             try:
-                return await self._call_once(call, tokens)
+                return await self._call_once(call, tokens, token)
             except _RateLimitedError:
                 failures += 1
                 if failures >= ATTEMPTS:
@@ -162,7 +163,7 @@ class GitHubRestApi:
         """
         if (held := self._held_until - self.now()) > 0:
             return GitHubAnswer(HTTPStatus.TOO_MANY_REQUESTS, {"retry-after": str(math.ceil(held))}, None)
-        answer = await self._send(method, path, tokens, body, etag=etag)
+        answer = await self._send(method, path, tokens, await tokens.token(), body, etag=etag)
         self._note_limit(answer)
         return answer
 
@@ -170,10 +171,9 @@ class GitHubRestApi:
         await self.sleep(BACKOFF.delay(failures, jitter=random.random()))  # noqa: S311 - spreads load
 
     async def _send(
-        self, method: str, path: str, tokens: TokenSource, body: Mapping[str, Any] | None, *, etag: str = ""
+        self, method: str, path: str, tokens: TokenSource, token: str, body: Mapping[str, Any] | None, *, etag: str = ""
     ) -> GitHubAnswer:
         """Makes one call, and once more if its token was refused and could be renewed."""
-        token = await tokens.token()
         answer = await self.transport.send(method, path, token, body, etag=etag)
         if answer.status == HTTPStatus.UNAUTHORIZED and await tokens.renew(token):
             return await self.transport.send(method, path, await tokens.token(), body, etag=etag)
@@ -193,9 +193,9 @@ class GitHubRestApi:
             patience -= seconds
         return patience
 
-    async def _call_once(self, call: Call, tokens: TokenSource) -> Any:
+    async def _call_once(self, call: Call, tokens: TokenSource, token: str) -> Any:
         try:
-            answer = await self._send(call.method, call.path, tokens, call.body)
+            answer = await self._send(call.method, call.path, tokens, token, call.body)
         except NoGitHubAnswerError as error:
             if error.is_unreadable:
                 raise UncertainError(NOT_UNDERSTOOD) from None
