@@ -40,8 +40,8 @@ def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = 
     folder = home
     for part in path.parent.parts:
         folder /= part
-        if folder.is_symlink() or folder.is_file():
-            folder.unlink()
+        if folder.is_symlink() or not folder.is_dir():
+            folder.unlink(missing_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     file = home / path
     if os.path.lexists(file):

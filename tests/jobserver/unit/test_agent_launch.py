@@ -1,6 +1,7 @@
 """How agents are started: their variables and files, which are secret, and the relay in place of the model's key."""
 
 import json
+import os
 import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -230,6 +231,12 @@ def test_symlinks_left_in_a_home_are_not_followed(tmp_path: Path, link: str) -> 
     assert list(outside.iterdir()) == [outside / "config.toml"]
     assert "analytics" in (home / ".codex" / "config.toml").read_text()
     assert not (home / link).is_symlink()
+
+
+def test_what_a_program_put_in_the_place_of_a_folder_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".codex")
+    AgentLaunch(CODEX).fill(tmp_path)
+    assert (tmp_path / ".codex" / "config.toml").is_file()
 
 
 def test_a_home_that_cannot_be_filled_is_reported(tmp_path: Path) -> None:
