@@ -330,7 +330,9 @@ class _Reading:
         return any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     async def _failing_on(self, base: str) -> frozenset[str]:
-        """Returns the names of the checks that fail without the change."""
+        """Returns the names of the checks that fail without the change; none if its base is not told."""
+        if not base:
+            return frozenset()
         runs, statuses = self._check_paths(base)
         first, second = [await self._asked.get(path, fresh=True) for path in (runs, statuses)]
         found = await self._listed(runs, first, statuses, second)

@@ -223,6 +223,15 @@ async def test_what_the_base_branch_fails_is_marked(github: GitHubInMemory) -> N
     }
 
 
+async def test_without_a_base_branch_nothing_is_asked_of_it(github: GitHubInMemory) -> None:
+    github.is_odd = True
+    github.answers[PULL] = pull(base={})
+    github.checks(run("links", "failure"))
+    read = await github.read()
+    assert ([(check.name, check.fails_on_base) for check in read.checks], read.unread) == ([("links", False)], ())
+    assert [call for call in github.charged if "/commits//" in call] == []
+
+
 async def test_a_token_that_may_not_read_checks_gets_the_runs_of_actions(github: GitHubInMemory) -> None:
     github.status = {RUNS: 403}
     github.answers[ACTIONS] = {"workflow_runs": [run("build", "failure")]}
