@@ -112,7 +112,7 @@ class GitHub:
             reading = _Reading(asked, wanted, known.pull_request if known else None, self._hide, self._previews)
             found = await reading.read(link)
         except _UnreadableError as error:
-            self._paused_until = self._now() + error.unreadable.wait
+            self._paused_until = max(self._paused_until, self._now() + error.unreadable.wait)
             return error.unreadable
         return NotModified(asked.wait) if found is None else Found(found, asked.etags, asked.wait)
 

@@ -1,5 +1,6 @@
 """Reading pull requests at GitHub: what is told, what it costs, and what GitHub can answer."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -367,6 +368,28 @@ async def test_while_a_limit_lasts_nothing_else_is_asked_with_the_token(github: 
     assert await github.code_host.read(f"{LINK[:-1]}8") == Unreadable(Reason.RATE_LIMITED, 60.0)
     assert await github.code_host.read("https://elsewhere.example/a/b/pull/1") == Unreadable(Reason.UNKNOWN_HOST)
     assert len(github.charged) == 1
+
+
+async def test_a_limit_outlasts_what_was_asked_before_it() -> None:
+    """A reading of another pull request that fails later does not lift it."""
+    begun, limited = asyncio.Event(), asyncio.Event()
+
+    class Slow(GitHubInMemory):
+        async def send(self, method: str, path: str, *arguments: Any, **options: Any) -> GitHubAnswer:
+            if path.endswith("/8"):
+                begun.set()
+                await limited.wait()
+            return await super().send(method, path, *arguments, **options)
+
+    slow = Slow()
+    slow.status, slow.headers = {"/7": 429, "/8": 404}, {"retry-after": "60"}
+    asked_before = asyncio.create_task(slow.code_host.read(f"{LINK[:-1]}8"))
+    await begun.wait()
+    assert await slow.code_host.read(LINK) == Unreadable(Reason.RATE_LIMITED, 60.0)
+    limited.set()
+    assert await asked_before == Unreadable(Reason.NOT_FOUND)
+    assert await slow.code_host.read(LINK) == Unreadable(Reason.RATE_LIMITED, 60.0)
+    assert slow.charged.count(f"GET {PULL}") == 1
 
 
 async def test_a_secondary_limit_can_be_named_in_the_body_only(github: GitHubInMemory) -> None:
