@@ -15,9 +15,9 @@ from support.servers.github_server_git import BareRepository
 from support.worlds.github_world import connected
 from support.worlds.jobserver_world import KEY, git, make_bare
 
-from bot.codehosts.pull_request import Verdict
+from bot.codehosts.pull_request import CheckOutcome, Verdict
 from bot.jobapi.models import PullRequestState, Requester
-from bot.jobserver.errors import PullRequestNotFoundError
+from bot.jobserver.errors import DecisionError, PullRequestNotFoundError
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRequests
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.pull_requests.local.local_pull_requests import (
@@ -256,3 +256,27 @@ async def test_long_ended_pull_requests_are_deleted_with_their_commits(repositor
         refs = git(kept.mirror, "for-each-ref", "--format=%(refname)", "refs/pulls").split()
         assert refs == [f"refs/pulls/{opened_later.number}/head"]
         assert not await kept.pull_requests._database.rows("SELECT * FROM judgements")
+
+
+async def test_a_flood_of_check_names_hides_no_review_and_ends(repository: Path, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "data") as kept:
+        pulls, number = kept.pull_requests, (await kept.pull_requests.open(CHANGE)).number
+        head = git(repository, "rev-parse", "change").strip()
+
+        async def flood(head: str, checks: int) -> None:
+            await pulls._database.execute(
+                "WITH RECURSIVE names(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM names WHERE n < ?1) "
+                "INSERT INTO judgements SELECT ?2, ?3, 'check', 'check ' || n, 'passed', '', '2026-01-01' FROM names",
+                (checks, number, head),
+            )
+
+        await flood(head, 100)
+        await flood("f" * 40, 1_000)
+        with pytest.raises(DecisionError, match="at most 100 checks"):
+            await pulls.judge(number, Judgement(head, "one more", CheckOutcome.FAILED))
+        await pulls.judge(number, Judgement(head, "check 100", CheckOutcome.FAILED))
+        await pulls.judge(number, Judgement(head, "Ada", Verdict.CHANGES_REQUESTED))
+        read = await pulls.read(number)
+        assert [review.author for review in read.reviews] == ["Ada"]
+        assert [check.name for check in read.checks if check.outcome is CheckOutcome.FAILED] == ["check 100"]
+        assert len(await pulls._database.rows("SELECT * FROM judgements")) == 301

@@ -48,7 +48,8 @@ CREATE TABLE judgements (
 )
 """How the database came to be; see `Database`."""
 _DESCRIPTION_LIMIT = 200_000
-_MOST_JUDGEMENTS, _LONGEST_WORDS = 200, 4_000
+_MOST_OF_A_KIND, _MOST_JUDGEMENTS, _LONGEST_WORDS = 100, 200, 4_000
+"""Checks, and reviews, of one commit; judgements of earlier commits, and of all that are shown; characters of each."""
 _KINDS: Mapping[str, type[Verdict | CheckOutcome]] = {"review": Verdict, "check": CheckOutcome}
 
 
@@ -256,8 +257,19 @@ class LocalPullRequests:
         """
         kind = next(name for name, outcomes in _KINDS.items() if isinstance(judgement.outcome, outcomes))
         words = shortened(judgement.words, _LONGEST_WORDS)
+        of_others = (number, judgement.head, kind, judgement.author)
         async with self._lock:
             _require_newest(await self._refresh(await self._get(number)), judgement.head)
+            [(count,)] = await self._database.rows(
+                "SELECT count(*) FROM judgements WHERE number = ? AND head = ? AND kind = ? AND author != ?", of_others
+            )
+            if count >= _MOST_OF_A_KIND:
+                raise DecisionError(f"A commit has at most {_MOST_OF_A_KIND} {kind}s, each under a name of its own.")
+            await self._database.execute(
+                "DELETE FROM judgements WHERE number = ?1 AND head != ?2 AND rowid NOT IN "
+                "(SELECT rowid FROM judgements WHERE number = ?1 AND head != ?2 ORDER BY judged_at DESC LIMIT ?3)",
+                (number, judgement.head, _MOST_JUDGEMENTS),
+            )
             await self._database.execute(
                 "INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                 "outcome = excluded.outcome, words = excluded.words",
