@@ -266,7 +266,12 @@ def _job(thread: Thread, step: StepStatus, check: CheckOutcome) -> Thread:
 
 async def _read(story: Story) -> None:
     await call(story.client.conversations_info(channel=story.channel_id))
-    for name in story.edges.identity.granted_scopes or ():
+
+
+async def _scopes(story: Story) -> None:
+    if story.edges.identity.granted_scopes is None:
+        raise SkippedStep("Slack's answers, or those of a proxy, do not tell them")
+    for name in story.edges.identity.granted_scopes:
         story.fact(f"scope {name}", holds=True)
 
 
@@ -405,7 +410,8 @@ async def follow(link: str, story: Story) -> None:
 _LOOK_EVERY = 5.0
 Step = tuple[str, Callable[[Story], Awaitable[Any]]]
 STEPS: tuple[Step, ...] = (
-    ("channel and scopes", _read),
+    ("channel", _read),
+    ("scopes", _scopes),
     ("post", _post),
     ("blocks", _validate),
     ("look-up", _find),

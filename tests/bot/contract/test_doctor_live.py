@@ -130,7 +130,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 async def test_a_workspace_like_ours_differs_in_nothing(world: World) -> None:
     assert await world.play() == 0
     assert world.verdicts == {"pull request": "skipped"}
-    assert len(world.told) == 16
+    assert len(world.told) == 17
     assert world.posted == []
     assert "x-oauth-scopes" in world.record["headers"]
 
@@ -221,8 +221,15 @@ async def test_a_limit_is_waited_for(world: World) -> None:
 async def test_what_a_missing_scope_prevents_is_skipped(world: World) -> None:
     world.workspace.credentials.remove_scopes("reactions:write")
     assert await world.play() == 0
-    assert world.told["channel and scopes"]["differences"] == ["scope reactions:write is missing (yes)"]
+    assert world.told["scopes"]["differences"] == ["scope reactions:write is missing (yes)"]
     assert world.told["reaction"]["why"] == "the app lacks the scope reactions:write"
+
+
+async def test_scopes_that_a_proxy_hides_are_unknown(world: World) -> None:
+    world.workspace.hidden_headers.add("X-OAuth-Scopes")
+    assert await world.play() == 0
+    assert world.told["scopes"]["why"] == "Slack's answers, or those of a proxy, do not tell them"
+    assert world.verdicts == {"scopes": "skipped", "pull request": "skipped"}
 
 
 async def test_what_never_arrives_is_not_waited_for_forever(world: World) -> None:
@@ -286,7 +293,7 @@ async def test_interrupting_it_cleans_up_and_records_what_there_is(world: World)
     operator = Operator(world.workspace, "docs")
     operator.left_out = {Act.PRESS}
     await interrupted(world, operator.reached.wait, operator)
-    assert list(world.told) == ["channel and scopes", "post", "blocks", "look-up", "edit", "reaction", "reply"]
+    assert list(world.told) == ["channel", "scopes", "post", "blocks", "look-up", "edit", "reaction", "reply"]
 
 
 async def test_a_post_whose_answer_is_lost_is_found_and_deleted(world: World) -> None:
