@@ -140,9 +140,12 @@ async def play_live(config: Config, operator: Terminal, wanted: str, link: str, 
             async for outcome in story.play((*STEPS, *further)):
                 told += [_told(outcome, expected.get(outcome.step))]
         finally:
-            left = await story.clean_up()
-            click.echo(f"\nLeft for you to delete: {', '.join(left)}." if left else "\nAll is deleted again.")
-            _record(config, story.watch, told, left, directory)
+            left = ["perhaps all that was posted"]  # a second Ctrl-C ends the cleaning up, too
+            try:
+                left = await story.clean_up()
+            finally:
+                click.echo(f"\nLeft for you to delete: {', '.join(left)}." if left else "\nAll is deleted again.")
+                _record(config, story.watch, told, left, directory)
     return 1 if left or any(each["refused"] for each in told) else 0
 
 

@@ -296,6 +296,17 @@ async def test_interrupting_it_cleans_up_and_records_what_there_is(world: World)
     assert list(world.told) == ["channel", "scopes", "post", "blocks", "look-up", "edit", "reaction", "reply"]
 
 
+async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    deletions = world.workspace.faults.delay(30, method="chat.delete")
+    playing = asyncio.create_task(world.play())
+    await world.workspace.changes.wait_for(lambda: bool(deletions.hits), 20)
+    playing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await playing
+    assert "Left for you to delete: perhaps all that was posted." in capsys.readouterr().out
+    assert (world.record["left"], len(world.told)) == (1, 17)
+
+
 async def test_a_post_whose_answer_is_lost_is_found_and_deleted(world: World) -> None:
     posts = world.workspace.faults.delay(30, applied=True, method="chat.postMessage")
     arrived = world.workspace.changes
