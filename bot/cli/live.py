@@ -243,7 +243,7 @@ def _record(config: Config, watch: Watch, told: list[dict[str, object]], left: l
         "left": len(left),
         "steps": told,
     }
-    file = directory / f"pagehand-live-{datetime.now(UTC):%Y%m%d-%H%M}.json"
+    file = directory / f"pagehand-live-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.json"
     owner_only(file)
     file.write_text(SecretMasker(config.secrets).mask(json.dumps(document, indent=1)).text, encoding="utf-8")
     click.echo(f"{file} is what this found out. {_SENDING}")

@@ -307,6 +307,12 @@ async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys
     assert (world.record["left"], len(world.told)) == (1, 17)
 
 
+async def test_each_run_has_a_record(world: World) -> None:
+    for _ in "12":
+        await world.play()
+    assert len([*world.directory.glob("pagehand-live-*.json")]) == 2
+
+
 async def test_a_post_whose_answer_is_lost_is_found_and_deleted(world: World) -> None:
     posts = world.workspace.faults.delay(30, applied=True, method="chat.postMessage")
     arrived = world.workspace.changes
