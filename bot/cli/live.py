@@ -33,6 +33,7 @@ from bot.domain.people import ChannelInfo
 from bot.runtime.private_files import owner_only
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.text import printable_line
 from bot.runtime.untrusted_json import text_at
 from bot.slack.rendering.blocks import FOLLOW_UP
 from bot.slack.rendering.modals import Input
@@ -41,6 +42,7 @@ from bot.workspace import AppConfig, WorkspaceServer
 PERSON_SECONDS = 300.0
 """How long each thing that only a person can do is waited for."""
 REHEARSAL_SECONDS = 10.0
+_LONGEST_PLACE = 200
 _COLORS = {"ok": "green", "different": "yellow", "skipped": "cyan"}
 _SENDING = "It has keys, types and codes, but no texts, names, ids and tokens: please look at it, and send it to us."
 
@@ -191,7 +193,8 @@ async def _confirmed(edges: Edges, operator: Terminal, wanted: str) -> str:
         if channel is None or channel.is_shared_outside:
             click.echo("Pagehand is in no such channel of your own people only: invite it there, or name another.")
             continue
-        click.echo(f"This posts in #{channel.name} of {edges.identity.team}, and deletes it all at the end.")
+        place = printable_line(f"#{channel.name} of {edges.identity.team}", _LONGEST_PLACE)
+        click.echo(f"This posts in {place}, and deletes it all at the end.")
         if (await operator.line("Type the channel's name to begin: ")).removeprefix("#") == channel.name:
             return channel.id
         click.echo("That is not its name.")

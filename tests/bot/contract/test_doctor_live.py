@@ -313,6 +313,16 @@ async def test_each_run_has_a_record(world: World) -> None:
     assert len([*world.directory.glob("pagehand-live-*.json")]) == 2
 
 
+async def test_names_of_the_workspace_send_nothing_to_the_terminal(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.workspace.answers["auth.test"] = lambda answer: answer.update(team="Evil\x1b]0;title\x07")
+    world.workspace.answers["conversations.info"] = lambda answer: answer["channel"].update(name="docs\x1b]0;x\x07")
+    operator = Operator(world.workspace, "docs", "")
+    assert await world.play(operator, world.workspace.channels["docs"].id) == 1
+    assert "This posts in #docs]0;x of Evil]0;title, and deletes it all at the end." in capsys.readouterr().out
+
+
 async def test_a_post_whose_answer_is_lost_is_found_and_deleted(world: World) -> None:
     posts = world.workspace.faults.delay(30, applied=True, method="chat.postMessage")
     arrived = world.workspace.changes
