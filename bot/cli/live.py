@@ -92,8 +92,10 @@ class Rehearsing:
     async def does(self, act: Act, story: Story, seen: Awaitable[Any], /) -> Any:
         """See Operator."""
         await self.acts(act, story)
-        async with asyncio.timeout(REHEARSAL_SECONDS):
-            return await seen
+        try:
+            return await asyncio.wait_for(seen, REHEARSAL_SECONDS)
+        except TimeoutError:
+            raise SkippedStep(f"nothing arrived within {REHEARSAL_SECONDS:.0f} s") from None
 
     async def acts(self, act: Act, story: Story) -> None:
         """Does it."""
@@ -225,15 +227,17 @@ async def _check_job_apis(config: Config, story: Story) -> None:
 
 
 def _told(outcome: Outcome, rehearsed: Outcome | None) -> dict[str, object]:
-    """Prints what became of a step, and returns it for the record. Of one that was not rehearsed, all facts hold."""
-    expected = rehearsed.seen if rehearsed else dict.fromkeys(outcome.seen, "yes")
-    found = [] if outcome.skipped or outcome.refused else differences(expected, outcome.seen)
-    verdict = "skipped" if outcome.skipped else "different" if found or outcome.refused else "ok"
-    why = f" because {outcome.skipped}" if outcome.skipped else f" refused: {outcome.refused}" * bool(outcome.refused)
+    """Prints what became of a step, and returns it for the record. Of one that has no rehearsal, all facts hold."""
+    expected, skipped = rehearsed.seen if rehearsed else dict.fromkeys(outcome.seen, "yes"), outcome.skipped
+    if rehearsed and rehearsed.skipped and not (skipped or outcome.refused):
+        skipped = f"its rehearsal in our own workspace was: {rehearsed.skipped}"
+    found = [] if skipped or outcome.refused else differences(expected, outcome.seen)
+    verdict = "skipped" if skipped else "different" if found or outcome.refused else "ok"
+    why = f" because {skipped}" if skipped else f" refused: {outcome.refused}" * bool(outcome.refused)
     click.echo(f"{click.style(f'{verdict}:', fg=_COLORS[verdict])} {outcome.step}{why}")
     for line in found:
         click.echo(f"    {line}")
-    told = {"step": outcome.step, "verdict": verdict, "why": outcome.skipped, "refused": outcome.refused}
+    told = {"step": outcome.step, "verdict": verdict, "why": skipped, "refused": outcome.refused}
     return told | {"seconds": outcome.seconds, "differences": found, "seen": outcome.seen}
 
 

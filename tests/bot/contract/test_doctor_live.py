@@ -323,6 +323,24 @@ async def test_names_of_the_workspace_send_nothing_to_the_terminal(
     assert "This posts in #docs]0;x of Evil]0;title, and deletes it all at the end." in capsys.readouterr().out
 
 
+async def test_what_our_own_workspace_does_not_show_is_compared_with_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.cli.live.REHEARSAL_SECONDS", 0.1)
+    rehearsed = Rehearsing.does
+
+    async def deaf(self: Rehearsing, act: Act, story: Story, seen: Any) -> Any:
+        seen.close()
+        return await rehearsed(self, act, story, asyncio.Event().wait())
+
+    monkeypatch.setattr(Rehearsing, "does", deaf)
+    assert await world.play() == 0
+    told = world.told["button and form"]
+    assert told["why"] == "its rehearsal in our own workspace was: nothing arrived within 0 s"
+    assert (told["verdict"], told["differences"]) == ("skipped", [])
+    assert world.told["reply"]["verdict"] == "ok"
+
+
 async def test_a_post_whose_answer_is_lost_is_found_and_deleted(world: World) -> None:
     posts = world.workspace.faults.delay(30, applied=True, method="chat.postMessage")
     arrived = world.workspace.changes
