@@ -118,9 +118,9 @@ class NotAllowed:
     reason: str
 
 
-BLOCKS_REFUSED = frozenset(
-    {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
-)
+TOO_LONG = frozenset({"msg_blocks_too_long", "msg_too_long"})
+"""Slack's error codes for what is wrong with this one message only."""
+BLOCKS_REFUSED = TOO_LONG | {"invalid_arguments", "invalid_blocks", "invalid_blocks_format"}
 """Slack's error codes after which the same text may be accepted with plainer blocks, or without any."""
 
 

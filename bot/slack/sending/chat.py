@@ -167,8 +167,9 @@ class SlackChat(Chat):
         try:
             sent = await send(card(named, self.message_context, follow_ups, without=left_out))
         except ChatRejected as rejected:
-            if rejected.reason in delivery.BLOCKS_REFUSED and rich.refused(thread.id, whole, left_out):
-                raise ChatTooRich(rejected.reason) from None
+            reason = rejected.reason
+            if reason in delivery.BLOCKS_REFUSED and rich.refused(thread.id, whole, left_out, reason):
+                raise ChatTooRich(reason) from None
             raise
         rich.taken(thread.id, whole, left_out)
         return sent

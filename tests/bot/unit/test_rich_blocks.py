@@ -9,6 +9,7 @@ from support.worlds.store_world import a_thread
 from support.worlds.thread_states import thread_state
 
 from bot.codehosts.pull_request import Check, CheckOutcome, Found, PullRequest, Review, Verdict
+from bot.domain.delivery import TOO_LONG
 from bot.domain.jobs.job import Problem, Progress
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
@@ -215,11 +216,12 @@ def message(*kinds: str, text: str = "x") -> ChatMessage:
 class Slack:
     """Sends messages as the chat does, to a Slack that refuses some kinds of block, or some texts in blocks."""
 
-    def __init__(self, *refused: RichBlock, too_long: str = "") -> None:
+    def __init__(self, *refused: RichBlock, too_long: str = "", reason: str = "invalid_blocks") -> None:
         self.now = 0.0
         self.rich = RichBlocks(lambda: self.now)
         self.refused = set(refused)
         self.too_long = too_long
+        self.reason = reason
 
     def send(self, whole: ChatMessage, thread_id: str = "th1") -> list[set[RichBlock]]:
         """Returns what each try left out: the last one was taken, if any."""
@@ -230,7 +232,7 @@ class Slack:
             if not (whole.rich - left_out) & self.refused and whole.text != self.too_long:
                 self.rich.taken(thread_id, whole, left_out)
                 return tries
-            if not self.rich.refused(thread_id, whole, left_out):
+            if not self.rich.refused(thread_id, whole, left_out, self.reason):
                 return tries
         raise AssertionError("it does not end")
 
@@ -268,10 +270,18 @@ def test_a_message_that_is_refused_without_them_too_puts_nothing_to_rest() -> No
     assert slack.send(BOTH, "th2") == [set()]
 
 
+@pytest.mark.parametrize("reason", sorted(TOO_LONG))
+def test_one_long_message_puts_nothing_to_rest_for_others(reason: str) -> None:
+    slack = Slack(PLAN, reason=reason)
+    assert slack.send(BOTH) == [set(), {CARD}, {PLAN}]
+    slack.refused = set()
+    assert slack.send(BOTH, "th2") == [set()]
+
+
 def test_another_message_of_the_thread_proves_nothing() -> None:
     """What it is without the block may be what Slack takes."""
     slack, first = Slack(too_long="first"), message("plan", text="first")
-    assert slack.rich.refused("th1", first, slack.rich.left_out("th1", first))
+    assert slack.rich.refused("th1", first, slack.rich.left_out("th1", first), slack.reason)
     assert slack.send(message("plan")) == [set()]
     assert slack.send(message("plan"), "th2") == [set()]
 
@@ -287,7 +297,7 @@ def test_the_rest_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> N
 def test_a_thousand_refusals_are_not_kept() -> None:
     rich = RichBlocks()
     for number in range(1_000):
-        assert rich.refused(f"th{number}", message("plan", text=f"{number}"), frozenset())
+        assert rich.refused(f"th{number}", message("plan", text=f"{number}"), frozenset(), "invalid_blocks")
     assert len(rich._tried) == 100
 
 
