@@ -149,9 +149,9 @@ class TourStep(Enum):
 
     ASK = "In #{channel}, type `/docs {task}`, or press Try it."
     SEE_THE_END = "Open the card's thread: the pull request comes there."
-    REVIEW = "Open the pull request's page. Press Failed, then Request changes: in some seconds the thread tells both."
+    REVIEW = "Open the pull request's page. Press Failed, then Request changes: the thread soon reports both."
     STEER = "Reply in the card's thread to change the pull request, such as `{follow_up}`"
-    MERGE = "When the thread says Done, press Merge on the page: the card and the thread say so."
+    MERGE = "When the thread says Done, reload the page and press Merge: the card and the thread report it."
     STOP = "Stop a job: type `/docs {slow_task}` in #{channel}, and press Stop on its card."
     MENTION = "Mention @pagehand in somebody's thread: the agent gets the thread as well."
     BE_REFUSED = "Act as Gia, a guest, and ask for something. She is refused, and told why."

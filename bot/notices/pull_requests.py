@@ -134,7 +134,7 @@ class PullRequestClosed(PullRequestNews, kind="pull_request_closed"):
     def told(self, show: Renderer) -> Markup:
         """See PullRequestNews."""
         by = show(" by {by}", by=show.line(self.by)) if self.by else NOTHING
-        return show("The pull request was closed{by}, and not merged.", by=by)
+        return show("The pull request was closed{by} without being merged.", by=by)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class ChecksFailed(PullRequestNews, kind="checks_failed"):
     def told(self, show: Renderer) -> Markup:
         """See PullRequestNews."""
         words = "A check failed: {names}." if len(self.checks) == 1 else "{count} checks failed: {names}."
-        return show(f"{words} {{reply}} to have it mended.", count=len(self.checks), names=_named(show, self.checks))
+        return show(f"{words} {{reply}} to have it fixed.", count=len(self.checks), names=_named(show, self.checks))
 
 
 @dataclass(frozen=True)

@@ -127,10 +127,10 @@ def pull_request_description(proposal: Proposal) -> str:
 
     An unclosed comment or code block inside a quotation cannot swallow the text after it.
     """
-    answer = ("The agent's answer:", _quoted(proposal.summary)) if proposal.summary.strip() else ()
+    answer = ("The agent answered:", _quoted(proposal.summary)) if proposal.summary.strip() else ()
     parts = (
-        _quoted(proposal.words),
         _asked_by(proposal.requester),
+        _quoted(proposal.words),
         f"Attached to the request: {', '.join(map(_plain, proposal.files))}." if proposal.files else "",
         *answer,
         *map(_sentence, proposal.notes),
@@ -168,8 +168,8 @@ def answer_with(summary: str, left_out: Sequence[str], notes: Sequence[str]) -> 
 def _asked_by(requester: Requester | None) -> str:
     if requester is None:
         return ""
-    where = f" ([where]({quote(requester.url, safe=':/?#@!$&*+,;=%~._-')}))" if requester.url else ""
-    return f"Asked by {_plain(requester.name)}{where}."
+    name = _plain(requester.name)
+    return f"[{name}]({quote(requester.url, safe=':/?#@!$&*+,;=%~._-')}) asked:" if requester.url else f"{name} asked:"
 
 
 def _quoted(text: str) -> str:

@@ -300,7 +300,7 @@ async def test_the_life_of_a_pull_request_is_told_once_each(alone: Demo) -> None
         "The pull request is merged, so this goes to a new branch",
         "Done. ",
         "A check failed: build.",
-        "The pull request was closed by you (demo), and not merged.",
+        "The pull request was closed by you (demo) without being merged.",
     )
     assert [words for words, begin in zip(said, beginnings, strict=True) if not words.startswith(begin)] == []
 

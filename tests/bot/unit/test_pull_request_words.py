@@ -103,12 +103,12 @@ def test_the_card_says_when_following_has_ended() -> None:
     [
         (PullRequestMerged(LINK, "rae"), "<@UANA> Merged by rae."),
         (PullRequestMerged(LINK), "<@UANA> Merged."),
-        (PullRequestClosed(LINK, "rae"), "<@UANA> The pull request was closed by rae, and not merged."),
-        (PullRequestClosed(LINK), "<@UANA> The pull request was closed, and not merged."),
-        (ChecksFailed(LINK, ("lint",)), "<@UANA> A check failed: lint. Reply here to have it mended."),
+        (PullRequestClosed(LINK, "rae"), "<@UANA> The pull request was closed by rae without being merged."),
+        (PullRequestClosed(LINK), "<@UANA> The pull request was closed without being merged."),
+        (ChecksFailed(LINK, ("lint",)), "<@UANA> A check failed: lint. Reply here to have it fixed."),
         (
             ChecksFailed(LINK, tuple("abcdefg")),
-            "<@UANA> 7 checks failed: a, b, c, d, e and 2 more. Reply here to have it mended.",
+            "<@UANA> 7 checks failed: a, b, c, d, e and 2 more. Reply here to have it fixed.",
         ),
         (
             ChangesRequested(LINK, "r&e"),

@@ -219,7 +219,7 @@ async def test_the_requester_is_named_if_the_client_sends_one(world: JobServerWo
     )
     assert trailer.strip() == "Robin <b> Field (https://example.slack.com/archives/C1/p1)"
     page = (await world.client.get(job["prLink"])).text
-    assert "Asked by Robin" in page
+    assert "Field</a> asked:" in page
     assert "<b>" not in page
     message = await world.client.post(f"{JOB}/{job['id']}/message", json={"prompt": ADD_FAQ, "requestedBy": robin})
     assert message.status_code == 200

@@ -43,7 +43,7 @@ async def test_a_job_reports_the_agents_answer_and_its_changes(tmp_path: Path) -
         assert details(job).revision == git(world.bare, "rev-parse", branch).strip()
         (opened,) = world.pull_requests.opened
         assert (opened.branch, opened.title, opened.requester) == (branch, "one", ROBIN)
-        assert "Asked by Robin ([where](https://example.slack.com/archives/C1/p1))." in opened.description
+        assert "[Robin](https://example.slack.com/archives/C1/p1) asked:" in opened.description
         trailer = git(world.bare, "log", "-1", "--format=%(trailers:key=Requested-by,valueonly)", branch)
         assert trailer.strip() == "Robin (https://example.slack.com/archives/C1/p1)"
 

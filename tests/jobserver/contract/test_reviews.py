@@ -85,10 +85,10 @@ async def test_a_new_commit_retires_what_was_said_of_the_one_before(world: JobSe
         await say(world, link, "check", FAILED)
         await say(world, link, "review", ASKED)
         assert [len(each) for each in await told(world, job)] == [1, 1], change
-        assert "of an earlier version" not in (await world.client.get(link)).text.partition("Not in quotations")[0]
+        assert "on an earlier version" not in (await world.client.get(link)).text.partition("Not in quotations")[0]
         await world.continued(job["id"], change)
         assert await told(world, job) == ([], []), change
-    assert (await world.client.get(link)).text.count("of an earlier version") == 4
+    assert (await world.client.get(link)).text.count("on an earlier version") == 4
     answers = [await world.send(link, kind, old | form) for kind, form in (("check", FAILED), ("review", ASKED))]
     for answer in answers:
         assert (answer.status_code, "The branch has changed since" in answer.text) == (409, True)

@@ -70,7 +70,7 @@ def test_titles_and_descriptions_are_formatted() -> None:
     assert subject("  a\n b\t") == "a b"
     assert subject("\u200b\n") == "Change the documentation"
     assert pull_request_description(Proposal("a\n\nb")) == "> a\n>\n> b"
-    assert pull_request_description(Proposal("a", "Done.")) == "> a\n\nThe agent's answer:\n\n> Done."
+    assert pull_request_description(Proposal("a", "Done.")) == "> a\n\nThe agent answered:\n\n> Done."
 
 
 def test_a_description_has_requester_omissions_and_problems() -> None:
@@ -81,9 +81,9 @@ def test_a_description_has_requester_omissions_and_problems() -> None:
     left_out = ("`big.bin` is larger than 5 MB",)
     proposal = Proposal("Add a FAQ", "Done.", ROBIN, ("main was merged into the branch",), left_out, checks)
     assert pull_request_description(proposal).split("\n\n") == [
+        "[Robin Field](https://example.slack.com/archives/C1/p1) asked:",
         "> Add a FAQ",
-        "Asked by Robin Field ([where](https://example.slack.com/archives/C1/p1)).",
-        "The agent's answer:",
+        "The agent answered:",
         "> Done.",
         "Main was merged into the branch.",
         "Left out:",
