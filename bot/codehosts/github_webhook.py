@@ -96,7 +96,7 @@ def _named(payload: object) -> Iterator[tuple[str, Any]]:
 
 def _payload(request: web.Request, body: bytes) -> object:
     if not (request.headers.get("X-GitHub-Event") and request.headers.get("X-GitHub-Delivery")):
-        raise web.HTTPBadRequest(text="no event of GitHub")
+        raise web.HTTPBadRequest(text="X-GitHub-Event or X-GitHub-Delivery is missing")
     if request.content_type != "application/json":
         raise web.HTTPBadRequest(text="set the webhook's content type to application/json")
     try:
