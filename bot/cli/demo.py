@@ -153,7 +153,7 @@ class TourStep(Enum):
     STEER = "Reply in the card's thread to change the pull request, such as `{follow_up}`"
     MERGE = "When the thread says Done, reload the page and press Merge: the card and the thread report it."
     STOP = "Stop a job: type `/docs {slow_task}` in #{channel}, and press Stop on its card."
-    MENTION = "Mention @pagehand in somebody's thread: the agent gets the thread as well."
+    MENTION = "Mention @pagehand in a reply to any message: the agent gets that thread, too."
     BE_REFUSED = "Act as Gia, a guest, and ask for something. She is refused, and told why."
 
 

@@ -14,7 +14,7 @@ LINK = "https://git.example/docs/pull/7"
 async def test_1_a_command_starts_a_job(pagehand: TutorialWorld) -> None:
     answer = await pagehand.types("/docs Fix the guides")
 
-    assert answer == "On it."
+    assert answer == "Got it."
     assert pagehand.job_api.created == ["Fix the guides"]
     assert len(pagehand.said) == 1
     assert pagehand.said[0].startswith("Started.")

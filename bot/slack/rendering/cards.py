@@ -192,6 +192,6 @@ def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
 
 
 _STOP = blocks.confirmation(
-    "Stop this job?", "The agent is told to stop. What it has changed so far stays as it is.", "Stop it", "Keep going"
+    "Stop this job?", "The agent is told to stop. What it has pushed stays as it is.", "Stop it", "Keep going"
 )
 _TWICE = blocks.confirmation("Try it again?", "If it started the first time, it's done twice.", "Try again", "Leave it")

@@ -9,7 +9,7 @@ from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import escape
 
-RECORDED = Markup("On it.")
+RECORDED = Markup("Got it.")
 STILL_RECORDING = Markup(
     "This is taking longer than usual. If nothing appears in the channel within a minute, please try again."
 )
