@@ -98,7 +98,8 @@ def option_to_set(agent: str, category: Category, value: str, options: Options) 
     if option and value in option.values:
         return option
     if category is Category.MODE:
-        remedy = "its version may be too old or too new"
+        has = _listed(option) if option else "none that it lists"
+        remedy = f"its version may be too old or too new; it has {has}"
     elif option:
         remedy = f"set {PREFIX}{category.name} to one of {_listed(option)}"
     else:
