@@ -373,8 +373,10 @@ class _Reading:
         if deployed is SAME:
             before = self._of_checks(known.get("checks", ()))
             deployed = [preview for preview in known.get("previews", ()) if preview not in before]
-        found = [*deployed, *self._of_checks({**known, **changed}.get("checks", ()))]
-        return {"previews": list({preview["link"]: preview for preview in found}.values())}
+        found: dict[str, dict[str, Any]] = {}
+        for preview in (*deployed, *self._of_checks({**known, **changed}.get("checks", ()))):
+            found.setdefault(preview["link"], preview)  # a deployment's own name tells that it is none of a check
+        return {"previews": list(found.values())}
 
     def _of_checks(self, checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         passed = (check for check in checks if check["outcome"] is CheckOutcome.PASSED and check["link"])

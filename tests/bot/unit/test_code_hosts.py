@@ -121,6 +121,17 @@ async def test_what_one_of_both_leads_to_is_kept_while_the_other_changes(github:
     assert (await seen(found))[1] == ["https://preview.example/8"]
 
 
+async def test_a_deployment_outlasts_a_check_that_leads_to_the_same_page(github: GitHubInMemory) -> None:
+    github.watch(("*",))
+    deploy(github, "https://preview.example/7")
+    github.checks(of_check("site", "https://preview.example/7"))
+    found = await github.found()
+    github.checks(of_check("site", "https://preview.example/7", "failure"))
+    assert [(one.name, one.link) for one in (await github.found(found)).pull_request.previews] == [
+        ("preview", "https://preview.example/7")
+    ]
+
+
 async def test_comments_lead_to_no_preview(github: GitHubInMemory) -> None:
     github.watch(("*",))
     github.answers[COMMENTS] = [{"id": 1, "body": "Preview: https://evil.example", "user": {"login": "bot[bot]"}}]
