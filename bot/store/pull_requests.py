@@ -9,7 +9,7 @@ from sqlalchemy import Double, and_, bindparam, case, delete, exists, or_, selec
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import NoticeKey, in_database, within_thread
-from bot.store.claims import CLAIM, FREE, LIMIT, NOW, due
+from bot.store.claims import CLAIM, FREE, LIMIT, NOW, due, read_each
 from bot.store.schema.rows import followed_from, json_of, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, pull_requests, threads
 from bot.store.session import Part, Session, upserting
@@ -150,8 +150,8 @@ class PullRequests(Part):
         those of jobs that changed later than `since`. Returns how many.
         """
         rows = await self._session.rows(_UNFOLLOWED, since=since, limit=limit)
-        jobs = {row[threads.c.id]: thread_to_speak_in(row).state.job for row in rows}
-        links = [(thread_id, job.pr_link) for thread_id, job in jobs.items() if job is not None and job.pr_link]
+        there, _ = read_each(((row[threads.c.id], row) for row in rows), thread_to_speak_in)
+        links = [(each.id, each.state.job.pr_link) for each in there if each.state.job and each.state.job.pr_link]
         await follow(self._session, links)
         return len(links)
 

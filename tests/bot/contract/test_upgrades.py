@@ -222,8 +222,10 @@ async def test_links_that_an_earlier_version_recorded_are_followed_at_the_next_s
     for number in range(20):
         await recorded(f"t{number:02}", f"https://git.example/{number}")
     await recorded("none", None)
-    await recorded("damaged", "https://git.example/damaged")
+    for name in ("damaged", "worse"):
+        await recorded(name, "https://git.example/damaged")
     await sql("UPDATE threads SET state = state || '{' WHERE id = 'damaged'")
+    await sql("UPDATE threads SET options = options || '{' WHERE id = 'worse'")
     await store.save("t00", ThreadState(job=Job("t00", "completed", "https://git.example/known")), poll_in=None)
     await RetentionSweeper(store.store).sweep()
     rows = await sql("SELECT thread_id, link, due_at FROM pull_requests ORDER BY thread_id")
