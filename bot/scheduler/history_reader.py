@@ -167,9 +167,12 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         pages, last = 0, ""
         async for messages in self._pages(gap, self._messages(gap, now)):
             pages, last = pages + 1, messages[-1].ts if messages else last
-            found += gaps.missed(messages, gap, now, bot_user_id=self._bot_user_id)
+            new = list(gaps.missed(messages, gap, now, bot_user_id=self._bot_user_id))
+            found += new
             if in_thread:
                 await self._note_stops(gap, messages)
+                for each in new:  # before the next page, which may never be read
+                    await self._pass_on(item, each)
             else:
                 going_on = [replace(gap, thread_ts=ts) for ts in gaps.threads_with_news(messages, gap, now)]
                 await self._store.transact(lambda tx, new=going_on: tx.gaps.add(new, newest=gap.until))  # type: ignore[misc]
@@ -177,8 +180,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
                 break
         reached_back = not in_thread and float(last or 0.0) < gap.since_readable(now)
         complete = len(found) < gaps.MOST_MISSED and (pages < gaps.MOST_PAGES or reached_back)
-        handled = found[: gaps.MOST_MISSED]
-        for each in handled if in_thread else reversed(handled):
+        for each in () if in_thread else reversed(found[: gaps.MOST_MISSED]):
             await self._pass_on(item, each)
         if complete and not gap.is_cut(now):
             await self._close(gap)

@@ -456,6 +456,18 @@ async def test_what_slack_does_not_show_is_one_line_in_log_and_health(
     assert reading.reader.warning() == ""
 
 
+@pytest.mark.parametrize("fault", [ChatRejected("invalid_cursor"), ChatRateLimited("ratelimited", retry_after=70.0)])
+async def test_what_was_read_of_a_thread_is_passed_on_though_its_next_page_is_not_shown(
+    reading: Reading, fault: Exception
+) -> None:
+    for ago, words in ((300, "one"), (200, "two"), (100, "three")):
+        reading.write("C1", "1.000001", words, ago)
+    reading.history.page_size, reading.history.faults = 2, [None, fault]
+    await reading.missed("C1", "1.000001")
+    await reading.read()
+    assert reading.events.words == ["one", "two"]
+
+
 async def test_a_message_that_cannot_be_recorded_holds_up_the_others_for_three_attempts(reading: Reading) -> None:
     bad = reading.write("C1", "1.000001", "bad", 200)
     reading.write("C1", "1.000001", "good", 100)

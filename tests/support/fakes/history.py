@@ -14,12 +14,12 @@ T = TypeVar("T")
 @dataclass
 class FakeHistory:
     """`written` holds the messages of a channel and a thread (empty: outside threads), oldest first; `faults` are
-    raised first, in order. `asked` records the calls.
+    raised first, in order (None: that call is answered). `asked` records the calls.
     """
 
     written: dict[tuple[str, str], list[PastMessage]] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
-    faults: list[Exception] = field(default_factory=list)
+    faults: list[Exception | None] = field(default_factory=list)
     page_size: int = 200
     asked: list[str] = field(default_factory=list)
 
@@ -41,8 +41,8 @@ class FakeHistory:
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
-        if self.faults:
-            raise self.faults.pop(0)
+        if self.faults and (fault := self.faults.pop(0)) is not None:
+            raise fault
 
 
 @dataclass
