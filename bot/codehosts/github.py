@@ -46,6 +46,8 @@ from bot.jobapi.models import MAX_WORDS, Hide, PullRequestState
 from bot.runtime.text import whole_words
 
 PAGE, MOST_PAGES = 100, 5
+_LAST_RUNS = 50
+"""Fewer than a page, so that one call shows them."""
 LONGEST_INTERVAL_S = 3600.0
 DENIED = "denied"
 """Stands for the ETag of what the token may not read: it is asked for again only once the pull request has changed."""
@@ -306,7 +308,7 @@ class _Reading:
             denied, first = True, await asked.get(actions, fresh=True)
         checks = await self._listed(actions if denied else runs, first, statuses, second)
         if any(check["outcome"] is CheckOutcome.FAILED for check in checks):
-            failing = await self._failing_on(pull["base"])
+            failing = await self._failing_on(pull["base"], denied=denied)
             checks = [check | {"fails_on_base": check["name"] in failing} for check in checks]
         return {"checks": sorted(checks, key=lambda check: _ORDER.get(check["outcome"], len(_ORDER)))}
 
@@ -329,13 +331,18 @@ class _Reading:
     def _is_preview(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
-    async def _failing_on(self, base: str) -> frozenset[str]:
+    async def _failing_on(self, base: str, *, denied: bool) -> frozenset[str]:
         """Returns the names of the checks that fail without the change; none if its base is not told."""
         if not base:
             return frozenset()
         runs, statuses = self._check_paths(base)
+        if denied:
+            branch = quote(base, safe="")
+            runs = f"{self._repository}/actions/runs?branch={branch}&event=push&status=completed&per_page={_LAST_RUNS}"
         first, second = [await self._asked.get(path, fresh=True) for path in (runs, statuses)]
         found = await self._listed(runs, first, statuses, second)
+        if denied:  # runs of a branch are of all its commits, the newest first
+            found = list({check["name"]: check for check in reversed(found)}.values())
         return frozenset(check["name"] for check in found if check["outcome"] is CheckOutcome.FAILED)
 
     async def _talk(self, pull: Mapping[str, Any], *, moved: bool) -> dict[str, Any]:

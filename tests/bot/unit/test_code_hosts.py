@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.any_json import any_json
 from support.fakes.github import (
     ACTIONS,
+    ACTIONS_OF_BASE,
     COMMENTS,
     DEPLOYMENTS,
     HEAD,
@@ -254,6 +255,22 @@ async def test_a_token_that_may_not_read_checks_gets_the_runs_of_actions(github:
     github.charged.clear()
     assert await github.code_host.read(LINK, found) == NotModified()
     assert github.charged == [], "what is denied is not asked for again"
+
+
+async def test_without_the_right_to_read_checks_too_the_base_branchs_failures_are_marked(
+    github: GitHubInMemory,
+) -> None:
+    """Its newest run of a workflow counts."""
+    github.status = {RUNS: 403}
+    names = ("build", "links", "style")
+    github.answers[ACTIONS] = {"workflow_runs": [run(name, "failure") for name in names]}
+    of_base = [run("build", "failure"), run("links", "success"), run("build", "success"), run("links", "failure")]
+    github.answers[ACTIONS_OF_BASE] = {"workflow_runs": of_base}
+    first = await github.found()
+    assert [check.fails_on_base for check in first.pull_request.checks] == [True, False, False]
+    github.answers[ACTIONS] = {"workflow_runs": [run(name, "failure") for name in names[:2]]}
+    second = await github.found(first)
+    assert [check.fails_on_base for check in second.pull_request.checks] == [True, False]
 
 
 async def test_what_was_denied_is_asked_for_again_once_something_changes(github: GitHubInMemory) -> None:

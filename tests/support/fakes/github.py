@@ -17,6 +17,7 @@ WEB, LINK = "https://github.example", "https://github.example/acme/docs/pull/7"
 HEAD, NEXT_HEAD = "a" * 40, "b" * 40
 PULL = "/repos/acme/docs/pulls/7"
 RUNS, STATUSES, ACTIONS = "check-runs", "/status", "/repos/acme/docs/actions/runs"
+ACTIONS_OF_BASE = f"{ACTIONS}?branch=main"
 REVIEWS, COMMENTS = f"{PULL}/reviews", f"{PULL}/comments"
 DEPLOYMENTS = "/repos/acme/docs/deployments"
 
@@ -38,8 +39,8 @@ def pull(**changed: Any) -> dict[str, Any]:
 
 
 class GitHubInMemory:
-    """Answers by path without its query, with an ETag each; counts what GitHub would charge. Calls and answers are
-    GitHub's own, unless it `is_odd`.
+    """Answers by path, with the first part of its query or without it, with an ETag each; counts what GitHub would
+    charge. Calls and answers are GitHub's own, unless it `is_odd`.
     """
 
     def __init__(self, *, is_odd: bool = False) -> None:
@@ -50,6 +51,7 @@ class GitHubInMemory:
             COMMENTS: [],
             DEPLOYMENTS: [],
             ACTIONS: {"workflow_runs": []},
+            ACTIONS_OF_BASE: {"workflow_runs": []},
         }
         self.graphql: dict[str, Any] = {"isInMergeQueue": False, "reviewThreads": {"nodes": []}}
         self.status: dict[str, int] = {}
@@ -91,7 +93,8 @@ class GitHubInMemory:
             if name not in self.graphql:  # one field that may not be read fails the whole query
                 return {"data": {"repository": {"pullRequest": None}}, "errors": [{"type": "FORBIDDEN"}]}
             return {"data": {"repository": {"pullRequest": {name: self.graphql[name]}}}}
-        found = self.answers.get(place, self.answers.get(f"/{place.rpartition('/')[2]}"))
+        places = (f"{place}?{query.partition('&')[0]}", place, f"/{place.rpartition('/')[2]}")
+        found = next((self.answers[each] for each in places if each in self.answers), None)
         if found is None:
             found = {} if "/commits/" in place else []
         page = int(query.partition("&page=")[2] or 1)
