@@ -700,7 +700,7 @@ def test_available_actions_depend_on_the_state(thread: Thread, labels: list[str]
     ("thread", "number", "button", "words"),
     [
         (thread(job=job("failed"), progress=KEPT), 2, "discard_work", "thrown away"),
-        (thread(job=job("active")), 0, "stop_job", "What it has changed so far stays"),
+        (thread(job=job("active")), 0, "stop_job", "What it has pushed stays"),
         (thread(problem=Problem.UNCERTAIN), 0, "retry_job", "done twice"),
     ],
 )
