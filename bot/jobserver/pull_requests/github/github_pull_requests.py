@@ -39,8 +39,10 @@ from bot.runtime.clock import SteadyClock
 from bot.runtime.secrets.masking import SecretMasker
 
 logger = logging.getLogger(__name__)
-LOOK_EVERY_S = 30.0
-"""The shortest time between two readings of a pull request. GitHub allows 5,000 calls an hour."""
+LOOK_EVERY_S = 10.0
+"""The shortest time between two readings of a pull request: less than the bot's own, which a webhook may have sent, and
+which would miss the news otherwise. GitHub allows 5,000 calls an hour, and what is unchanged costs none.
+"""
 LIMIT = 60_000
 """In characters; GitHub's limit is 65,536, but it does not document how it counts."""
 _TITLE_LIMIT = 256
