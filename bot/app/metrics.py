@@ -37,7 +37,7 @@ def outcome_of(error: BaseException | None) -> str:
 @dataclass(frozen=True)
 class Readings:
     """The state of a process. Without Socket Mode there is no `socket`, and `free_bytes` is unknown of PostgreSQL.
-    `setup_faults`: how many of each kind the checks of the set-up found.
+    `setup_faults`: how many of each kind the checks of the setup found.
     """
 
     ready: bool

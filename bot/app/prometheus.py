@@ -120,7 +120,7 @@ def _process(readings: Readings) -> Iterator[Metric]:
     words = "For how long a part has been failing; 0: it works."
     yield _gauges("pagehand_part_failing_seconds", words, "part", failing)
     faults = {kind.value: readings.setup_faults.get(kind, 0) for kind in (FindingStatus.ERROR, FindingStatus.WARNING)}
-    yield _gauges("pagehand_setup_faults", "Faults that the checks of the set-up found.", "status", faults)
+    yield _gauges("pagehand_setup_faults", "Faults that the checks of the setup found.", "status", faults)
     if readings.socket is not None:
         words = "Open connections to Slack."
         yield GaugeMetricFamily("pagehand_socket_connections", words, value=readings.socket.connected)

@@ -1,4 +1,4 @@
-"""`pagehand doctor` checks the whole set-up."""
+"""`pagehand doctor` checks the whole setup."""
 
 import asyncio
 import json

@@ -139,7 +139,7 @@ def jobserver(*, check: bool) -> None:
 @click.option("--channel", metavar="#NAME", default="", help="With --live: the channel, also by its id.")
 @click.option("--pull-request", "link", metavar="LINK", default="", help="With --live: one that you can merge.")
 def doctor(*, as_json: bool, live: bool, channel: str, link: str) -> None:
-    """Check the whole set-up, and say what is wrong, why it matters and what to do about it.
+    """Check the whole setup, and say what is wrong, why it matters and what to do about it.
 
     \b
     Looks at the settings, Slack (tokens, scopes, channels, clock), the database, the job API, and what has arrived
@@ -173,8 +173,8 @@ def doctor(*, as_json: bool, live: bool, channel: str, link: str) -> None:
     if live and as_json:
         raise click.UsageError("--live prints no JSON: its record is a file.")
     if live and not sys.stdin.isatty():
-        raise click.UsageError("--live asks you for things: run it at a terminal (docker compose exec, ssh -t).")
-    with exit_on_error("The set-up cannot be checked", "The set-up was not checked"):
+        raise click.UsageError("--live asks you to act in Slack: run it at a terminal (docker compose exec, ssh -t).")
+    with exit_on_error("The setup cannot be checked", "The setup was not checked"):
         if live:
             from bot.cli.live import run_live
 

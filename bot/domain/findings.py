@@ -1,4 +1,4 @@
-"""The findings of a check of the set-up, and the events whose last time it looks at."""
+"""The findings of a check of the setup, and the events whose last time it looks at."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,1 +1,1 @@
-"""Checks of the set-up, one module per subject. `pagehand doctor` and the running bot use them."""
+"""Checks of the setup, one module per subject. `pagehand doctor` and the running bot use them."""

@@ -37,7 +37,7 @@ class WatchTimings:
 
 
 class SetupWatch:
-    """Checks the set-up regularly.
+    """Checks the setup regularly.
 
     Args:
         checks: All checks; those whose name begins with `slack` run more often.
@@ -84,7 +84,7 @@ class SetupWatch:
         self._note([each for each in found if not each.check.startswith(_ONLY_AT_SET_UP)])
 
     def status(self) -> ComponentStatus:
-        """Returns the errors of the set-up that do not resolve themselves."""
+        """Returns the errors of the setup that do not resolve themselves."""
         errors = self._errors()
         since = min((at for _, at in errors), default=self._monotonic())
         seconds = max(self._monotonic() - since, 0.001) if errors else 0.0

@@ -1,4 +1,4 @@
-"""The checks of a set-up: all of them for `pagehand doctor` and the running bot, one at a time for `pagehand setup`."""
+"""The checks of a setup: all of them for `pagehand doctor` and the running bot, one at a time for `pagehand setup`."""
 
 import asyncio
 import logging

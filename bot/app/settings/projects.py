@@ -382,7 +382,7 @@ class JobApiVariables(CodeHostVariables):
     job_api_pull_request: bool = Field(
         default=False,
         alias="JOB_API_PULL_REQUEST",
-        description="true if the job API tells a job's pull request with its checks and reviews: then the bot needs no "
+        description="true if the job API reports a job's pull request with its checks and reviews: then the bot needs no "
         "token of the code host",
     )
     replies: ReplyMode = Field(

@@ -52,7 +52,7 @@ class AgentSettings(Settings):
     agent_environment: Annotated[Mapping[str, str], BeforeValidator(_variables)] = Field(
         {},
         description="variables for the agent, in lines of NAME=value, where {model_url} and {model_key} are the "
-        "address and key of MODEL_API, {model} is MODEL, and {random} a new password; keys of yours belong into "
+        "address and key of MODEL_API, {model} is MODEL, and {random} a new password; keys of yours belong in "
         "PASS_ENVIRONMENT",
     )
     agent_home: Path | None = Field(
