@@ -49,8 +49,8 @@ class CodeHostVariables(Settings):
     code_host_webhook_secret: ApiKey | None = Field(
         default=None,
         alias="CODE_HOST_WEBHOOK_SECRET",
-        description="with HTTP: the secret of the code host's webhook, which brings news of pull requests at once; without "
-        "one, /webhooks/github answers 404",
+        description="with HTTP: the secret of the code host's webhook, which brings news of pull requests at once; "
+        "without one, /webhooks/github answers 404",
     )
     code_host_previews: Patterns = Field(
         default=(),

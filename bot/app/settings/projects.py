@@ -382,8 +382,8 @@ class JobApiVariables(CodeHostVariables):
     job_api_pull_request: bool = Field(
         default=False,
         alias="JOB_API_PULL_REQUEST",
-        description="true if the job API reports a job's pull request with its checks and reviews: then the bot needs no "
-        "token of the code host",
+        description="true if the job API reports a job's pull request with its checks and reviews: then the bot needs "
+        "no token of the code host",
     )
     replies: ReplyMode = Field(
         default=ReplyMode.EVERYONE,
