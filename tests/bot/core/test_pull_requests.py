@@ -35,14 +35,19 @@ ASKED = Review(author="rae", verdict=Verdict.CHANGES_REQUESTED, comments=2, head
 
 
 @pytest.fixture(params=("sqlite", pytest.param("postgres", marks=(pytest.mark.postgres, pytest.mark.full))))
-async def world(request: pytest.FixtureRequest, sqlite_template: Path) -> AsyncIterator[CoreWorld]:
+def server(request: pytest.FixtureRequest) -> PostgresServer | None:
+    """None: SQLite. It is started before any event loop runs."""
+    return request.getfixturevalue("postgres") if request.param == "postgres" else None
+
+
+@pytest.fixture
+async def world(server: PostgresServer | None, sqlite_template: Path) -> AsyncIterator[CoreWorld]:
     """The use cases and the workers over both databases."""
     world = CoreWorld()
-    if request.param == "sqlite":
+    if server is None:
         async with stored(world, sqlite_template):
             yield world
         return
-    server: PostgresServer = request.getfixturevalue("postgres")
     async with server.database() as url:
         store = await open_store(url, clock=world.clock)
         yield world.on(store, world.clock)
