@@ -114,9 +114,14 @@ class GitHub:
             reading = _Reading(asked, wanted, known.pull_request if known else None, self._hide, self._previews)
             found = await reading.read(link)
         except _UnreadableError as error:
-            self._paused_until = max(self._paused_until, self._now() + error.unreadable.wait)
+            self._pause(error.unreadable.wait)
             return error.unreadable
+        finally:
+            self._pause(asked.used_up_for)
         return NotModified(asked.wait) if found is None else Found(found, asked.etags, asked.wait)
+
+    def _pause(self, seconds: float) -> None:
+        self._paused_until = max(self._paused_until, self._now() + seconds)
 
 
 class _UnreadableError(Exception):
@@ -136,13 +141,16 @@ SAME: Final = _Same.SAME
 
 @dataclass
 class _Asked:
-    """Makes the calls of one reading. `known` has the ETags of the last one, `etags` those of this."""
+    """Makes the calls of one reading. `known` has the ETags of the last one, `etags` those of this; `used_up_for`: for
+    how many seconds nothing is left of GitHub's limit.
+    """
 
     calls: GitHubCalls
     now: Callable[[], float]
     known: Mapping[str, str]
     etags: dict[str, str] = field(default_factory=dict)
     wait: float = 0.0
+    used_up_for: float = 0.0
 
     async def get(self, path: str, *, fresh: bool = False, required: bool = False) -> Any:
         """Returns parsed JSON, SAME, or None for what the token may not read. `fresh`: never SAME. `required`: without
@@ -207,7 +215,11 @@ class _Asked:
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, etag: str = ""
     ) -> GitHubAnswer:
-        """Makes a call. What is neither an answer nor a refusal of this call alone ends the reading."""
+        """Makes a call. What is neither an answer nor a refusal of this call alone ends the reading; so does a limit
+        that an earlier call has used up.
+        """
+        if self.used_up_for:
+            raise _UnreadableError(Reason.RATE_LIMITED, self.used_up_for)
         try:
             answer = await self.calls.send(method, path, body, etag=etag)
         except NoGitHubAnswerError as error:
@@ -215,6 +227,7 @@ class _Asked:
         interval = answer.headers.get("x-poll-interval", "")
         if re.fullmatch(r"\d{1,6}", interval, re.ASCII):
             self.wait = max(self.wait, min(float(interval), LONGEST_INTERVAL_S))
+        self.used_up_for = answer.used_up_for(self.now()) or 0.0
         limited = answer.seconds_to_wait(self.now())
         if limited is not None:
             raise _UnreadableError(Reason.RATE_LIMITED, limited)

@@ -62,11 +62,21 @@ class GitHubAnswer:
         after = parse_retry_after(self.headers.get("retry-after", ""), date=self.headers.get("date", ""), now=now)
         if after is not None:
             return after
-        if self.headers.get("x-ratelimit-remaining", "") == "0":
-            return _until_reset(self.headers.get("x-ratelimit-reset", ""), now)
+        if (used_up := self.used_up_for(now)) is not None:
+            return used_up
         said = self.said.lower()
         is_limit = self.status == HTTPStatus.TOO_MANY_REQUESTS or "rate limit" in said or "abuse" in said
         return _UNSAID_S if is_limit else None
+
+    def used_up_for(self, now: float) -> float | None:
+        """Returns for how long a limit is used up that this answer was charged to; None if some of it is left."""
+        if self.headers.get("x-ratelimit-remaining", "") != "0":
+            return None
+        try:
+            seconds = float(self.headers.get("x-ratelimit-reset", "")) - now
+        except ValueError:
+            return _UNSAID_S
+        return min(max(seconds, 0.0), LONGEST_WAIT) + 1.0 if math.isfinite(seconds) else _UNSAID_S
 
 
 def _fault_in_words(fault: object) -> str:
@@ -87,14 +97,6 @@ class GitHubTransport(Protocol):
             NoGitHubAnswerError: there is no answer, or a success that is not JSON.
         """
         ...
-
-
-def _until_reset(reset: str, now: float) -> float:
-    try:
-        seconds = float(reset) - now
-    except ValueError:
-        return _UNSAID_S
-    return min(max(seconds, 0.0), LONGEST_WAIT) + 1.0 if math.isfinite(seconds) else _UNSAID_S
 
 
 class GitHubClient:

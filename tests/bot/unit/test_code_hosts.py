@@ -420,6 +420,13 @@ async def test_a_limit_outlasts_what_was_asked_before_it() -> None:
     assert slow.charged.count(f"GET {PULL}") == 1
 
 
+async def test_a_limit_that_is_used_up_is_not_tried(github: GitHubInMemory) -> None:
+    github.headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "100"}
+    limited = Unreadable(Reason.RATE_LIMITED, 101.0)
+    assert [await github.code_host.read(LINK), await github.code_host.read(LINK)] == [limited, limited]
+    assert github.charged == [f"GET {PULL}"]
+
+
 async def test_a_secondary_limit_can_be_named_in_the_body_only(github: GitHubInMemory) -> None:
     github.status, github.said = {"/7": 403}, "You have exceeded a secondary rate limit."
     assert await github.code_host.read(LINK) == Unreadable(Reason.RATE_LIMITED, 60.0)
