@@ -39,7 +39,7 @@ class PullRequests(Protocol):
         ...
 
     async def read(self, number: int) -> PullRequest:
-        """Returns a pull request with its checks, reviews and comments, as they were at most half a minute ago."""
+        """Returns a pull request with its checks, reviews and comments, as they were at most ten seconds ago."""
         ...
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:

@@ -241,7 +241,7 @@ def _is_card(message: Message) -> bool:
 
 def labels(message: Message | View) -> list[str]:
     """Returns the labels of a message's buttons, in order; a menu has none."""
-    rows = [block["elements"] for block in message.blocks or [] if block["type"] == "actions"]
+    rows = [block.get("actions") or block.get("elements", ()) for block in message.blocks or []]
     return [element["text"]["text"] for row in rows for element in row if element["type"] == "button"]
 
 

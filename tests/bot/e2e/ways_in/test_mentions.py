@@ -411,7 +411,8 @@ async def test_a_job_is_stopped_on_home_until_its_card_can_be_posted(open_world:
     async with world.app.hurrying():
         await world.ana.views.open_home()
         await world.home(world.ana, "You haven't asked")
-        world.workspace.faults.server_error(method="chat.postMessage", count=None)
+        # Late rather than refused: after a refusal that came first, the job would wait for its card.
+        world.workspace.faults.delay(600, method="chat.postMessage", count=None)
         await world.ana.command("docs", "/docs", "Fix the guides")
         await world.job_api.until(lambda: world.job_api.created)
         await world.home(world.ana, "Fix the guides")
