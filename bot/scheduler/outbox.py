@@ -145,6 +145,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
             else:
                 self.record_no_answer(error)
             await self.record(partial(self._record_failed, item, failure, self._random()))
+        except errors.StoreError as error:  # what is shown is read before it is sent
+            await self.record(partial(self._record_failed, item, delivery.Unreachable(str(error)), self._random()))
         except Exception as error:
             logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.message.kind)
             self._count(item, error)

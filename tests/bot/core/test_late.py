@@ -9,6 +9,7 @@ from support.fakes.history import FakeHistory, FakeMissedEvents
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands import ThreadWord
+from bot.domain.delivery import MAX_FAULTS
 from bot.domain.gaps import DAY, MOST_MISSED, MOST_PAGES, WEEK, Gap, Listening, PastMessage
 from bot.domain.people import Member
 from bot.domain.projects import Project, Projects
@@ -31,6 +32,7 @@ from bot.errors import (
     ChatRateLimited,
     ChatRejected,
     ChatUncertain,
+    StoreUnavailable,
 )
 from bot.notices.answers import StatusRequested
 from bot.notices.job import HistoryUnread
@@ -313,6 +315,23 @@ async def test_an_unanswered_question_comes_once_more_as_a_direct_message(world:
     assert len(reminders(world)) == 1
     await answer(world)
     assert world.job_api.messages[JOB] == ["Mend the glossary"]
+
+
+async def test_a_reminder_outlasts_a_database_that_is_away(world: CoreWorld, ts: str) -> None:
+    """However often its question cannot be read, it is no fault of the reminder's."""
+    await late(world, ts, "Mend the index", at(1))
+    faults, transact = [StoreUnavailable("locked") for _ in range(MAX_FAULTS + 1)], world.store.transact
+
+    async def away(work: Any) -> Any:
+        if faults and "_tell" in getattr(work, "__qualname__", ""):
+            raise faults.pop()
+        return await transact(work)
+
+    world.store.transact = away  # type: ignore[method-assign, assignment]  # the fault is put in for the test
+    await world.pass_time(3_700)
+    await world.pass_time(60)
+    assert faults == []
+    assert reminders(world) == ["Mend the index"]
 
 
 @pytest.mark.parametrize("kind", [RequestKind.SEND_HELD, RequestKind.DISCARD_HELD])
