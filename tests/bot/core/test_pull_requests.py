@@ -11,6 +11,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld, stored
 from bot.cli.backup import mark_all_in_doubt
 from bot.codehosts.pull_request import Check, CheckOutcome, Preview, Reason, Review, Unreadable, Verdict
 from bot.domain.commands import ThreadWord
+from bot.domain.people import HomeContent
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import Reply, RequestKind
@@ -25,6 +26,8 @@ from bot.notices.pull_requests import (
     PullRequestNews,
 )
 from bot.scheduler.retention import DAY, RetentionSweeper
+from bot.slack.rendering.home import home_view
+from bot.slack.rendering.message_context import MessageContext
 from bot.store.store import open_store
 
 LINK, OTHER = "https://git.example/acme/docs/pull/1", "https://git.example/acme/docs/pull/2"
@@ -91,6 +94,21 @@ async def test_a_merge_is_told_once_and_shown(world: CoreWorld) -> None:
     followed = await shown(world, ts)
     assert followed.found is not None
     assert (followed.found.pull_request.ended_by, followed.ended) == ("rae", True)
+
+
+async def test_home_shows_what_became_of_it(world: CoreWorld) -> None:
+    """A Home is due again after each change of its cards."""
+    await opened(world)
+    await world.store.transact(lambda tx: tx.homes.opened(ANA.id))
+    await world.store.transact(lambda tx: tx.homes.claim("one", lease=30.0, limit=1))
+    await world.store.transact(lambda tx: tx.homes.published(ANA.id, "one"))
+    world.code_hosts.show(LINK, state="merged", ended_by="rae")
+    await world.pass_time(300)
+    due = await world.store.transact(lambda tx: tx.homes.claim("one", lease=30.0, limit=1))
+    assert [home.person_id for home in due] == [ANA.id]
+    jobs = await world.store.transact(lambda tx: tx.threads.of_person(ANA.id, offset=0, limit=1))
+    home = home_view(HomeContent(ANA.id, jobs=jobs), {}, MessageContext())
+    assert "Finished: the pull request is merged" in str(home)
 
 
 async def test_a_pull_request_that_is_opened_again_can_be_merged(world: CoreWorld) -> None:
