@@ -4,13 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp import ClientSession
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.workspace_world import bolt_app, client_of, connected, running
+from support.worlds.workspace_world import bolt_app, connected
 
-from bot.workspace import Message, SlackError, WorkspaceServer
+from bot.workspace import WorkspaceServer
 from bot.workspace.model.entities import Upload
 
 
@@ -77,22 +75,6 @@ async def test_each_payload_goes_to_one_connection(workspace: FaultyWorkspace) -
         await workspace.deliveries.settled()
     assert sorted(taken["one"] + taken["two"]) == sorted(said)
     assert all(taken.values())
-
-
-async def test_stopping_ends_a_waiting_command(workspace: FaultyWorkspace) -> None:
-    app = bolt_app(workspace)
-    started = asyncio.Event()
-
-    @app.command("/docs")
-    async def docs() -> None:
-        started.set()
-        await asyncio.Event().wait()
-
-    async with connected(workspace, app):
-        waiting = asyncio.create_task(workspace.people["ana"].command("docs", "/docs", "x"))
-        await started.wait()
-        await workspace.stop()
-        assert (await waiting).error == "dispatch_failed"
 
 
 async def test_a_menu_in_a_message_sends_the_choice(workspace: FaultyWorkspace) -> None:
@@ -174,60 +156,3 @@ async def test_a_global_shortcut_has_neither_channel_nor_response_url(
     (body,) = taken
     assert (body["type"], body["user"]["id"]) == ("shortcut", "U0BEN0001")
     assert not {"channel", "message", "response_url"} & body.keys()
-
-
-async def test_shortcuts_that_are_not_available(workspace: WorkspaceServer, taken: list[dict[str, Any]]) -> None:
-    """For people of another organization, for ephemeral messages, and with another type or name."""
-    ana, emil = workspace.people["ana"], workspace.people["emil"]
-    shared = await ana.say("partners", "hello")
-    said = await ana.say("docs", "hello")
-    only_hers = workspace.state.show_ephemeral(
-        Message(said.channel, "", workspace.app.bot_user_id, "psst", ephemeral_to=ana.id)
-    )
-    attempts = [
-        emil.shortcut("partners", shared.ts, ON_MESSAGE),
-        emil.global_shortcut(ANYWHERE),
-        ana.shortcut("docs", only_hers.ts, ON_MESSAGE),
-        ana.shortcut("docs", said.ts, ANYWHERE),
-        ana.global_shortcut(ON_MESSAGE),
-        ana.global_shortcut("unknown"),
-    ]
-    for attempt in attempts:
-        with pytest.raises(SlackError, match="shortcut_not_found"):
-            await attempt
-    assert taken == []
-
-
-DOCS = "C0DOCS001"
-
-
-async def test_an_event_is_given_up_after_three_retries(workspace: FaultyWorkspace) -> None:
-    workspace.deliveries.ack_timeout = 0.1
-    await workspace.people["ana"].say("docs", "nobody listens")
-    await workspace.deliveries.settled()
-    delivery = workspace.deliveries.records[-1]
-    assert (delivery.attempts, delivery.acked, delivery.failed) == (4, False, "no_connection")
-    assert delivery.given_up
-
-
-async def test_a_ticket_is_valid_once_and_expires() -> None:
-    clock = [1_700_000_000.0]
-    async with running(now=lambda: clock[0]) as server:
-        client = client_of(server)
-        async with ClientSession() as session:
-
-            async def opened(url: str) -> int:
-                try:
-                    async with session.ws_connect(url) as socket:
-                        hello = await socket.receive_json()
-                        assert hello["type"] == "hello"
-                        assert hello["connection_info"]["app_id"] == server.app.app_id
-                        return 101
-                except aiohttp.WSServerHandshakeError as refusal:
-                    return refusal.status
-
-            url = (await client.apps_connections_open(app_token=server.credentials.app_token))["url"]
-            assert [await opened(url), await opened(url)] == [101, 403]
-            late = (await client.apps_connections_open(app_token=server.credentials.app_token))["url"]
-            clock[0] += 31
-            assert await opened(late) == 403

@@ -1,6 +1,5 @@
 """The events that the app receives and what they say, the files in them, and who may read those."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from slack_sdk.errors import SlackApiError
 from support.worlds.workspace_world import client_of, error, payloads, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
-from bot.workspace.model.app_config import DEFAULT_SCOPES, MessagesTab
+from bot.workspace.model.app_config import MessagesTab
 from bot.workspace.model.entities import MAX_FILE_BYTES, MAX_FILES, Upload
 
 DOCS = "C0DOCS001"
@@ -123,27 +122,6 @@ async def test_a_closed_messages_tab_takes_no_messages(tab: MessagesTab) -> None
         else:
             await client.chat_postMessage(channel=ana.id, text="for you")
             assert server.channels.messages("ana")[-1].text == "for you"
-
-
-@pytest.mark.parametrize(
-    ("scope", "kinds"),
-    [
-        ("im:history", ["app_home_opened", "app_mention", "message", "reaction_added"]),
-        ("reactions:read", ["app_home_opened", "app_mention", "message", "message"]),
-        ("app_mentions:read", ["app_home_opened", "message", "message", "reaction_added"]),
-        ("channels:history", ["app_home_opened", "app_mention", "message", "reaction_added"]),
-    ],
-)
-async def test_events_need_their_scope(scope: str, kinds: list[str]) -> None:
-    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope})) as workspace:
-        async with payloads(workspace) as taken:
-            ana = workspace.people["ana"]
-            await ana.say("pagehand", "hello")
-            said = await ana.say("docs", "@pagehand hello")
-            await ana.react("docs", said.ts, "x")
-            await ana.views.open_home()
-            await workspace.deliveries.settled()
-        assert sorted(body["event"]["type"] for body in taken) == kinds
 
 
 async def test_people_add_and_remove_reactions(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:

@@ -31,22 +31,6 @@ async def test_the_event_for_opening_home_has_the_view(
     assert (seen["id"], seen["type"], seen["callback_id"]) == (published["id"], "home", "home")
 
 
-async def test_a_stale_home_does_not_replace_a_newer_one(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    ana = workspace.people["ana"].id
-    first = (await client.views_publish(user_id=ana, view=home()))["view"]
-    second = await client.views_publish(user_id=ana, view=home("Two"), hash=first["hash"])
-    assert second["view"]["id"] == first["id"]
-    assert await error(client.views_publish(user_id=ana, view=home("Three"), hash=first["hash"])) == "hash_conflict"
-
-
-async def test_what_cannot_be_published(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    ana = workspace.people["ana"].id
-    many = {"type": "home", "blocks": [{"type": "divider"}] * 101}
-    modal = {"type": "modal", "title": {"type": "plain_text", "text": "New"}, "blocks": []}
-    for person, view in ((ana, many), ("U0NOBODY", home()), (ana, modal)):
-        assert await error(client.views_publish(user_id=person, view=view)) == "invalid_arguments"
-
-
 async def test_a_disabled_tab_cannot_be_opened() -> None:
     app = replace(AppConfig(), home_tab=False, messages_tab=MessagesTab.OFF)
     async with running(app) as workspace:

@@ -13,7 +13,6 @@ from support.worlds.workspace_world import client_of
 from bot.workspace import WorkspaceServer
 from bot.workspace.model.entities import MAX_FILE_BYTES
 from bot.workspace.page.rendering import MAX_QUEUED_FRAMES
-from bot.workspace.page.requests import MAX_WAITING
 
 ANA, BEN, GIA, EMIL, DOCS = "U0ANA0001", "U0BEN0001", "U0GIA0001", "U0EMIL001", "C0DOCS001"
 PROMPT = input_block("b", "Prompt", {"type": "plain_text_input", "action_id": "a"})
@@ -88,14 +87,6 @@ async def text_of(stream: ClientWebSocketResponse) -> str:
     frame = await stream.receive_json()
     assert frame["type"] == "message"
     return str(frame["message"]["text"])
-
-
-async def test_a_stream_reports_the_apps_connection(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
-        await stream.receive_json()
-        async with browser.ws_connect(workspace.socket_mode.open_url()):
-            assert await stream.receive_json() == {"type": "link", "connected": True}
-        assert await stream.receive_json() == {"type": "link", "connected": False}
 
 
 async def test_pressing_a_button_without_an_app_is_an_error(workspace: WorkspaceServer, browser: ClientSession) -> None:
@@ -248,14 +239,6 @@ async def test_an_upload_goes_with_one_message_of_its_person(
         assert (await answer.json())["ok"] is False
     (message,) = workspace.channels.messages("docs")
     assert [file.name for file in message.files or ()] == ["a.txt"]
-
-
-async def test_unsent_uploads_do_not_fill_the_memory(browser: ClientSession) -> None:
-    """The oldest ones are dropped."""
-    first = (await upload(browser, b"first"))["upload"]
-    later = [(await upload(browser, b"x", name=f"{number}.txt"))["upload"] for number in range(MAX_WAITING)]
-    assert (await do(browser, "send", text="x", uploads=[first]))["ok"] is False
-    assert (await do(browser, "send", text="x", uploads=later[:1]))["ok"]
 
 
 async def test_shortcuts_are_for_members(workspace: WorkspaceServer, browser: ClientSession) -> None:

@@ -1,6 +1,5 @@
 """Modals with a real slack-bolt app: opened, filled in, answered in all of Slack's ways, closed."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,9 +12,6 @@ from support.worlds.workspace_world import bolt_app, client_of, connected, error
 from bot.workspace import SlackError
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
-
-DOCS = "C0DOCS001"
-
 
 TASK = input_block("task", "Task", {"type": "plain_text_input", "multiline": True, "max_length": 3000})
 
@@ -222,27 +218,3 @@ async def test_an_invalid_view_is_refused(modal_app: ModalApp, view: dict[str, A
     answer = await refused(modal_app.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
     assert answer["error"] == "invalid_arguments"
     assert any(said.endswith(f"{place}]") for said in answer["response_metadata"]["messages"])
-
-
-async def test_a_view_may_have_250_kilobytes(modal_app: ModalApp) -> None:
-    options = [{"text": plain("x" * 75), "value": f"{number}{'v' * 140}"} for number in range(100)]
-    blocks = [input_block(f"b{n}", "B", {"type": "static_select", "options": options}) for n in range(11)]
-    view = modal(*blocks)
-    assert len(json.dumps(view)) > 250_000
-    answer = await refused(modal_app.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
-    assert answer["error"] == "view_too_large"
-
-
-async def test_submissions_survive_faults(modal_app: ModalApp) -> None:
-    """A lost one leaves the modal open for another try; a duplicated one closes it once."""
-    await modal_app.open()
-    await modal_app.ana.views.enter("task", "kept")
-    modal_app.workspace.faults.envelope("lose", "interactive")
-    modal_app.workspace.deliveries.ack_timeout = 0.05
-    assert (await modal_app.ana.views.submit()).error == "operation_timeout"
-    modal_app.workspace.deliveries.ack_timeout = 20
-    modal_app.workspace.faults.envelope("duplicate", "interactive")
-    assert (await modal_app.ana.views.submit()).ok
-    assert modal_app.ana.views.top is None
-    await modal_app.workspace.changes.wait_for(lambda: len(modal_app.submitted) == 2)
-    assert {body["view"]["state"]["values"]["task"]["task"]["value"] for body in modal_app.submitted} == {"kept"}

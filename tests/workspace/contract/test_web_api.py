@@ -1,13 +1,10 @@
 """The workspace's Web API, called with slack_sdk, as Pagehand does: messages, people, channels, and their scopes."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from aiohttp import ClientSession
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.workspace_world import client_of, error, refused, running
@@ -19,76 +16,8 @@ DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
 METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}
 
 
-async def failed(call: Any) -> AsyncSlackResponse:
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    return cast("AsyncSlackResponse", caught.value.response)
-
-
 def section(text: str) -> dict[str, Any]:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
-
-
-async def test_tokens_are_refused_as_slack_refuses_them(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    nobody, credentials = AsyncWebClient(base_url=workspace.api_url), workspace.credentials
-    assert await error(nobody.auth_test()) == "not_authed"
-    assert await error(nobody.auth_test(token="xoxb-wrong")) == "invalid_auth"
-    assert await error(client.auth_test(token=credentials.app_token)) == "not_allowed_token_type"
-    assert await error(client.apps_connections_open(app_token=credentials.bot_token)) == "not_allowed_token_type"
-    credentials.revoke()
-    assert await error(client.auth_test()) == "token_revoked"
-    credentials.revoke("account_inactive")
-    assert await error(client.auth_test()) == "account_inactive"
-    credentials.restore()
-    assert (await client.auth_test())["ok"]
-
-
-async def test_every_answer_to_a_known_token_lists_its_scopes(
-    workspace: FaultyWorkspace, client: AsyncWebClient
-) -> None:
-    granted = ",".join(sorted(workspace.app.scopes))
-    refused_call = await failed(client.chat_postMessage(channel="C0NOWHERE", text="x"))
-    assert refused_call.headers["x-oauth-scopes"] == granted
-    assert refused_call.headers["x-accepted-oauth-scopes"] == "chat:write"
-    assert (await failed(client.auth_test(token=workspace.credentials.app_token))).headers[
-        "x-oauth-scopes"
-    ] == "connections:write"
-    assert "x-oauth-scopes" not in (await failed(client.auth_test(token="xoxb-wrong"))).headers
-    workspace.credentials.remove_scopes("reactions:write")
-    missing = await failed(client.reactions_add(channel=DOCS, timestamp="1.000001", name="eyes"))
-    assert (missing["needed"], "reactions:write" in missing["provided"]) == ("reactions:write", False)
-    assert "reactions:write" not in missing.headers["x-oauth-scopes"]
-
-
-async def test_unknown_methods(client: AsyncWebClient) -> None:
-    answer = await refused(client.search_messages(query="words"))
-    assert answer == {"ok": False, "error": "unknown_method", "req_method": "search.messages"}
-
-
-async def test_json_form_and_query_are_equivalent(workspace: FaultyWorkspace) -> None:
-    url, token = f"{workspace.api_url}chat.postMessage", workspace.credentials.bot_token
-    bearer = {"Authorization": f"Bearer {token}"}
-    async with ClientSession() as session:
-        sent = (
-            session.post(url, json={"channel": DOCS, "text": "j"}, headers=bearer),
-            session.post(url, data={"channel": DOCS, "text": "f", "token": token}),
-            session.get(url, params={"channel": DOCS, "text": "q", "token": token}),
-            session.post(url, data={"channel": DOCS, "blocks": '[{"type":"divider"}]'}, headers=bearer),
-        )
-        for request in sent:
-            async with request as answer:
-                assert (await answer.json())["ok"]
-    assert [m.text for m in workspace.channels.messages("docs")] == ["j", "f", "q", ""]
-
-
-async def test_the_answer_to_a_post_has_the_stored_message(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    answer = await client.chat_postMessage(channel=DOCS, text="a & b <c> &lt; <!here>", metadata=METADATA)
-    message: dict[str, Any] = answer["message"]
-    assert answer["channel"] == DOCS
-    assert message["ts"] == answer["ts"]
-    assert message["text"] == "a &amp; b &lt;c&gt; &lt; <!here>"
-    assert (message["bot_id"], message["app_id"]) == (workspace.app.bot_id, workspace.app.app_id)
-    assert "metadata" not in message
 
 
 async def test_where_the_bot_may_not_post(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
@@ -107,24 +36,6 @@ async def test_long_texts_are_cut_and_long_updates_refused(client: AsyncWebClien
     assert len(answer["message"]["text"]) == 40_000
     assert await error(client.chat_update(channel=DOCS, ts=answer["ts"], text="x" * 4_001)) == "msg_too_long"
     assert await error(client.chat_postMessage(channel=DOCS, markdown_text="x")) == "no_text"
-
-
-@pytest.mark.parametrize(
-    ("blocks", "place"),
-    [
-        ([section("x" * 3001)], "/blocks/0/section/text/text"),
-        ([section("")], "/blocks/0/section/text/text"),
-        ([{"type": "divider"}] * 51, "/blocks"),
-        ([{"type": "nonsense"}], "/blocks/0"),
-        ([{"type": "header"}], "/blocks/0/header/text"),
-        ([section("x") | {"colour": "red"}], "/blocks/0/section/colour"),
-    ],
-)
-async def test_blocks_that_slack_refuses(client: AsyncWebClient, blocks: list[Any], place: str) -> None:
-    answer = await refused(client.chat_postMessage(channel=DOCS, text="x", blocks=blocks))
-    assert answer["error"] == "invalid_blocks"
-    (sentence,) = answer["response_metadata"]["messages"]
-    assert sentence.endswith(f"[json-pointer:{place}]")
 
 
 async def test_blocks_that_are_too_long_together(client: AsyncWebClient) -> None:
@@ -248,15 +159,6 @@ async def test_a_response_url_can_be_used_five_times(workspace: FaultyWorkspace)
     sixth = await hook.send(text="sixth")
     assert sixth.status_code == 404
     assert "used_url" in sixth.body
-
-
-async def test_a_response_url_ends_after_half_an_hour() -> None:
-    clock = [1_700_000_000.0]
-    async with running(now=lambda: clock[0]) as server:
-        url = server.response_urls.issue(server.people["ana"].id, DOCS)
-        clock[0] += 1801
-        answer = await AsyncWebhookClient(url).send(text="late")
-        assert "expired_url" in answer.body
 
 
 async def test_a_group_is_mentioned_by_its_handle(workspace: WorkspaceServer) -> None:

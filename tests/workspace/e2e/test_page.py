@@ -38,20 +38,6 @@ async def test_commands_are_completed_and_unknown_ones_rejected(tabs: WorkspaceT
 
 
 @pytest.mark.full
-async def test_a_name_is_completed(tabs: WorkspaceTabs) -> None:
-    page = await tabs.open(ANA, DOCS)
-    composer = page.get_by_test_id("composer")
-    await composer.press_sequentially("hello @gi")
-    await composer.press("Tab")
-    await expect(composer).to_have_value("hello @gia ")
-    await composer.press_sequentially("@be")
-    await expect(page.get_by_role("option")).to_have_count(1)
-    await composer.press("Escape")
-    await expect(page.get_by_role("option")).to_have_count(0)
-    await expect(composer).to_have_value("hello @gia @be")
-
-
-@pytest.mark.full
 async def test_a_missing_bot_is_reported(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     page = await tabs.open(ANA, DOCS)
     await expect(page.get_by_test_id("banner")).to_contain_text("No bot is connected")
@@ -171,37 +157,6 @@ async def test_a_lost_server_is_reported_and_nothing_typed_is_lost(
     await expect(messages(page).last).to_contain_text("Written meanwhile", timeout=30_000)
     await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached")
     tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
-
-
-@pytest.mark.full
-async def test_the_list_stays_at_its_end_unless_scrolled_up(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
-    for number in range(40):
-        await workspace.people["ben"].say("docs", f"Message {number}")
-    page = await tabs.open(ANA, DOCS)
-    await workspace.people["ben"].say("docs", "At the end")
-    await expect(page.get_by_text("At the end")).to_be_in_viewport()
-    await messages(page).first.scroll_into_view_if_needed()
-    await workspace.people["ben"].say("docs", "Below")
-    await expect(page.get_by_text("Below")).not_to_be_in_viewport()
-    await page.get_by_role("button", name="New messages").click()
-    await expect(page.get_by_text("Below")).to_be_in_viewport()
-
-
-@pytest.mark.full
-async def test_a_narrow_window_shows_one_thing_at_a_time(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
-    posted = await slack.chat_postMessage(channel=DOCS, text="card")
-    await slack.chat_postMessage(channel=DOCS, text="x" * 500, thread_ts=posted["ts"])
-    page = await tabs.open(ANA, DOCS, width=400)
-    await expect(page.get_by_test_id("act-as")).to_be_hidden()
-    await page.get_by_role("button", name="Channels and people").click()
-    await expect(page.get_by_test_id("act-as")).to_be_in_viewport()
-    await page.locator(f'[data-channel="{LEADS}"]').click()
-    await expect(page.get_by_test_id("act-as")).to_be_hidden()
-    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}")
-    await messages(page).first.get_by_test_id("open-thread").click()
-    await expect(page.get_by_test_id("composer")).to_be_hidden()
-    await expect(replies(page)).to_have_count(2)
-    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 Json = dict[str, Any]
@@ -325,54 +280,3 @@ async def test_the_elements_of_a_card(tabs: WorkspaceTabs, app: AsyncApp, slack:
     await page.get_by_role("button", name="Yes, mute").click()
     action = await asyncio.wait_for(heard.get(), 10)
     assert (action["block_id"], action["selected_option"]["value"]) == ("choose", "guide")
-
-
-RICH: list[Json] = [
-    {
-        "type": "plan",
-        "title": "1 of 3 steps done",
-        "tasks": [
-            {"type": "task_card", "task_id": f"{number}", "title": f"Step <b>{number}</b>", "status": status}
-            for number, status in enumerate(("complete", "in_progress", "pending"))
-        ],
-    },
-    {"type": "task_card", "task_id": "x", "title": "Alone", "status": "error"},
-    {
-        "type": "card",
-        "block_id": "pull_request",
-        "title": {"type": "mrkdwn", "text": "*Ports*"},
-        "subtitle": {"type": "mrkdwn", "text": "(open)"},
-        "body": {"type": "mrkdwn", "text": "Checks: 1 passed\nReviews: rae approved"},
-        "actions": [{"type": "button", "text": plain("Open"), "action_id": "open", "value": "7"}],
-    },
-]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("tabs", ["light", "dark"], indirect=True)
-async def test_a_plan_and_a_card_are_shown_and_its_buttons_work(
-    tabs: WorkspaceTabs, slack: AsyncWebClient, app: AsyncApp
-) -> None:
-    """What a mark means is said, too; a title in plain text is no markup."""
-    heard: asyncio.Queue[Json] = asyncio.Queue()
-
-    @app.action("open")
-    async def opened(ack: Any, body: Json) -> None:
-        await ack()
-        heard.put_nowait(body["actions"][0])
-
-    await slack.chat_postMessage(channel=DOCS, text="card", blocks=RICH)
-    page = await tabs.open(ANA, DOCS)
-    row = messages(page).last
-    steps = row.get_by_role("list", name="1 of 3 steps done").get_by_role("listitem")
-    assert await steps.all_text_contents() == [
-        "Done: Step <b>0</b>",
-        "In progress: Step <b>1</b>",
-        "To do: Step <b>2</b>",
-    ]
-    await expect(row).to_contain_text("Failed: Alone")
-    await expect(row.get_by_role("heading", name="Ports")).to_be_visible()
-    assert await row.get_by_text("Checks: 1 passed").inner_text() == "Checks: 1 passed\nReviews: rae approved"
-    await row.get_by_role("button", name="Open").click()
-    action = await asyncio.wait_for(heard.get(), 10)
-    assert (action["block_id"], action["action_id"], action["value"]) == ("pull_request", "open", "7")

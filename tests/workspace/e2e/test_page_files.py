@@ -87,19 +87,6 @@ async def test_files_are_dropped_into_a_thread(tabs: WorkspaceTabs, workspace: F
     await expect(messages(page)).to_have_count(1)
 
 
-async def test_a_file_that_misses_the_composer_does_not_replace_the_page(tabs: WorkspaceTabs) -> None:
-    """The browser would open it, and everything typed would be lost."""
-    page = await tabs.open(ANA, DOCS)
-    miss = """(part) => {
-      const data = new DataTransfer();
-      data.items.add(new File(["x"], "x.txt"));
-      const event = (type) => new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true });
-      return ["dragover", "drop"].map((type) => part.dispatchEvent(event(type)));
-    }"""
-    assert await page.locator("#sidebar").evaluate(miss) == [False, False]
-    await expect(page.get_by_test_id("attached").first).to_be_hidden()
-
-
 async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
     """Too large, too many, or with a command: there is always a message, and the other files stay."""
     page = await tabs.open(ANA, DOCS)

@@ -10,7 +10,7 @@ from playwright.async_api import Locator, Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from support.worlds.browser_page import ANA, DOCS, LEADS, WorkspaceTabs, messages
-from support.worlds.modal_samples import PROMPT, TITLE, WHOLE, input_block, modal, option, plain
+from support.worlds.modal_samples import PROMPT, TITLE, WHOLE, modal, plain
 
 from bot.workspace import WorkspaceServer
 
@@ -142,76 +142,6 @@ async def test_an_update_keeps_what_is_being_typed(tabs: WorkspaceTabs, app: Asy
     assert value_of(await heard.next(), "prompt") == "one two three"
 
 
-@pytest.mark.full
-async def test_typed_text_is_sent_before_the_modal_closes(tabs: WorkspaceTabs, app: AsyncApp) -> None:
-    """An app can get the text while it is typed, so that it can keep a draft when Escape closes the modal."""
-    element = {"type": "plain_text_input", "dispatch_action_config": {"trigger_actions_on": ["on_character_entered"]}}
-    heard = Heard(app, modal(input_block("prompt", "What to do", element, dispatch_action=True), notify_on_close=True))
-    page = await tabs.open(ANA, DOCS)
-    shown = await open_modal(page)
-    await page.clock.install(time=0)
-    await page.clock.pause_at(1000)
-    await page.keyboard.type("A draft")
-    await page.clock.run_for(500)
-    await page.keyboard.type(" and more")
-    await page.keyboard.press("Escape")
-    await expect(shown).to_have_count(0)
-    paused, closing, closed = [await heard.next() for _ in range(3)]
-    assert [body["actions"][0]["value"] for body in (paused, closing)] == ["A draft", "A draft and more"]
-    assert (closed["type"], closed["is_cleared"]) == ("view_closed", False)
-    assert heard.bodies.empty()
-
-
-@pytest.mark.full
-async def test_what_opens_in_a_modal_closes_before_it(tabs: WorkspaceTabs, app: AsyncApp) -> None:
-    """Escape first closes a menu or dialog and returns the focus to its button."""
-    question = {"title": plain("Sure?"), "text": plain("All of it."), "confirm": plain("Yes"), "deny": plain("No")}
-    button = {"type": "button", "action_id": "clear", "text": plain("Clear"), "confirm": question}
-    menu = {"type": "overflow", "action_id": "menu", "options": [option("One", "1"), option("Two", "2")]}
-    Heard(app, modal(PROMPT, {"type": "actions", "elements": [button, menu]}))
-    page = await tabs.open(ANA, DOCS)
-    shown = await open_modal(page)
-    await shown.get_by_role("button", name="More options").click()
-    await page.keyboard.press("ArrowDown")
-    await expect(page.get_by_role("menuitem", name="Two")).to_be_focused()
-    await page.keyboard.press("Escape")
-    await expect(page.get_by_role("menuitem")).to_have_count(0)
-    await expect(shown.get_by_role("button", name="More options")).to_be_focused()
-    await shown.get_by_role("button", name="Clear").click()
-    await expect(page.get_by_role("dialog", name="Sure?")).to_be_visible()
-    await page.keyboard.press("Escape")
-    await expect(page.get_by_role("dialog", name="Sure?")).to_have_count(0)
-    await expect(shown.get_by_role("button", name="Clear")).to_be_focused()
-    await expect(shown.get_by_label("What to do")).to_be_visible()
-
-
-MORE = {
-    "type": "actions",
-    "block_id": "act",
-    "elements": [{"type": "button", "action_id": "more", "value": "7", "text": plain("More…")}],
-}
-
-
-@pytest.mark.full
-async def test_escape_and_the_cross_close_a_modal(tabs: WorkspaceTabs, app: AsyncApp) -> None:
-    """A button in it sends what was typed. The app hears by which of the two it was closed."""
-    heard = Heard(app, modal(PROMPT, MORE, notify_on_close=True))
-    page = await tabs.open(ANA, DOCS)
-    shown = await open_modal(page)
-    await shown.get_by_label("What to do").fill("typed")
-    await shown.get_by_role("button", name="More…").click()
-    pressed = await heard.next()
-    assert pressed["actions"][0]["value"] == "7"
-    assert pressed["view"]["state"]["values"]["prompt"]["prompt"]["value"] == "typed"
-    await page.keyboard.press("Escape")
-    await expect(shown).to_have_count(0)
-    assert (await heard.next())["is_cleared"] is False
-    shown = await open_modal(page)
-    await shown.get_by_role("button", name="Close", exact=True).click()
-    await expect(shown).to_have_count(0)
-    assert (await heard.next())["is_cleared"] is True
-
-
 RENDER = """async ([text, object]) => {
   const { mrkdwn, textObject } = await import("/page/static/text/inline.js");
   const people = { U1: { name: "ana" } };
@@ -336,14 +266,17 @@ async def test_hostile_messages_stay_messages(
         {"type": "header", "text": {"type": "plain_text", "text": markup}},
         {"type": "section", "text": {"type": "mrkdwn", "text": "<javascript:alert(1)|click> " + "*a " * 900}},
         {"type": "markdown", "text": f"# {markup}\n[x](javascript:alert(1)) [y](https://a.test) **b** `{markup}`"},
+        {"type": "task_card", "task_id": "x", "title": markup, "status": "error"},
+        {"type": "card", "title": {"type": "mrkdwn", "text": markup}, "body": {"type": "mrkdwn", "text": markup}},
     ]
     await slack.chat_postMessage(channel=DOCS, text="blocks", blocks=json.loads(json.dumps(blocks)))
     await workspace.people["ben"].say("docs", markup + "\n" + "x *y* " * 5_000)
     page = await tabs.open(ANA, DOCS)
     await expect(messages(page)).to_have_count(2)
     row = messages(page).first
-    await expect(row.locator("h3")).to_have_text(markup)
+    await expect(row.locator(".header-block")).to_have_text(markup)
     await expect(row.locator(".md-heading")).to_have_text(markup)
+    await expect(row).to_contain_text(f"Failed: {markup}")
     await expect(row.locator("script, img, [onerror]")).to_have_count(0)
     hrefs = await row.locator("a").evaluate_all("(all) => all.map((a) => a.href)")
     assert hrefs == ["https://a.test/"]

@@ -4,8 +4,6 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.workspace.model.entities import SlackError
 from bot.workspace.model.views import ViewKind
@@ -122,53 +120,3 @@ def test_block_ids_are_unique_and_markdown_is_limited_in_all() -> None:
         with pytest.raises(SlackError) as caught:
             checked_blocks(blocks)
         assert words in caught.value.messages[0]
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
-    max_leaves=12,
-)
-KEYS = [
-    "tasks",
-    "title",
-    "task_id",
-    "status",
-    "actions",
-    "type",
-    "text",
-    "elements",
-    "accessory",
-    "fields",
-    "block_id",
-    "options",
-    "value",
-]
-TYPES = [
-    "plan",
-    "task_card",
-    "card",
-    "section",
-    "header",
-    "context",
-    "actions",
-    "input",
-    "markdown",
-    "divider",
-    "button",
-    "mrkdwn",
-    "overflow",
-]
-NEAR_BLOCKS = st.recursive(
-    st.sampled_from(TYPES) | JSON,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
-    max_leaves=15,
-)
-
-
-@given(JSON | st.lists(NEAR_BLOCKS, max_size=3))
-def test_hostile_blocks_are_refused(value: object) -> None:
-    try:
-        checked_blocks(value)
-    except SlackError as error:
-        assert error.code in {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"}  # noqa: PT017 - both ends are right
