@@ -13,10 +13,10 @@ from bot.domain.requests.audit import AuditEntry
 from bot.errors import ChatError, JobApiError
 from bot.jobapi.models import SeenJob
 from bot.ports.job_api import JobApi
+from bot.queue.engine import sqlite_path
 from bot.runtime.health import ComponentStatus
 from bot.slack.receiving.connection_keeper import SocketHealth
 from bot.store.condition import Backlog
-from bot.store.database.engine import sqlite_path
 
 P = ParamSpec("P")
 T = TypeVar("T")

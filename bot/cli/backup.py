@@ -18,10 +18,10 @@ from bot.domain.requests.settle import Uncertain, settle
 from bot.errors import StoreUnavailable, UnreadableRow
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import NewNotice, NoticeKey
+from bot.queue.engine import existing_file
 from bot.service.settle import record_result
 from bot.store.backup import backup
-from bot.store.database.engine import existing_file
-from bot.store.database.files import is_in_use
+from bot.store.files import is_in_use
 from bot.store.store import Store, Transaction, open_store
 
 _DATED = re.compile(r"pagehand-[0-9]{8}T[0-9]{6}Z\.sqlite3")

@@ -14,9 +14,9 @@ import click
 
 from bot.app.settings.config import database_url, passwords_in
 from bot.domain.requests.audit import RecordedEntry
+from bot.queue.engine import existing_file
 from bot.runtime.logging import configure_logging
-from bot.store.database.engine import existing_file
-from bot.store.database.files import clear_traces
+from bot.store.files import clear_traces
 from bot.store.retention import Deleted, Step
 from bot.store.store import Store, Transaction, UpkeepTransaction, open_store
 

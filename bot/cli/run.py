@@ -8,9 +8,9 @@ from bot.app import application
 from bot.app.application import Role
 from bot.app.settings.config import load, setting_names
 from bot.cli.database import location_faults
+from bot.queue.engine import sqlite_path
 from bot.runtime.logging import configure_logging
-from bot.store.database.engine import sqlite_path
-from bot.store.database.files import hold_file
+from bot.store.files import hold_file
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.errors import ConfigError, StoreUnavailable
 from bot.notices.notice import Delivery
+from bot.queue.claims import FREE
+from bot.queue.engine import existing_file
 from bot.runtime.private_files import owner_only
-from bot.store.claims import FREE
-from bot.store.database.engine import existing_file
 from bot.store.schema.migration import schema_state
 from bot.store.schema.rows import json_of
 from bot.store.schema.tables import notices, polls, pull_requests, requests, to_be_prepared

@@ -11,46 +11,26 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
-    Double,
-    FromClause,
-    Integer,
     RowMapping,
-    Select,
     Table,
     Update,
-    and_,
     bindparam,
-    or_,
     update,
 )
 
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
+from bot.queue.claims import CLAIM, FREE, due, held_by
 from bot.store.schema.tables import NoticeState, gaps, homes, notices, polls, pull_requests, request_files, requests
 from bot.store.session import Part, Session
 
 C = TypeVar("C")
 R = TypeVar("R")
 
-NOW = bindparam("now", type_=Double)
-LIMIT = bindparam("limit", type_=Integer)
-CLAIM: dict[Any, Any] = {"claimed_by": bindparam("owner"), "claimed_until": bindparam("lease_end", type_=Double)}
-FREE: dict[str, Any] = {"claimed_by": None, "claimed_until": None}
 PATIENCE = 900.0
 """Seconds that a row of a kind which only a newer version knows is left to it; longer than a rolling restart."""
 _PAUSE = 5.0
 """Seconds until it is looked at again, by whichever version."""
-
-
-def due(table: FromClause) -> ColumnElement[bool]:
-    """Returns the condition that a row may be claimed now: it is due, and no claim on it is in force."""
-    return and_(table.c.due_at <= NOW, or_(table.c.claimed_until.is_(None), table.c.claimed_until <= NOW))
-
-
-def first_due(statement: Select[Any], table: Table, **lock: Any) -> Select[Any]:
-    """Makes a statement find what may be claimed now, the most overdue first, and skip what others are claiming."""
-    most_overdue = statement.where(due(table)).order_by(table.c.due_at).limit(LIMIT)
-    return most_overdue.with_for_update(skip_locked=True, **lock)
 
 
 def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:
@@ -139,16 +119,11 @@ class Claims(Part):
         """
         session = self._session
         for table in (polls, pull_requests, homes, request_files, gaps):
-            await session.execute(update(table).where(_held_by(table, owner)).values(**FREE))
+            await session.execute(update(table).where(held_by(table, owner)).values(**FREE))
         under_way = (RequestState.PREPARING, RequestState.SENDING)
         for table, states in ((notices, (NoticeState.SENDING,)), (requests, under_way)):
             await session.execute(
                 update(table)
-                .where(_held_by(table, owner), table.c.state.in_(states))
+                .where(held_by(table, owner), table.c.state.in_(states))
                 .values(claimed_until=session.now, due_at=session.now)
             )
-
-
-def _held_by(table: Table, owner: str) -> ColumnElement[bool]:
-    # Only due rows can be claimed, so the index of due rows finds them.
-    return and_(table.c.due_at.is_not(None), table.c.claimed_by == owner)

@@ -12,7 +12,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from bot.domain.findings import LastTime
 from bot.domain.requests.request import Person, Reply
 from bot.domain.slack_limits import counted
-from bot.store.database.engine import run_in
+from bot.queue.engine import run_in
+from bot.queue.transaction import replacing
 from bot.store.schema.migration import SchemaState, state_of
 from bot.store.schema.rows import early_reply_values
 from bot.store.schema.tables import (
@@ -30,7 +31,7 @@ from bot.store.schema.tables import (
     to_be_prepared,
     to_be_sent,
 )
-from bot.store.session import Part, replacing
+from bot.store.session import Part
 
 
 @dataclass(frozen=True)

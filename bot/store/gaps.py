@@ -28,9 +28,10 @@ from sqlalchemy import (
 
 from bot.domain.gaps import ALL_CHANNELS, BEAT, DAY, WEEK, Gap, Listening, resumed_at
 from bot.domain.requests.request import RequestKind, WayIn
-from bot.store.claims import FREE, LIMIT, NOW, due
+from bot.queue.claims import FREE, LIMIT, NOW, due
+from bot.queue.transaction import InsertInto, adding, for_each_dialect, upserting
 from bot.store.schema.tables import gaps, listening, polls, requests, stops_seen, threads
-from bot.store.session import InsertInto, Part, adding, for_each_dialect, upserting
+from bot.store.session import Part
 
 
 @dataclass(frozen=True)

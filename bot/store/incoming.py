@@ -10,9 +10,10 @@ from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, exist
 
 from bot.domain.requests.request import MessageVersion, Reply
 from bot.notices.notice import Delivery
+from bot.queue.transaction import upserting
 from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import channel_ids, early_replies, message_versions, notices, threads
-from bot.store.session import Part, upserting
+from bot.store.session import Part
 
 _CARDS_ON_THEIR_WAY = (  # those that begin a thread; the place of other cards is known before they are posted
     select(threads.c.created_at)

@@ -32,7 +32,8 @@ from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.notices.notice import Delivery, Notice
-from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claiming, due, first_due, leave_newer_kinds
+from bot.queue.claims import FREE, NOW, due, first_due
+from bot.store.claims import PATIENCE, claim_candidates, claiming, leave_newer_kinds
 from bot.store.notices import SENDING, Notices
 from bot.store.schema.rows import LASTING, PULL_REQUEST, notice_from, thread_from, thread_to_speak_in, unknown_kind
 from bot.store.schema.tables import NoticeState, notices, pull_requests, requests, threads

@@ -6,9 +6,10 @@ from typing import Any
 from sqlalchemy import Executable, and_, case, delete, exists, literal_column, not_, null, or_, select, update
 
 from bot.notices.notice import Delivery, NewNotice, NoticeKey, in_database
+from bot.queue.transaction import InsertInto, adding, for_each_dialect
 from bot.store.schema.rows import LASTING, notice_values
 from bot.store.schema.tables import NoticeState, notices, threads
-from bot.store.session import InsertInto, Part, adding, for_each_dialect
+from bot.store.session import Part
 
 _WITHOUT_CARD = exists().where(
     # Given as text: SQLAlchemy cannot correlate a subquery with an upsert's SET, since that is no SELECT. It would add

@@ -9,9 +9,10 @@ from sqlalchemy import ColumnElement, RowMapping, bindparam, case, delete, func,
 from bot.domain.people import Preference
 from bot.domain.requests.audit import ABOUT, AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import Person
-from bot.store.claims import FREE, first_due
+from bot.queue.claims import FREE, first_due
+from bot.queue.transaction import adding, replacing
 from bot.store.schema.tables import audit, counted_requests, drafts, homes, preferences
-from bot.store.session import Part, Session, adding, replacing
+from bot.store.session import Part, Session
 
 logger = logging.getLogger("bot.store.audit")
 

@@ -9,10 +9,12 @@ from sqlalchemy import Double, and_, bindparam, case, delete, exists, or_, selec
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import NoticeKey, in_database, within_thread
-from bot.store.claims import CLAIM, FREE, LIMIT, NOW, due, read_each
+from bot.queue.claims import CLAIM, FREE, LIMIT, NOW, due
+from bot.queue.transaction import upserting
+from bot.store.claims import read_each
 from bot.store.schema.rows import followed_from, json_of, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, pull_requests, threads
-from bot.store.session import Part, Session, upserting
+from bot.store.session import Part, Session
 
 _FOLLOW = upserting(
     pull_requests,

@@ -11,7 +11,7 @@ from bot.domain.messages import FileProblem, SlackFile
 from bot.domain.requests.request import RejectionReason, RequestContext, RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
-from bot.store.claims import FREE, first_due
+from bot.queue.claims import FREE, first_due
 from bot.store.schema.rows import json_of, read_or, thread_from
 from bot.store.schema.tables import request_files, requests, threads
 from bot.store.session import Part, Session

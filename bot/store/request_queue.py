@@ -11,7 +11,8 @@ from bot.domain.requests.request import NOT_SENT_YET, Request, RequestKind, Requ
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
 from bot.jobapi.models import Requester
-from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claiming, leave_newer_kinds, read_each
+from bot.queue.claims import FREE, NOW
+from bot.store.claims import PATIENCE, claim_candidates, claiming, leave_newer_kinds, read_each
 from bot.store.request_parts import FILES_ARE_SETTLED
 from bot.store.requests import Requests, of_thread, read_requests, unreadable_notice, waiting_follow_ups, with_threads
 from bot.store.schema.rows import json_if_known, json_of, request_from, thread_from, thread_to_speak_in

@@ -10,13 +10,15 @@ from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, 
 from bot.errors import UnreadableRow
 from bot.notices.notice import NewNotice, ReactionChanged
 from bot.notices.requests import RequestRejected, RequestSummary
-from bot.store.claims import FREE, read_each
+from bot.queue.claims import FREE
+from bot.queue.transaction import adding
+from bot.store.claims import read_each
 from bot.store.notices import Notices
 from bot.store.people import home_changed
 from bot.store.request_parts import due_again
 from bot.store.schema.rows import attachments_json, request_from, request_values
 from bot.store.schema.tables import requests, threads
-from bot.store.session import Session, adding
+from bot.store.session import Session
 from bot.store.turns import WRITTEN
 
 logger = logging.getLogger(__name__)

@@ -23,45 +23,24 @@ On SQLite a transaction has the whole database to itself. On PostgreSQL transact
 9. *Cards that arrive in one channel take early replies one at a time*, under the channel's advisory lock, so the
    last one sees that no other is being posted. After that, it locks the threads of the replies.
 
-A lock held for too long is an error (`_TIMEOUTS`), and so is a transaction that stops making progress.
+A lock held for too long is an error (`bot.queue.transaction`), and so is a transaction that stops making progress.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    CursorResult,
-    Executable,
-    RowMapping,
-    Select,
-    Table,
-    bindparam,
-    func,
-    literal,
-    select,
-    update,
-)
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Table, bindparam, select, update
 
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
+from bot.queue.engine import DatabaseConnection
+from bot.queue.transaction import OpenTransaction
 from bot.runtime.logging import ThrottledLogger
-from bot.store.database.engine import DatabaseConnection
 from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
-
-InsertInto = Callable[[Table], postgresql.Insert | sqlite.Insert]
-"""Returns an INSERT that supports ON CONFLICT, in the database's dialect."""
 
 logger = logging.getLogger(__name__)
 
-_TIMEOUTS = {"statement_timeout": "8s", "lock_timeout": "5s", "idle_in_transaction_session_timeout": "4s"}
-"""A process that hangs keeps its locks for the last of these times; whoever waits for one still gets it in time."""
-_TIMEOUTS_SINCE_17 = _TIMEOUTS | {"transaction_timeout": "9s"}
-"""PostgreSQL does not consider a connection idle whose statement is prepared but not yet run; only this ends it."""
 _UNCLAIMED = {"due_at": None, "claimed_by": None, "claimed_until": None}
 _ENDED: Mapping[Table, Mapping[str, object]] = {
     requests: {"state": RequestState.REJECTED, **_UNCLAIMED},
@@ -71,83 +50,15 @@ _ENDED: Mapping[Table, Mapping[str, object]] = {
 _LOCK_THREAD = select(threads.c.id).where(threads.c.id == bindparam("thread")).with_for_update(key_share=True)
 
 
-def _start(timeouts: Mapping[str, str]) -> Select[Any]:
-    # For this transaction only: a setting of the connection would leak to others through a connection pooler.
-    settings = (func.set_config(name, timeout, literal(True)) for name, timeout in timeouts.items())
-    return select(func.extract("epoch", func.clock_timestamp()), *settings)
-
-
-_START, _START_SINCE_17 = _start(_TIMEOUTS), _start(_TIMEOUTS_SINCE_17)
-
-
-async def start_postgres(connection: AsyncConnection) -> float:
-    """Sets the transaction's timeouts; returns the database's time."""
-    has_17 = (connection.dialect.server_version_info or ()) >= (17,)
-    row = (await connection.execute(_START_SINCE_17 if has_17 else _START)).one()
-    return float(row[0])
-
-
-ForEachDialect = Mapping[str, Executable]
-"""A statement for each database, by the name of its dialect."""
-
-
-def for_each_dialect(build: Callable[[InsertInto], Executable]) -> ForEachDialect:
-    """Returns a statement that each database writes in its own way."""
-    return {"postgresql": build(postgresql.insert), "sqlite": build(sqlite.insert)}
-
-
-def adding(table: Table) -> ForEachDialect:
-    """Returns an INSERT that leaves a row which is there already as it is."""
-    return for_each_dialect(lambda into: into(table).on_conflict_do_nothing())
-
-
-def upserting(
-    table: Table,
-    new: Callable[[Any], Mapping[str, Any]],
-    *,
-    where: Callable[[Any], ColumnElement[bool]] | None = None,
-    returning: Sequence[Column[Any]] = (),
-) -> ForEachDialect:
-    """Returns an INSERT that changes a row which is there already. `new` and `where` get the columns of the row that is
-    not inserted, and return what the other gets, and whether it is changed at all.
-    """
-
-    def build(into: InsertInto) -> Executable:
-        insert = into(table)
-        changed = insert.on_conflict_do_update(
-            index_elements=list(table.primary_key), set_=new(insert.excluded), where=where and where(insert.excluded)
-        )
-        return changed.returning(*returning) if returning else changed
-
-    return for_each_dialect(build)
-
-
-def replacing(table: Table, *names: str) -> ForEachDialect:
-    """Returns an INSERT that replaces these columns of a row which is there already."""
-    return upserting(table, lambda new: {name: new[name] for name in names})
-
-
-class Session:
-    """An open transaction at `now`. `dialect` is sqlite or postgresql; `rare_log` is for what may be seen often."""
+class Session(OpenTransaction):
+    """An open transaction that knows which threads it has locked. `rare_log` is for what may be seen often."""
 
     def __init__(self, connection: DatabaseConnection, now: float, rare_log: ThrottledLogger) -> None:
-        self.connection = connection
-        self.now = now
+        super().__init__(connection, now)
         self.rare_log = rare_log
-        self.dialect = connection.dialect.name
         self.takeovers = 0
         """How many rows were claimed that somebody else had claimed, whose lease ran out."""
         self._locked: set[str] = set()
-
-    async def execute(self, statement: Executable | ForEachDialect, values: Any = None) -> CursorResult[Any]:
-        """Runs a statement; with a sequence of parameters, once for each."""
-        of_dialect = statement[self.dialect] if isinstance(statement, Mapping) else statement
-        return await self.connection.execute(of_dialect, values)
-
-    async def rows(self, statement: Select[Any], **values: object) -> Sequence[RowMapping]:
-        """Returns the rows that a statement finds."""
-        result = await self.connection.execute(statement, values)
-        return list(result.mappings())
 
     async def lock_thread(self, thread_id: str) -> None:
         """Locks a thread unless this transaction has done so."""

@@ -7,9 +7,10 @@ from pydantic_core import from_json
 from sqlalchemy import ColumnElement, and_, exists, literal, select, update
 
 from bot.domain.slack_limits import Budget, SlackLimits, SlackMethod
+from bot.queue.transaction import adding, replacing
 from bot.store.schema.rows import json_text
 from bot.store.schema.tables import slack_calls
-from bot.store.session import Part, adding, replacing
+from bot.store.session import Part
 
 T = TypeVar("T")
 

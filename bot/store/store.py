@@ -9,15 +9,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.requests.audit import AuditEntry
 from bot.domain.requests.request import Request
+from bot.queue.engine import DatabaseConnection, open_database
+from bot.queue.errors import StoreTimings, retry_transient
+from bot.queue.postgres import PostgresPool
+from bot.queue.sqlite_thread import SqliteThread
+from bot.queue.transaction import start_postgres
 from bot.runtime.clock import Clock, SteadyClock
 from bot.runtime.logging import ThrottledLogger
 from bot.store.backup import Restoration
 from bot.store.claims import Claims
 from bot.store.condition import Condition
-from bot.store.database.engine import DatabaseConnection, open_database
-from bot.store.database.errors import StoreTimings, retry_transient
-from bot.store.database.postgres import PostgresPool
-from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.gaps import Gaps
 from bot.store.incoming import ChannelIds, EarlyReplies, MessageVersions
 from bot.store.notice_queue import NoticeQueue
@@ -30,7 +31,7 @@ from bot.store.requests import Requests, log_recorded
 from bot.store.retention import Retention
 from bot.store.schema.migration import require_usable
 from bot.store.schema.tables import gaps, homes, notices, polls, pull_requests, request_files, requests, slack_calls
-from bot.store.session import Session, start_postgres
+from bot.store.session import Session
 from bot.store.slack_calls import SlackCalls
 from bot.store.threads import Polls, Threads
 

@@ -10,7 +10,9 @@ from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, Threa
 from bot.errors import UnreadableRow
 from bot.notices.job import RecordDamaged
 from bot.notices.notice import CARD_CHANGED, CARD_PROGRESSED, NewNotice
-from bot.store.claims import CLAIM, FREE, first_due, read_each
+from bot.queue.claims import CLAIM, FREE, first_due
+from bot.queue.transaction import adding
+from bot.store.claims import read_each
 from bot.store.notices import Notices
 from bot.store.pull_requests import follow
 from bot.store.schema.rows import (
@@ -22,7 +24,7 @@ from bot.store.schema.rows import (
     thread_values,
 )
 from bot.store.schema.tables import polls, pull_requests, threads
-from bot.store.session import Part, Session, adding
+from bot.store.session import Part, Session
 
 _ADD = adding(threads)
 _NEWEST_OF = (

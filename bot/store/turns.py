@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from bot.domain.requests.request import SENT_KINDS, RequestKind, RequestState
-from bot.store.claims import LIMIT, NOW, due
+from bot.queue.claims import LIMIT, NOW, due
 from bot.store.gaps import waits_for_history
 from bot.store.request_parts import files_are_settled
 from bot.store.schema.tables import requests, threads, to_be_prepared, to_be_sent

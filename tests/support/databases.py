@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from bot.store.database.engine import STATEMENT_TIMEOUT, postgres_dsn, sqlite_path
-from bot.store.database.postgres import postgres_engine
+from bot.queue.engine import STATEMENT_TIMEOUT, postgres_dsn, sqlite_path
+from bot.queue.postgres import postgres_engine
 
 
 def engine_for(url: str, *, statement_timeout: float = STATEMENT_TIMEOUT) -> AsyncEngine:

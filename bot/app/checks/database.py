@@ -9,8 +9,8 @@ from pathlib import Path
 from bot.app.checks.slack import arrival_findings, signature_finding
 from bot.domain.findings import Finding
 from bot.errors import ConfigError, StoreError
+from bot.queue.engine import sqlite_path
 from bot.store.condition import database_condition
-from bot.store.database.engine import sqlite_path
 from bot.store.schema.migration import WORDS, SchemaState
 
 DATABASE, ROOM = "database", "database.room"

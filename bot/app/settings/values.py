@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from bot.queue.engine import sqlite_path
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
-from bot.store.database.engine import sqlite_path
 
 
 class Feature(StrEnum):

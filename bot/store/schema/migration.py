@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from bot.errors import SchemaMismatch
-from bot.store.database.engine import DatabaseConnection, run_in
+from bot.queue.engine import DatabaseConnection, run_in
 
 VERSION_TABLE = "pagehand_schema"
 """Alembic's, with a column of our own: `compatible_with`, the oldest schema whose programs can work with this one."""

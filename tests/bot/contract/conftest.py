@@ -16,7 +16,7 @@ from support.worlds.doctor_world import note
 from support.worlds.store_world import Opener, Sql, StoreWorld
 
 from bot.domain.findings import LastTime
-from bot.store.database.errors import StoreTimings
+from bot.queue.errors import StoreTimings
 from bot.store.store import open_store
 
 

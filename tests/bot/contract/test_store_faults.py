@@ -25,7 +25,7 @@ from support.worlds.store_world import (
 )
 
 from bot.errors import ConfigError, StoreUnavailable
-from bot.store.database.errors import StoreTimings
+from bot.queue.errors import StoreTimings
 from bot.store.store import Transaction, open_store
 
 

@@ -38,11 +38,11 @@ from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
 from bot.jobapi.models import Job
+from bot.queue.errors import classify
 from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
 from bot.store.condition import LongOpenJobs
-from bot.store.database.errors import classify
-from bot.store.database.files import hold_file
+from bot.store.files import hold_file
 from bot.store.people import ClaimedHome
 from bot.store.schema.migration import VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
 from bot.store.schema.rows import followed_from
@@ -246,7 +246,7 @@ async def test_long_open_jobs_are_told_of_once(
 
 HOLDS = """
 import sys
-from bot.store.database.files import hold_file
+from bot.store.files import hold_file
 with hold_file(sys.argv[1]):
     print("held", flush=True)
     input()

@@ -29,11 +29,11 @@ from support.worlds.store_world import (
 
 from bot.domain.requests.request import Person, Reply, RequestState
 from bot.errors import StoreError, StoreUnavailable
+from bot.queue import sqlite_thread
+from bot.queue.postgres import CONNECTIONS
+from bot.queue.sqlite_thread import WorkSuspendedError
 from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import DatabaseProbe
-from bot.store.database import sqlite_thread
-from bot.store.database.postgres import CONNECTIONS
-from bot.store.database.sqlite_thread import WorkSuspendedError
 from bot.store.store import SqlStore, Transaction
 
 Work = Callable[[Transaction], Awaitable[object]]

@@ -43,7 +43,7 @@ def headings(page: str) -> set[str]:
 
 def test_there_is_a_page_for_each_reader() -> None:
     of_readers = ("agents", "develop", "jobserver", "operate", "security", "settings", "slack", "start")
-    beside = (".deploy/README.md", "README.md", "tests/README.md")
+    beside = (".deploy/README.md", "README.md", "bot/queue/README.md", "tests/README.md")
     of_github = (f".github/{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))
     assert set(PAGES) == {*(f"bot/docs/{name}.md" for name in of_readers), *beside, *of_github}
 

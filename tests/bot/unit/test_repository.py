@@ -134,7 +134,7 @@ NOT_FOR_STRANGERS = {
     "bot.app.settings.projects",
     "bot.app.settings.values",
     "bot.jobserver.settings.values",
-    "bot.store.database.engine",
+    "bot.queue.engine",
     "bot.store.migrations.env",
 }
 """These read the operator's settings only."""

@@ -32,9 +32,9 @@ from bot.cli.demo_services import manifest
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.notices.notice import Reaction
+from bot.queue.engine import sqlite_path
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.ephemeral_texts import RECORDED
-from bot.store.database.engine import sqlite_path
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text

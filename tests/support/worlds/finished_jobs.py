@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.database.engine import DatabaseConnection
+from bot.queue.engine import DatabaseConnection
 
 LONG_AGO = 1_600_000_000.0
 PEOPLE, CHANNELS = 500, 50

@@ -11,10 +11,10 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import ConfigError, StoreUnavailable
+from bot.queue.errors import RETRY_FOR, StoreTimings, retry_transient
+from bot.queue.postgres import PostgresPool, postgres_engine
+from bot.queue.sqlite_thread import SqliteThread, ThreadConnection
 from bot.runtime.private_files import owner_only
-from bot.store.database.errors import RETRY_FOR, StoreTimings, retry_transient
-from bot.store.database.postgres import PostgresPool, postgres_engine
-from bot.store.database.sqlite_thread import SqliteThread, ThreadConnection
 
 T = TypeVar("T")
 

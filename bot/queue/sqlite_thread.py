@@ -14,7 +14,7 @@ from sqlalchemy import Connection, CursorResult, Engine, Executable
 from sqlalchemy.engine import Dialect
 
 from bot.errors import StoreUnavailable
-from bot.store.database.errors import StoreTimings
+from bot.queue.errors import StoreTimings
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from sqlalchemy import text
 
 from bot.errors import StoreUnavailable
-from bot.store.database.engine import DatabaseConnection, existing_file, run_in
-from bot.store.database.errors import classify
-from bot.store.database.postgres import APPLICATION_NAME
+from bot.queue.engine import DatabaseConnection, existing_file, run_in
+from bot.queue.errors import classify
+from bot.queue.postgres import APPLICATION_NAME
 from bot.store.schema.tables import metadata
 
 

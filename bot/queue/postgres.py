@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.util import await_only
 
 from bot.errors import ConfigError, StoreUnavailable
-from bot.store.database.errors import StoreTimings
+from bot.queue.errors import StoreTimings
 
 if TYPE_CHECKING:
     import asyncpg

@@ -1,1 +1,0 @@
-"""Databases: URLs, engines, errors, and running transactions."""
