@@ -297,7 +297,7 @@ class App:
         store, methods = self._edges.store, list(self._edges.timings.slack_limits.methods)
         readings = partial(self._readings, config.database_url.get_secret_value())
         render = self._edges.counts.page(readings, lambda: store.transact(lambda tx: tx.condition.backlog(methods)))
-        return () if render is None else [metrics_route(render, config.metrics_token)]
+        return [metrics_route(render, config.metrics_token)]
 
     def _readings(self, database_url: str) -> Readings:
         socket_health = self.receiver.health() if isinstance(self.receiver, SocketReceiver) else None

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -86,17 +86,17 @@ class Edges:
     reading: SlackReading
     modals: ModalEdges
     history: PastMessages
-    requesters: Requesters | None = None
-    closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
-    missing_scopes: MissingScopes = field(default_factory=MissingScopes)
-    timings: EdgeTimings = field(default_factory=EdgeTimings)
-    counts: Counts = field(default_factory=Counts)
+    requesters: Requesters | None
+    closing: contextlib.AsyncExitStack
+    missing_scopes: MissingScopes
+    timings: EdgeTimings
+    counts: Counts
+    token_refused: asyncio.Event
+    """Set when Slack refuses the bot token."""
+    channel_aliases: Mapping[str, str]
+    """For each channel in the settings whose id Slack has changed: the id under which the database knows it."""
     listen: Listen = listen_on
     """How the servers for Slack's requests and health checks get their sockets."""
-    token_refused: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when Slack refuses the bot token."""
-    channel_aliases: Mapping[str, str] = field(default_factory=dict)
-    """For each channel in the settings whose id Slack has changed: the id under which the database knows it."""
 
 
 async def open_edges(
@@ -110,7 +110,7 @@ async def open_edges(
     for warning in (*config.warnings, *config.without_effect):
         logger.warning(warning)
     async with contextlib.AsyncExitStack() as stack:
-        counts = _counts(timings.slack_limits) if config.serves_metrics else Counts()
+        counts = Counts(timings.slack_limits)
         store = await open_current_store(config.database_url.get_secret_value(), committed=counts.committed)
         stack.push_async_callback(store.close)
         session, missing, refused = new_session(), MissingScopes(config.left_out), asyncio.Event()
@@ -195,12 +195,6 @@ async def open_edges(
 
 async def _use_budget(store: Store, limits: SlackLimits, method: str, use: Callable[[Budget], Grant]) -> Grant:
     return await store.transact(lambda tx: tx.slack_calls.with_budget([method], limits, use))
-
-
-def _counts(limits: SlackLimits) -> Counts:
-    from bot.app.prometheus import PrometheusCounts  # noqa: PLC0415 - slow to import, and mostly not needed
-
-    return PrometheusCounts(limits)
 
 
 BACKOFF = Backoff(first=1.0, longest=30.0)

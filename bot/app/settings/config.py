@@ -167,11 +167,6 @@ class Config(JobApiVariables, SchedulerVariables):
         return scopes_and_events(self.features_left_out)
 
     @property
-    def serves_metrics(self) -> bool:
-        """Whether there is an address at which metrics may be read."""
-        return self.health_port is not None or self.metrics_token is not None
-
-    @property
     def rotating_secrets(self) -> tuple[RotatingSecret, ...]:
         """Every secret that can be replaced while the bot runs."""
         keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))

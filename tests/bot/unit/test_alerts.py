@@ -9,8 +9,7 @@ import yaml
 from support.oracles.promtool import run_promtool
 from support.worlds.documented_commands import ROOT, blocks
 
-from bot.app.metrics import Readings
-from bot.app.prometheus import BACKLOG_SECONDS, PrometheusCounts
+from bot.app.metrics import BACKLOG_SECONDS, Counts, Readings
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.errors import StoreUnavailable
 from bot.store.condition import Backlog, QueueLength
@@ -155,8 +154,8 @@ class Database:
             raise StoreUnavailable("away")
         return SOME
 
-    def counts(self) -> PrometheusCounts:
-        return PrometheusCounts(SLACK_LIMITS, monotonic=lambda: self.now)
+    def counts(self) -> Counts:
+        return Counts(SLACK_LIMITS, monotonic=lambda: self.now)
 
 
 async def test_queues_are_measured_periodically_by_their_known_names() -> None:
