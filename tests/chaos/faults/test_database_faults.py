@@ -1,12 +1,9 @@
-"""Database faults: away, disconnected, in conflict, locked, full, or of another version."""
+"""Database faults: away, damaged, in conflict, or full."""
 
 import asyncio
 import json
 import os
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
@@ -24,15 +21,6 @@ pytestmark = [pytest.mark.chaos, pytest.mark.promise("recovery")]
 FINISHED = ("started", "completed")
 ACK_SECONDS = 3.0
 
-LOCK = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN EXCLUSIVE")
-print("locked", flush=True)
-sys.stdin.readline()
-connection.execute("ROLLBACK")
-"""
-"""Holds SQLite's lock until it is told to release it."""
 
 TRIP = """
 CREATE SEQUENCE writes;
@@ -107,39 +95,6 @@ async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
         await world.check()
 
 
-async def _noted(world: AppWorld, times: dict[str, int]) -> bool:
-    """Returns whether the audit trail has each action this often."""
-    return dict(await world.sql("SELECT action, count(*) FROM audit GROUP BY action")) == times
-
-
-@pytest.mark.full
-@pytest.mark.postgres
-async def test_connections_to_postgresql_are_cut_repeatedly(postgres: PostgresServer) -> None:
-    cut = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE application_name = 'pagehand' AND pid <> pg_backend_pid() AND datname = '{}'"
-    )
-    prompts = [f"Task {number}" for number in range(6)]
-    async with postgres.database() as url, a_world(url) as world:
-        world.fake_job_api.autopilot(polls=2)
-        await world.start()
-        await world.start()
-        name = str((await world.sql("SELECT current_database()"))[0][0])
-        for prompt in prompts:
-            answer = await asked_in_trouble(world, prompt)
-            assert answer == RECORDED
-            await postgres.run(cut.format(name))
-        for prompt in prompts:
-            await world.reply(prompt, f"More of {prompt}")
-            await postgres.run(cut.format(name))
-        await world.until_ended(*prompts)
-        for prompt in prompts:
-            await world.workspace.people["ana"].say("docs", "!mute", thread_ts=world.card_ts(prompt))
-            await postgres.run(cut.format(name))
-        await until(lambda: _noted(world, {"asked": 6, "steered": 6, "muted": 6}))
-        await world.check()
-
-
 @pytest.mark.full
 async def test_a_damaged_row_affects_one_job(world: AppWorld) -> None:
     """It is reported in its thread, and to everyone who replies there; the others continue."""
@@ -177,42 +132,6 @@ async def test_postgresql_rolls_back_transactions(postgres: PostgresServer) -> N
             assert (await world.sql("SELECT last_value FROM writes"))[0][0] > 60
             await world.check()
             await world.stop()
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("seconds", [4.0, pytest.param(10.0, marks=pytest.mark.full)])
-async def test_sqlite_is_locked_by_another_process(scratch: Path, seconds: float) -> None:
-    """For less, and for as long as Pagehand retries a transaction: then some are given up."""
-    file = scratch / "pagehand.sqlite3"
-    async with a_world(f"sqlite:///{file}") as world:
-        await world.start()
-        job, other = await world.begin("Running", "Steered")
-        async with locked(file):
-            until_then = asyncio.get_running_loop().time() + seconds
-            world.complete(job)
-            first = await asked_in_trouble(world, "At the beginning")
-            await world.reply("Steered", "Meanwhile")
-            second = await asked_in_trouble(world, "A little later")
-            assert first != RECORDED
-            await asyncio.sleep(until_then - asyncio.get_running_loop().time())
-        await world.until_said("Running", *FINISHED)
-        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == ["Meanwhile"])
-        await done_or_explained(world, "At the beginning", first)
-        await done_or_explained(world, "A little later", second)
-        await world.check()
-
-
-@asynccontextmanager
-async def locked(file: Path) -> AsyncIterator[None]:
-    """Another process holds the database's lock."""
-    pipe = asyncio.subprocess.PIPE
-    holder = await asyncio.create_subprocess_exec(sys.executable, "-c", LOCK, str(file), stdin=pipe, stdout=pipe)
-    assert holder.stdout is not None
-    assert await holder.stdout.readline() == b"locked\n"
-    try:
-        yield
-    finally:
-        await holder.communicate(b"\n")
 
 
 @pytest.fixture
@@ -308,35 +227,3 @@ async def shows_a_full_disk(world: AppWorld, filler: Path) -> None:
         await until(is_ready, 20)
         assert (await status("/health"))[0] == 200
     await world.begin("It works")
-
-
-# -- versions -------------------------------------------------------------------------------------------------------
-
-
-def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
-    """Runs `pagehand run`, as its operator sees it."""
-    environment = world.environment(PATH=os.environ["PATH"])
-    command = [sys.executable, "-m", "bot", "run"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-
-
-@pytest.mark.full
-@pytest.mark.either_database
-@pytest.mark.parametrize(
-    ("version", "words"),
-    [("9999_from_tomorrow", "newer version"), pytest.param("0016", "before 1.0", marks=pytest.mark.full)],
-)
-async def test_a_database_of_another_version_is_refused_with_an_explanation(
-    database_url: str, version: str, words: str
-) -> None:
-    await migrate(database_url)
-    async with a_world(database_url) as world:
-        ((today, compatible),) = await world.sql("SELECT version_num, compatible_with FROM pagehand_schema")
-        change = "UPDATE pagehand_schema SET version_num = :version, compatible_with = :oldest"
-        await world.sql(change, version=version, oldest=version)
-        ended = await asyncio.to_thread(run_pagehand, world)
-        await world.sql(change, version=today, oldest=compatible)  # other tests get this database next
-        assert ended.returncode == 1
-        assert words in ended.stderr
-        assert "Traceback" not in ended.stderr
-        assert not world.workspace.web_api.calls

@@ -1,9 +1,7 @@
 """What monitoring sees of an outage: the health over HTTP, by every role, and the log."""
 
-import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
@@ -13,13 +11,11 @@ from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
 from support.worlds.app_world import AppWorld, a_world, until
 
-from bot.app.application import App, HealthTimings, Role
+from bot.app.application import HealthTimings, Role
 from bot.app.checks.watch import WatchTimings
-from bot.app.edges import open_edges
 from bot.domain.findings import LastTime
 from bot.runtime import health
 from bot.store.condition import database_condition
-from bot.store.store import Store, Transaction
 
 pytestmark = pytest.mark.chaos
 
@@ -58,54 +54,6 @@ async def test_an_outage_shows_in_health_and_log_from_first_failure_to_recovery(
     await world.check()
 
 
-class Trips:
-    """A store in which retention fails unexpectedly, while `tripping`."""
-
-    tripping = True
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def transact(self, work: Callable[[Transaction], Awaitable[Any]], *, urgent: bool = False) -> Any:
-        task = asyncio.current_task()
-        if self.tripping and task is not None and task.get_name() == "RetentionSweeper":
-            raise KeyError("planted")
-        return await self._store.transact(work, urgent=urgent)
-
-    async def close(self) -> None:
-        await self._store.close()
-
-
-@pytest.mark.full
-async def test_a_crashed_task_shows_in_the_health_until_it_has_run_for_a_while(
-    world: AppWorld, caplog: pytest.LogCaptureFixture
-) -> None:
-    port = free_port()
-    config = world.config(PAGEHAND_HEALTH_PORT=str(port))
-    edges = await open_edges(config)
-    edges.store = store = Trips(edges.store)
-    app = App(config, edges, timings=HealthTimings(recovery=0.5))
-    try:
-        await app.start()
-        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
-
-            async def shown() -> str:
-                return str((await _ask(session))[2].get("RetentionSweeper task", ""))
-
-            await until(lambda: _shows(shown, "it ended unexpectedly (KeyError)"))
-            assert (await _ask(session))[:2] == (200, True), "for the moment it harms nobody"
-            store.tripping = False
-            await until(lambda: _shows(shown, ""))
-    finally:
-        await app.stop()
-    assert caplog.text.count("RetentionSweeper ended unexpectedly; it is restarted") == 1
-
-
-async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
-    found = await shown()
-    return words in found if words else not found
-
-
 def _all_well() -> dict[str, str]:
     workers = ("request preparer", "file uploader", "request sender", "job poller", "pull request poller", "outbox")
     return dict.fromkeys(
@@ -132,20 +80,6 @@ def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     """Returns what the health has logged about failures, apart from the beginnings of outages."""
     of_health = [record for record in caplog.records if record.name == health.__name__]
     return [each for each in of_health if each.levelno > logging.INFO and "will keep trying" not in each.getMessage()]
-
-
-@pytest.mark.full
-async def test_a_set_up_broken_later_shows_in_the_health_until_it_is_fixed(world: AppWorld) -> None:
-    port, often = free_port(), WatchTimings(first=0.05, slack=0.05, retry=0.05)
-    await world.start(timings=HealthTimings(watch=often), PAGEHAND_HEALTH_PORT=str(port))
-    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
-        await until(lambda: _is(session, 200))
-        world.workspace.credentials.revoke()
-        await until(lambda: _is(session, 503))
-        _, _, parts = await _ask(session)
-        assert "Slack does not accept SLACK_BOT_TOKEN (token_revoked): it was revoked." in parts["set-up"]
-        world.workspace.credentials.restore()
-        await until(lambda: _is(session, 200))
 
 
 async def test_the_time_of_the_last_slack_event_is_saved_with_the_next_write(world: AppWorld) -> None:

@@ -2,47 +2,16 @@
 is posted once, in order.
 """
 
-import asyncio
-from collections import Counter
-
 import pytest
 from support.fakes.slack_limits import ANY_NUMBER
-from support.servers.fake_job_api import Operation
 from support.servers.slack_faults import CallFault, DisconnectReason
-from support.worlds.app_world import PATIENCE, AppWorld
+from support.worlds.app_world import AppWorld
 
 from bot.app.edges import EdgeTimings
 from bot.notices.notice import Reaction
 
 pytestmark = [pytest.mark.promise("posted once", "recovery"), pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
-
-
-@pytest.mark.full
-async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> None:
-    await world.start()
-    docs = await world.begin("Here", "Here too")
-    (other,) = await world.begin("There", channel="partners")
-    retry_after, clock = 4, asyncio.get_running_loop().time
-    begun = clock()
-    limit = world.workspace.faults.rate_limit(retry_after, channel="docs", count=None)
-    world.complete(*docs)
-    await world.workspace.changes.wait_for(lambda: limit.hits)
-    calls_before = len(world.workspace.web_api.calls)
-    world.complete(other)
-    await world.until_said("There", *FINISHED, channel="partners")
-    await world.reply("There", "More", channel="partners")
-    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == ["More"], PATIENCE)
-    assert world.said("Here") == world.said("Here too") == ["started"]
-    refused = Counter(call.method for call in world.workspace.web_api.calls if call.error == "ratelimited")
-    periods = 1 + int((clock() - begun) / retry_after)
-    assert max(refused.values()) <= 2 * periods, "a call was repeated before its time: only calls in flight may arrive"
-    assert len(world.workspace.web_api.calls) > calls_before
-    world.workspace.faults.clear()
-    await world.until_said("Here", *FINISHED)
-    await world.until_said("Here too", *FINISHED)
-    world.complete(other)
-    await world.check()
 
 
 def lost_answers(world: AppWorld, method: str, seconds: float = 5.0) -> list[CallFault]:
@@ -79,21 +48,6 @@ async def test_each_message_is_posted_once_though_its_answer_was_lost(world: App
             await world.until_said(prompt, *FINISHED)
         await world.settled()
     assert [fault.hits for fault in faults] == [1] * len(faults)
-    await world.check()
-
-
-@pytest.mark.full
-async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None:
-    world.edge_timings = EdgeTimings(slack_call=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
-    await world.start()
-    jobs = await world.begin(*(f"Task {number}" for number in range(6)))
-    faults = lost_answers(world, "reactions.add")
-    replies = [await world.reply(f"Task {number}", f"More of {number}") for number in range(6)]
-    async with world.hurrying():
-        await world.fake_job_api.until(lambda: all(world.fake_job_api.follow_ups(job) for job in jobs))
-        await world.settled()
-    assert [fault.hits for fault in faults] == [1] * len(faults)
-    assert [world.reactions(reply) for reply in replies] == [[Reaction.ACCEPTED.value]] * 6
     await world.check()
 
 
@@ -152,24 +106,6 @@ async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world:
     await world.workspace.deliveries.settled()
     await world.settled()
     assert all(switch.hits for switch in switches)
-    await world.check()
-
-
-@pytest.mark.full
-async def test_an_event_redelivered_later_changes_nothing(world: AppWorld) -> None:
-    await world.start()
-    (job,) = await world.begin("Old news")
-    await world.reply("Old news", "Once")
-    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job))
-    await world.settled()
-    before = [row.envelope.payload for row in world.workspace.deliveries.records if row.envelope.type == "events_api"]
-    calls = len(world.workspace.web_api.calls)
-    for payload in before:
-        world.workspace.deliveries.send_event(payload)
-    await world.workspace.deliveries.settled()
-    await world.settled()
-    assert world.fake_job_api.tried(Operation.MESSAGE) == 1
-    assert len(world.workspace.web_api.calls) == calls
     await world.check()
 
 

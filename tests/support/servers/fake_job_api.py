@@ -250,10 +250,6 @@ class FakeJobApiServer:
         """Removes all faults."""
         self._switches.clear()
 
-    def pending(self, job_id: str) -> int:
-        """Returns how many faults still wait for a call to this job."""
-        return sum(switch.job_id == job_id for switch in self._switches)
-
     # -- the records ----------------------------------------------------------------------------------------------
 
     def job_of(self, prompt: str) -> str:
@@ -269,9 +265,6 @@ class FakeJobApiServer:
     def words_taken(self) -> list[str]:
         """Returns the follow-ups that all jobs took, in order, each separately even if several were merged."""
         return [words for message in self.messages for words in message.prompt.split("\n\n")]
-
-    def polls_of(self, job_id: str) -> int:
-        return sum(poll.job_id == job_id for poll in self.polls)
 
     def tried(self, operation: Operation, prompt: str | None = None) -> int:
         """Returns how many calls came in, carried out or not."""
