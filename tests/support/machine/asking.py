@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from support.machine.people import ALL_PROJECTS, PEOPLE, PeopleMachine, Place
+from support.machine.people import ALL_PROJECTS, AT, PERSON, PeopleMachine, Place
 from support.oracles.people_model import Message
 
 from bot.domain.commands import ThreadWord
@@ -10,8 +10,6 @@ from bot.domain.requests.request import Person, WayIn
 
 MOST = 10
 """Messages in one run."""
-AT = st.sampled_from([0, 1])
-PERSON = st.sampled_from(PEOPLE)
 SAID = st.sampled_from(["", "", "guides", "manual", "guidse"])
 TOPIC = st.sampled_from(["", "guide", "manual", "guide and manual"])
 

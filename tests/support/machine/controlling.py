@@ -2,18 +2,12 @@
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from support.machine.asking import AT, PERSON
-from support.machine.people import ALL_PROJECTS, PeopleMachine
+from support.machine.people import ALL_PROJECTS, AT, MOST_PRESSES, PERSON, WHICH, PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
 from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import Person, RequestKind
 from bot.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, ReplyEdited, ReplyHeld
-
-MOST = 14
-"""Presses in one run."""
-WHICH = st.integers(0, 9)
-
 
 _ANSWERS: dict[type[ReplyHeld | HeldAsked | JobOrReplyAsked], tuple[RequestKind, ...]] = {
     ReplyHeld: (RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD),
@@ -23,7 +17,7 @@ _ANSWERS: dict[type[ReplyHeld | HeldAsked | JobOrReplyAsked], tuple[RequestKind,
 
 
 def _room(machine: PeopleMachine) -> bool:
-    return len(machine.people.presses) < MOST
+    return len(machine.people.presses) < MOST_PRESSES
 
 
 class Controlling(PeopleMachine):
@@ -142,15 +136,3 @@ class Controlling(PeopleMachine):
         offer = offers[which % len(offers)]
         person = other or self.person(offer.person_id)
         self.press(person, RequestKind.SEND_NEW_WORDS, at, argument=offer.request_id)
-
-    @precondition(lambda self: self.posts_to_send_again() and _room(self))
-    @rule(which=WHICH, person=PERSON, at=AT)
-    def press_send_again(self, which: int, person: Person, at: int) -> None:
-        request_id, _ = self.posts_to_send_again()[which % len(self.posts_to_send_again())]
-        self.press(person, RequestKind.SEND_AGAIN, at, argument=request_id)
-
-    @precondition(lambda self: self.people.presses)
-    @rule(which=WHICH, at=AT)
-    def a_press_comes_again(self, which: int, at: int) -> None:
-        presses = list(self.people.presses.values())
-        self.deliver_press(presses[which % len(presses)], at)

@@ -89,7 +89,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self.in_process(0, self.processes[0].settle())
 
     def end_well(self) -> None:
-        self._calm()
+        self.calm_down()
         self.verdict().check()
         self._all_may_ask_again()
         self._a_known_guest_is_refused_at_once()
@@ -258,26 +258,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
 
     def verdict(self) -> ControlVerdict:
         """Checks the results."""
-        tables = {name: self.rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
-        return ControlVerdict(self.outside, self.people, tables, self.stored_threads())
+        return ControlVerdict(self.outside, self.people, self.tables(), self.stored_threads())
 
-    def _calm(self) -> None:
-        self.late = False
-        self.outside.traps.clear()
-        self.outside.chat.archived.clear()
-        self.outside.reading.faults.clear()
-        self.resume_all()
+    def before_the_last_deliveries(self) -> None:
         if self.outside.reading.away:
             self.set_away(away=False)
-        for message in self.people.messages:
-            for _ in range(2):  # the first may only look up its author
-                if message.acked is None:
-                    self.deliver_message(message, 0)
-            for version in reversed(message.versions):
-                if version.acked is None:
-                    self.deliver_version(message, version, 0)
-        for press in self.people.presses.values():
-            if press.acked is None:
-                self.deliver_press(press, 0)
-        self.all_jobs_end()
-        self.settle_down()

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from support.machine.steering import Steering
-from support.oracles.core_verdict import Written
+from support.oracles.people_model import Message
 from support.worlds.core_world import ANA, BEN
 from support.worlds.fault_world import Process
 
@@ -49,8 +49,8 @@ class WrittenHistory:
     ) -> HistoryPage[PastMessage]:
         if not thread_ts:
             return HistoryPage(self._cards(channel_id)[::-1])
-        written = [each for each in self.machine.model.replies if each.place == (channel_id, thread_ts)]
-        there = [_as_it_is(each) for each in written if each.newest_text and each.ts > oldest]
+        written = [each for each in self.machine.people.replies if each.place == (channel_id, thread_ts)]
+        there = [_as_it_is(each) for each in written if each.newest_words and each.ts > oldest]
         return HistoryPage([*(card for card in self._cards(channel_id) if card.ts == thread_ts), *there])
 
     def _cards(self, channel_id: str) -> list[PastMessage]:
@@ -60,7 +60,7 @@ class WrittenHistory:
         ]
 
     def _newest_in(self, thread_ts: str) -> str:
-        return max((each.ts for each in self.machine.model.replies if each.thread_ts == thread_ts), default="")
+        return max((each.ts for each in self.machine.people.replies if each.root == thread_ts), default="")
 
     def _stops(self, card_ts: str) -> tuple[str, ...]:
         return tuple(sorted(self.machine.reactions.get(card_ts, ())))
@@ -70,15 +70,16 @@ class WrittenHistory:
 
     async def handle(self, missed: Missed, channel: ChannelInfo) -> None:
         late = missed.arrival is Arrival.LATE
-        written = next(each for each in self.machine.model.replies if each.ts == missed.message.ts)
-        reply = Reply(written.person, *written.place, written.ts, missed.message.text, arrival=missed.arrival)
+        written = next(each for each in self.machine.people.replies if each.ts == missed.message.ts)
+        reply = replace(written.reply(), text=missed.message.text, arrival=missed.arrival)
         known = await self.process.store.transact(lambda tx: tx.requests.get(written.request_id))
         is_new = known is None and not written.is_delivered
         if is_new and written.unheard and written.step <= self.machine.restored_in:
             assert late, f"{written} was written before the database was restored"
         if missed.written:
             await self.process.service.receive(reply)
-            written.acked, written.late = True, written.late or (is_new and late)
+            written.acked = written.acked or self.process.outside.step
+            written.found_late = written.found_late or (is_new and late)
         if missed.edited:
             newest = written.versions[-1]
             await self.process.service.revise(_edited(written, missed.arrival))
@@ -109,11 +110,11 @@ class Downtimes(Steering):
     def in_process(self, at: int, work: Coroutine[Any, Any, Any]) -> bool:
         """Runs something in a process, to which Slack shows the messages as they are."""
         shown: dict[tuple[str, str], dict[str, Reply | None]] = {}
-        for each in self.model.replies:
+        for each in self.people.replies:
             now = {} if each.gone else {each.ts: _edited(each) if each.versions else None}
             shown.setdefault(each.place, {}).update(now)
         self.outside.reading.messages = shown
-        self.model.heard[self.outside.step + 1] = (self.outside.clock.time, self.processes[at].heard_since)
+        self.people.heard[self.outside.step + 1] = (self.outside.clock.time, self.processes[at].heard_since)
         return super().in_process(at, work)
 
     @rule(at=st.integers(0, 1))
@@ -144,7 +145,7 @@ class Downtimes(Steering):
             elif connection is not None:
                 connection.heard_until = min(connection.heard_until, self.outside.clock.time)
 
-    @precondition(lambda self: self.connections and self.outside.cards() and len(self.model.replies) < 8)
+    @precondition(lambda self: self.connections and self.outside.cards() and len(self.people.replies) < 8)
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN]), away=st.sampled_from([0.0, LIVE_SECONDS]))
     def loses_a_reply(self, *, which: int, person: Person, away: float) -> None:
         """Each connection is half open for longer than clocks differ, and says that it listens; then nobody does."""
@@ -183,7 +184,7 @@ class Downtimes(Steering):
         open_ones = [self.connections.get(process.owner) for process in self.processes]
         return bool(self.rows("listening")) and all(each is None or each.half_open for each in open_ones)
 
-    def end_calm(self) -> None:
+    def before_the_last_deliveries(self) -> None:
         """What nobody heard is found without being delivered, and a reaction to the card of a job at work is asked
         about. A reply to a card that was given up has no job.
         """
@@ -195,7 +196,7 @@ class Downtimes(Steering):
         self.settle_down()
         assert not self.rows("gaps")
         cards = {row["card_ts"] for row in self.rows("threads")}
-        there = [each for each in self.model.replies if each.newest_text and each.thread_ts in cards]
+        there = [each for each in self.people.replies if each.newest_words and each.root in cards]
         unheard = [each for each in there if each.unheard and not each.acked]
         assert not (lost := [each for each in unheard if float(each.ts) > oldest]), lost
         told = {row["key"] for row in self.rows("notices")}
@@ -213,19 +214,17 @@ class Downtimes(Steering):
 
     def _is_at_work(self, thread: Thread) -> bool:
         job, job_api = thread.state.job, self.outside.job_api
-        stopped = thread.id in {thread_id for thread_id, *_ in self.model.stops.values()}
+        stopped = thread.id in {stop.thread_id for _, stop in self.people.stops()}
         if job is None or not thread.card_ts or thread.state.failure.problem or stopped or job.id in job_api.hidden:
             return False
         return job.status == job_api.jobs[job.id].status == "active"
 
 
-def _as_it_is(written: Written) -> PastMessage:
+def _as_it_is(written: Message) -> PastMessage:
     edited_at = written.versions[-1].at if written.versions else ""
-    return PastMessage(written.ts, written.person.id, written.newest_text, edited_at=edited_at)
+    return PastMessage(written.ts, written.person.id, written.newest_words, edited_at=edited_at)
 
 
-def _edited(written: Written, arrival: Arrival = Arrival.LIVE) -> Reply:
+def _edited(written: Message, arrival: Arrival = Arrival.LIVE) -> Reply:
     """Returns the event of the last edit; without words, the message is for other people now."""
-    newest = written.versions[-1]
-    edited = Reply(written.person, *written.place, written.ts, newest.text, edited_at=newest.at, arrival=arrival)
-    return replace(edited, withdrawn=not newest.text)
+    return replace(written.revised(written.versions[-1]), arrival=arrival)

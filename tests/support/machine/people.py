@@ -4,6 +4,8 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
 from support.fakes.ports import Posted
 from support.machine.listening import Listening, is_refused_at_once
 from support.oracles.people_model import Message, People, Press, Version
@@ -11,12 +13,25 @@ from support.oracles.stop_verdict import took_effect
 from support.worlds.core_world import ANA, BEN, EVA
 
 from bot.domain.requests.new_jobs import NewJob, Written, request_id
-from bot.domain.requests.request import Action, Arrival, Person, Reply, RequestContext, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import (
+    Action,
+    Arrival,
+    Person,
+    Reply,
+    RequestContext,
+    RequestKind,
+    RequestState,
+    WayIn,
+    home_key,
+)
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
 
 PEOPLE = (ANA, ANA, ANA, ANA, BEN, BEN, BEN, EVA)
 ALL_PROJECTS = ("guides", "manual", "api")
+MOST_PRESSES = 14
+"""Presses in one run."""
+PERSON, AT, WHICH = st.sampled_from(PEOPLE), st.sampled_from([0, 1]), st.integers(0, 9)
 
 
 @dataclass(frozen=True)
@@ -64,8 +79,6 @@ class PeopleMachine(Listening):
 
     def written(self, message: Message, at: int | None) -> None:
         """Records that a person wrote this; `at` is the process that it is delivered to, None: later."""
-        if message.ts:
-            message = replace(message, key=f"message/{message.channel_id}/{message.ts}")
         self.people.messages.append(message)
         if at is not None:
             self.deliver_message(message, at)
@@ -128,13 +141,12 @@ class PeopleMachine(Listening):
 
     # -- what is pressed ------------------------------------------------------------------------------------------
 
-    def press(self, person: Person, kind: RequestKind, at: int, **about: str) -> None:
+    def press(self, person: Person, kind: RequestKind, at: int, *, on_home: bool = False, **about: str) -> None:
         """Presses a button."""
         key = f"press-{len(self.people.presses)}"
-        self._pressed(
-            Press(key, person, Action(person, kind, key, way_in=WayIn.BUTTON, at=self.outside.chat.next_ts(), **about)),
-            at,
-        )
+        key = home_key(key) if on_home else key
+        action = Action(person, kind, key, way_in=WayIn.BUTTON, at=self.outside.chat.next_ts(), **about)
+        self._pressed(Press(key, person, action), at)
 
     def react(self, person: Person, card: Posted, at: int) -> None:
         """Adds an ❌ to a card."""
@@ -175,6 +187,70 @@ class PeopleMachine(Listening):
         if answer is not None:
             press.acked = press.acked or self.outside.step
             press.known = press.known or answer
+
+    # -- what happens to all of it --------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.people.messages)
+    @rule(which=WHICH, at=AT)
+    def deliver(self, which: int, at: int) -> None:
+        """Delivers a message, for the first time or again."""
+        self.deliver_message(self.people.messages[which % len(self.people.messages)], at)
+
+    @precondition(lambda self: any(message.versions for message in self.people.messages))
+    @rule(which=WHICH, at=AT)
+    def deliver_edit(self, which: int, at: int) -> None:
+        edits = [(message, version) for message in self.people.messages for version in message.versions]
+        self.deliver_version(*edits[which % len(edits)], at)
+
+    @precondition(lambda self: self.posts_to_send_again() and len(self.people.presses) < MOST_PRESSES)
+    @rule(which=WHICH, person=PERSON, at=AT)
+    def press_send_again(self, which: int, person: Person, at: int) -> None:
+        request_id, channel_id = self.posts_to_send_again()[which % len(self.posts_to_send_again())]
+        self.press(person, RequestKind.SEND_AGAIN, at, channel_id=channel_id, argument=request_id)
+
+    @precondition(lambda self: self.people.presses)
+    @rule(which=WHICH, at=AT)
+    def a_press_comes_again(self, which: int, at: int) -> None:
+        """Repeats a press, however late: it has an effect only if it was not recorded before."""
+        presses = list(self.people.presses.values())
+        press, before = presses[which % len(presses)], {row["id"] for row in self.rows("requests")}
+        acked = press.acked
+        self.deliver_press(press, at)
+        assert acked is None or {row["id"] for row in self.rows("requests")} == before
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def before_the_last_deliveries(self) -> None:
+        """Whatever happens once no fault is left."""
+
+    def end_jobs(self) -> None:
+        """Ends the jobs once all was delivered."""
+        self.all_jobs_end()
+
+    def calm_down(self) -> None:
+        """Ends all faults, and delivers what was not."""
+        self.late = False
+        self.outside.traps.clear()
+        self.outside.chat.archived.clear()
+        self.outside.reading.faults.clear()
+        self.resume_all()
+        self.before_the_last_deliveries()
+        for message in self.people.messages:
+            for _ in range(2):  # the first may only look up its author
+                if message.acked is None:
+                    self.deliver_message(message, 0)
+            for version in reversed(message.versions):
+                if version.acked is None:
+                    self.deliver_version(message, version, 0)
+        for press in self.people.presses.values():
+            if press.acked is None:
+                self.deliver_press(press, 0)
+        self.end_jobs()
+        self.settle_down()
+
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
+        """Returns the rows that a verdict is about."""
+        return {name: self.rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
 
     def after_step(self) -> None:
         """Records since when each row exists."""

@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from support.fakes.slack_payloads import in_a_table
-from support.machine.asking import AT, MOST, PERSON
-from support.machine.people import PeopleMachine, Place
+from support.machine.asking import MOST
+from support.machine.people import AT, PERSON, PeopleMachine, Place
 from support.oracles.people_model import Message, Version
 from support.worlds.core_world import ANA
 
@@ -106,11 +106,6 @@ class Writing(PeopleMachine):
         message.thread_id, message.pressed = card.key.removesuffix("/card"), presses
         self.written(message, at)
 
-    @precondition(lambda self: self.people.messages)
-    @rule(which=st.integers(0, 9), at=AT)
-    def deliver(self, which: int, at: int) -> None:
-        self.deliver_message(self.people.messages[which % len(self.people.messages)], at)
-
     @precondition(lambda self: any(message.ts for message in self.people.messages))
     @rule(
         which=st.integers(0, 9),
@@ -133,9 +128,3 @@ class Writing(PeopleMachine):
         message.versions.append(version)
         if at is not None:
             self.deliver_version(message, version, at)
-
-    @precondition(lambda self: any(message.versions for message in self.people.messages))
-    @rule(which=st.integers(0, 9), at=AT)
-    def deliver_edit(self, which: int, at: int) -> None:
-        edits = [(message, version) for message in self.people.messages for version in message.versions]
-        self.deliver_version(*edits[which % len(edits)], at)

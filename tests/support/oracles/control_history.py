@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from support.oracles.core_verdict import Model, Verdict
+from support.oracles.core_verdict import Verdict
 from support.oracles.people_model import Message, People, Press, between
 from support.worlds.fault_world import Call, Outside
 
@@ -42,7 +42,7 @@ class ControlHistory:
         self.notices: dict[str, Row] = {row["key"]: row for row in tables["notices"]}
         self.rows: dict[str, Row] = {row["id"]: row for row in tables["requests"]}
         self.jobs = {call.job_id: self.job(call) for call in self.calls if call.operation == "create"}
-        self.stored = Verdict(outside, Model(), tables, threads)
+        self.stored = Verdict(outside, people, tables, threads)
 
     def job(self, call: Call) -> Job:
         thread = self.threads[self.rows[call.key]["thread_id"]]

@@ -1,23 +1,22 @@
-"""The records that the state machine's world keeps for the oracle, and what only the tables can show: nothing is left
-open, the newest words of each reply were sent, and each thread's state is current.
+"""What happened in the state machine's world, for the oracle, and what only the tables can show: nothing is left open,
+the newest words of each reply were sent, and each thread's state is current.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from support.fakes.ports import Posted
-from support.fakes.slack_payloads import in_a_table
+from support.oracles.people_model import Message, People, Version
 from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
 from support.oracles.stop_verdict import sent_in_spite_of_a_stop
+from support.worlds.core_world import EVA
 from support.worlds.fault_world import Outside
 
 from bot.domain.jobs.job import Problem
 from bot.domain.permissions import is_outsider
 from bot.domain.projects import PostMode
-from bot.domain.requests.new_jobs import request_id
-from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import SENT_KINDS, RejectionReason, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
 from bot.notices.answers import Introduction
 from bot.notices.job import JobActiveAgain, JobEnd, JobStarted, JobStopped, PullRequestFound
@@ -53,114 +52,21 @@ KEYS = {
 """The names of these in notice keys: they do not change, since messages in Slack carry them."""
 
 
-@dataclass
-class Version:
-    """The result of an edit; no words: it was deleted, or is for other people now."""
-
-    at: str
-    text: str
-    acked: int | None = None
-    """The step in which it was first acknowledged."""
-    step: int = 0
-    """When it was made."""
-    unheard: bool = False
-    """Nobody was connected to Slack then."""
-    gone: bool = False
-    """It was deleted."""
-
-
-@dataclass
-class Written:
-    """A reply that a person wrote below a card, and its edits, in order."""
-
-    person: Person
-    channel_id: str
-    thread_ts: str
-    ts: str
-    by_tool: bool = False
-    pasted: bool = False
-    """It is a table."""
-    acked: bool = False
-    versions: list[Version] = field(default_factory=list)
-    step: int = 0
-    """When it was written."""
-    unheard: bool = False
-    """Nobody was connected to Slack then."""
-    late: bool = False
-    """It was found in Slack's history, long afterwards."""
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """The channel and the thread."""
-        return self.channel_id, self.thread_ts
-
-    @property
-    def request_id(self) -> str:
-        """The id of its first request."""
-        return request_id(_source(self))
-
-    @property
-    def text(self) -> str:
-        """The first text."""
-        return in_a_table(self.ts) if self.pasted else f"Change {self.ts}"
-
-    @property
-    def is_delivered(self) -> bool:
-        """Whether Slack delivered any version of it."""
-        return self.acked or any(version.acked is not None for version in self.versions)
-
-    @property
-    def newest_text(self) -> str:
-        """The text now."""
-        return self.versions[-1].text if self.versions else self.text
-
-    @property
-    def gone(self) -> bool:
-        """Whether it was deleted."""
-        return bool(self.versions) and self.versions[-1].gone
-
-    def texts(self) -> dict[str, str]:
-        """The texts and their times; the first one has no time."""
-        return {self.text: "", **{version.text: version.at for version in self.versions}}
-
-
-@dataclass
-class Model:
-    """What people did, and which of it was acknowledged."""
-
-    starts: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    """By source key: the channel, and whether it was acknowledged."""
-    replies: list[Written] = field(default_factory=list)
-    presses: Counter[str] = field(default_factory=Counter)
-    """By request: how often a person had it sent again."""
-    pressed: dict[str, tuple[str, str, Person, bool]] = field(default_factory=dict)
-    """By the click's own key: the request, its channel, who pressed, and whether it was acknowledged."""
-    stops: dict[str, tuple[str, Person, bool, str]] = field(default_factory=dict)
-    """By source key: the thread, who stopped its job, whether that was acknowledged, and the press's `ts`."""
-    stopped: dict[str, int] = field(default_factory=dict)
-    """By a stop's request: the step after which it was first seen to have taken effect."""
-    invitations: dict[str, bool] = field(default_factory=dict)
-    """By channel: whether one was acknowledged."""
-    recorded: dict[str, int] = field(default_factory=dict)
-    """By request: the step after which its row was first seen."""
-    heard: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """By step: its time, and since when its process has heard everything (infinite: it does not)."""
-
-
 class Verdict:
     """Compares the database, what people did, and what the world outside saw."""
 
     def __init__(
-        self, outside: Outside, model: Model, tables: Mapping[str, Sequence[Row]], threads: Mapping[str, Thread]
+        self, outside: Outside, people: People, tables: Mapping[str, Sequence[Row]], threads: Mapping[str, Thread]
     ) -> None:
         self.outside = outside
-        self.model = model
+        self.people = people
         self.tables = tables
         self.threads = {thread.id: thread for thread in threads.values() if thread.requester_id}
         self.introduced = Counter(thread.channel_id for thread in threads.values() if not thread.requester_id)
         self.requests = [row for row in tables["requests"] if row["kind"] in SENT_KINDS]
         self.actions = [row for row in tables["requests"] if row["kind"] not in SENT_KINDS]
         self.notices: dict[str, Row] = {row["key"]: row for row in tables["notices"]}
+        self.sent_again = sent_again(tables["requests"], tables["notices"])
 
     def check(self, *, pressed: bool) -> None:
         """`pressed`: a person had all requests in doubt sent again."""
@@ -170,12 +76,12 @@ class Verdict:
             self.notice(notice)
         for thread in self.threads.values():
             self.thread(thread)
-        for written in self.model.replies:
+        for written in self.people.replies:
             self._recorded(written)
-        acknowledged = [channel_id for channel_id, acked in self.model.invitations.items() if acked]
-        unasked = [each for each in self.model.replies if each.late and self._was_sent_unasked(each)]
+        acknowledged = [channel_id for channel_id, acked in self.people.invitations.items() if acked]
+        unasked = [each for each in self.people.replies if each.found_late and self._was_sent_unasked(each)]
         assert not unasked, f"{unasked} were sent, and nobody said so"
-        overtaken = list(sent_in_spite_of_a_stop(self.tables["requests"], self.model.stopped, self.outside.sent))
+        overtaken = list(sent_in_spite_of_a_stop(self.tables["requests"], self.people.stopped, self.outside.sent))
         assert not overtaken, "\n".join(overtaken)
         assert all(self.introduced[channel_id] == 1 for channel_id in acknowledged), "no introduction, or more"
 
@@ -195,23 +101,22 @@ class Verdict:
         channel was archived at once has no job to go to.
         """
         sources = {row["source_key"] for row in self.requests}
+        for message in self.people.messages:
+            has_no_job = message.ts and self._was_called_off(self._thread_of(message).id)
+            if message.key not in sources and not has_no_job:
+                yield AskedFor(message.words, bool(message.acked), taken=0)
         yield from (
-            AskedFor(key, acked, taken=0) for key, (_, acked) in self.model.starts.items() if key not in sources
+            AskedFor(press.key, bool(press.acked), taken=0)
+            for press, _ in self.people.stops()
+            if press.key not in sources
         )
-        yield from (
-            AskedFor(key, acked, taken=0) for key, (_, _, acked, _) in self.model.stops.items() if key not in sources
-        )
-        for written in self.model.replies:
-            thread = self._thread_of(written)
-            if not self._was_called_off(thread.id) and _source(written) not in sources:
-                yield AskedFor(written.text, written.acked, taken=0)
 
     def _asked_for(self, row: Row) -> AskedFor:
         return AskedFor(
             row["id"],
             acknowledged=True,
             taken=self._stopped(row) if row["kind"] == "stop" else self.outside.job_api.effects.count(_sent_as(row)),
-            sent_again=self.model.presses[_sent_as(row)],
+            sent_again=self.sent_again[_sent_as(row)],
             explained=self._explained(row),
             state=RequestState(row["state"]),
             turn=self._turn(row),
@@ -256,13 +161,13 @@ class Verdict:
     def _turn(self, row: Row) -> Turn | None:
         """A withdrawn request may be sent after all when its turn is over."""
         request_id, written_at = _sent_as(row), row["written_at"]
-        withdrawn = {written.ts for written in self.model.replies if not all(v.text for v in written.versions)}
+        withdrawn = {written.ts for written in self.people.replies if not all(v.words for v in written.versions)}
         if row["kind"] != "follow_up" or request_id not in self.outside.job_api.effects or written_at in withdrawn:
             return None
         if request_id.partition(".")[0] in self._released():
             return None
         place = self.outside.job_api.effects.index(request_id)
-        recorded, sent = self.model.recorded[row["id"]], self.outside.sent[request_id]
+        recorded, sent = self.people.recorded[row["id"]], self.outside.sent[request_id]
         return Turn(row["thread_id"], written_at, place, recorded, sent)
 
     def _released(self) -> set[str]:
@@ -340,28 +245,28 @@ class Verdict:
         """Returns the threads whose start is in doubt."""
         return {row["thread_id"] for row in self.requests if (row["kind"], row["state"]) == ("start", "uncertain")}
 
-    def _recorded(self, written: Written) -> None:
+    def _recorded(self, written: Message) -> None:
         """Every reply is a request; that of a person who may not steer is refused, or was withdrawn before."""
         thread = self._thread_of(written)
-        request = next((row for row in self.requests if row["source_key"] == _source(written)), None)
+        request = next((row for row in self.requests if row["source_key"] == written.key), None)
         allowed = not is_outsider(written.person, thread)
         if not self._was_called_off(thread.id):
             assert request, written
             assert allowed or request["state"] in {"rejected", "withdrawn"}, request
         self._newest(written)
 
-    def _was_sent_unasked(self, written: Written) -> bool:
+    def _was_sent_unasked(self, written: Message) -> bool:
         own = [row for row in self.actions if row["person_id"] == written.person.id]
         released = {row["text"] for row in own if row["kind"] == RequestKind.SEND_HELD}
         return written.request_id in self.outside.job_api.effects and written.request_id not in released
 
-    def _newest(self, written: Written) -> None:
+    def _newest(self, written: Message) -> None:
         """The final text of a reply is sent, offered to its author, or withdrawn; the newest text was sent."""
         of_reply = [row for row in self.requests if row["written_at"] == written.ts]
         if not of_reply:
             return
         last = max(of_reply, key=lambda row: (row["recorded_at"], row["id"]))
-        text = written.versions[-1].text if written.versions else written.text
+        text = written.newest_words
         if text:
             offer = f"{last['thread_id']}/{last['id']}/edited/{last['edited_at']}"
             assert last["text"] == text or (last["latest_text"] == text and offer in self.notices), dict(last)
@@ -370,13 +275,13 @@ class Verdict:
         for row in of_reply:
             self._up_to_date(written, row)
 
-    def _up_to_date(self, written: Written, request: Row) -> None:
+    def _up_to_date(self, written: Message, request: Row) -> None:
         """Everything acknowledged before a request was claimed is in it, unless an earlier version may have arrived."""
         words = self.outside.job_api.words.get(_sent_as(request))
         if words is None or request["uncertain"]:
             return
         assert words == self._words_of(_sent_as(request))
-        sent, at = self.outside.sent[_sent_as(request)], written.texts()[request["text"]]
+        sent, at = self.outside.sent[_sent_as(request)], written.made_at(request["text"])
         newer = [version for version in written.versions if version.at > at]
         late = [version for version in newer if version.acked is not None and version.acked < sent]
         late += [version for version in newer if self._is_read_again(version, request, sent)]
@@ -386,8 +291,8 @@ class Verdict:
         """Returns whether a request that waited is read again because nobody heard of an edit. A look-up is shared for
         some seconds.
         """
-        waited = self.model.recorded[request["id"]] < version.step < sent
-        now, heard_since = self.model.heard.get(sent, (0.0, 0.0))
+        waited = self.people.recorded[request["id"]] < version.step < sent
+        now, heard_since = self.people.heard.get(sent, (0.0, 0.0))
         return waited and version.unheard and float(version.at) + SHARED_FOR + 1.0 < min(now, heard_since)
 
     def _words_of(self, request_id: str) -> str:
@@ -460,9 +365,9 @@ class Verdict:
         begins = [key.endswith(_BEGINNINGS) or _STATUS in key for key in keys]
         return all(begins) and all(_round(key) <= last for key in keys)
 
-    def _thread_of(self, written: Written) -> Thread:
+    def _thread_of(self, written: Message) -> Thread:
         cards = {message.ts: message.key.removesuffix("/card") for message in self.outside.cards()}
-        return self.threads[cards[written.thread_ts]]
+        return self.threads[cards[written.root]]
 
 
 def _sent_as(row: Row) -> str:
@@ -470,9 +375,13 @@ def _sent_as(row: Row) -> str:
     return str(row["merged_into"] or row["id"])
 
 
-def _source(written: Written) -> str:
-    """Returns the source key of a reply's first request."""
-    return f"message/{written.channel_id}/{written.ts}"
+def sent_again(requests: Sequence[Row], notices: Sequence[Row]) -> Counter[str]:
+    """Returns by request how often a person had it sent again, as people were told."""
+    answered = {row["key"]: row["message"] for row in notices if row["delivery"] == "ephemeral"}
+    presses = [row for row in requests if row["kind"] == RequestKind.SEND_AGAIN]
+    told = [row for row in presses if '"sent_again"' in answered.get(f"{row['thread_id']}/{row['source_key']}", "")]
+    assert not [row for row in told if row["person_id"] == EVA.id]
+    return Counter(row["text"] for row in told)
 
 
 def _on_card(state: ThreadState) -> object:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 
 from bot.domain.commands import Options, ThreadWord
 from bot.domain.messages import ForwardedMessage
-from bot.domain.requests.request import Action, Arrival, Attachments, Person, Reply, WayIn
+from bot.domain.requests.new_jobs import request_id
+from bot.domain.requests.request import Action, Arrival, Attachments, Person, Reply, RequestKind, WayIn
 
 
 @dataclass
 class Version:
-    """The text of a message since an edit; no words: it was deleted, or is a `word` for Pagehand now. `acked`: the step
-    that acknowledged it.
+    """The text of a message since an edit; no words: it was deleted, or is a `word` for Pagehand or for other people
+    now. `acked`: the step that acknowledged it, `step`: the one in which it was made.
     """
 
     at: str
@@ -19,6 +20,11 @@ class Version:
     mark: str = ""
     word: ThreadWord | None = None
     acked: int | None = None
+    step: int = 0
+    unheard: bool = False
+    """Nobody was connected to Slack then."""
+    gone: bool = False
+    """It was deleted."""
 
 
 @dataclass
@@ -59,6 +65,45 @@ class Message:
     told_too_late: bool = False
     """Its author was told that it asks for nothing, since it was edited late."""
     versions: list[Version] = field(default_factory=list)
+    step: int = 0
+    """When it was written."""
+    unheard: bool = False
+    """Nobody was connected to Slack then."""
+    found_late: bool = False
+    """It was found in Slack's history, long afterwards."""
+
+    def __post_init__(self) -> None:
+        if self.ts:
+            self.key = f"message/{self.channel_id}/{self.ts}"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The channel and the thread."""
+        return self.channel_id, self.root
+
+    @property
+    def request_id(self) -> str:
+        """The id of its first request."""
+        return request_id(self.key)
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether Slack delivered any version of it."""
+        return any(acked is not None for acked in (self.acked, *(version.acked for version in self.versions)))
+
+    @property
+    def newest_words(self) -> str:
+        """The words now."""
+        return self.versions[-1].words if self.versions else self.words
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was deleted."""
+        return bool(self.versions) and self.versions[-1].gone
+
+    def made_at(self, words: str) -> str:
+        """Returns when it got these words; empty: they are the first ones."""
+        return {self.words: "", **{version.words: version.at for version in self.versions}}[words]
 
     @property
     def in_direct_message(self) -> bool:
@@ -131,6 +176,8 @@ class People:
 
     messages: list[Message] = field(default_factory=list)
     presses: dict[str, Press] = field(default_factory=dict)
+    invitations: dict[str, bool] = field(default_factory=dict)
+    """By channel: whether one was acknowledged."""
     thanks: list[Reply] = field(default_factory=list)
     edited_words: list[Reply] = field(default_factory=list)
     """Words for Pagehand, recorded as such, since an edit made them words for the agent."""
@@ -152,6 +199,19 @@ class People:
     """By a stop's request: the step after which it was first seen to have taken effect."""
     passed: dict[str, float] = field(default_factory=dict)
     """By request: the time at which it had passed its checks."""
+    heard: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """By step: its time, and since when its process has heard everything (infinite: it does not)."""
+
+    @property
+    def replies(self) -> list[Message]:
+        """What was written below a card."""
+        return [message for message in self.messages if message.way_in is WayIn.REPLY]
+
+    def stops(self) -> Iterator[tuple[Press, Action]]:
+        """Yields the presses of stop buttons."""
+        for press in self.presses.values():
+            if isinstance(press.wants, Action) and press.wants.kind is RequestKind.STOP:
+                yield press, press.wants
 
 
 def between(history: list[tuple[int, bool]], since: int, until: int, *, first: bool) -> set[bool]:
