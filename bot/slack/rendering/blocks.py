@@ -53,8 +53,13 @@ class MenuItem(StrEnum):
     """Shows the job's id privately, as text to copy."""
 
 
-_PLAN, _CARD = "plan", "card"
-"""The kinds of block that not every Slack takes. They show what plainer blocks say, too."""
+class RichBlock(StrEnum):
+    """A kind of block that not every Slack takes. It shows what plainer blocks say, too."""
+
+    PLAN = "plan"
+    CARD = "card"
+
+
 MAX_VALUE, MAX_OPTION, MAX_OPTION_VALUE = 2_000, 75, 150
 """Slack's limits for the value of a button, and for the label and the value of a menu's option."""
 MAX_TASKS, MAX_CARD_TITLE, MAX_CARD_BODY = 50, 150, 200
@@ -80,9 +85,9 @@ class ChatMessage:
         return {"text": self.text, "blocks": list(self.blocks) or None}
 
     @property
-    def is_rich(self) -> bool:
-        """Whether it has blocks that not every Slack takes."""
-        return any(block["type"] in {_PLAN, _CARD} for block in self.blocks)
+    def rich(self) -> frozenset[RichBlock]:
+        """The kinds of block in it that not every Slack takes."""
+        return frozenset(RichBlock(block["type"]) for block in self.blocks if block["type"] in set(RichBlock))
 
     def without_blocks(self) -> "ChatMessage":
         """Returns the message without blocks, for when Slack rejects them."""
@@ -121,7 +126,7 @@ def context_block(texts: Sequence[str]) -> Block:
 
 def plan(title: str, tasks: Iterable[Block]) -> Block:
     """Returns a checklist of at most MAX_TASKS tasks."""
-    return {"type": _PLAN, "block_id": "agent_plan", "title": title, "tasks": list(tasks)}
+    return {"type": RichBlock.PLAN.value, "block_id": "agent_plan", "title": title, "tasks": list(tasks)}
 
 
 def task(number: int, title: str, status: str) -> Block:
@@ -133,7 +138,7 @@ def card(title: str, subtitle: str, body: str, button: Block) -> Block:
     """Returns a framed summary: title and subtitle of at most MAX_CARD_TITLE, the body of at most MAX_CARD_BODY."""
     texts = {"title": title, "subtitle": subtitle, "body": body}
     shown = {name: mrkdwn(text) for name, text in texts.items() if text}
-    return {"type": _CARD, "block_id": "pull_request", **shown, "actions": [button]}
+    return {"type": RichBlock.CARD.value, "block_id": "pull_request", **shown, "actions": [button]}
 
 
 def actions(*buttons: Block) -> Block:

@@ -2,7 +2,7 @@
 what can be done about the job, in its row of buttons. Pure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from bot.domain.jobs.job import ARCHIVED, Problem, Progress
 from bot.domain.threads.thread import NO_FOLLOW_UPS, OVER, FollowUpCounts, Thread, ThreadState, can_be_retried
@@ -22,7 +22,7 @@ from bot.notices.job import changed_pages, discard_button
 from bot.notices.pull_requests import checks_and_reviews, known_facts
 from bot.notices.said import ELLIPSIS, NOTHING, ButtonId, Markup
 from bot.slack.rendering import blocks
-from bot.slack.rendering.blocks import Block, ChatMessage
+from bot.slack.rendering.blocks import Block, ChatMessage, RichBlock
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import label, opening, pieces, quote, safe_url, shorten, width
 
@@ -30,9 +30,13 @@ _SHOWN_CHARACTERS, _SHOWN_LINES = 300, 4
 
 
 def card(
-    thread: Thread, show: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, *, plain: bool = False
+    thread: Thread,
+    show: MessageContext,
+    follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
+    *,
+    without: Collection[RichBlock] = (),
 ) -> ChatMessage:
-    """The card of a thread as it is now; a `plain` one has no blocks that not every Slack takes."""
+    """The card of a thread as it is now, `without` the kinds of block that Slack does not take."""
     several_projects = show.several_projects
     state = state_of(show, thread, several_projects=several_projects)
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
@@ -40,9 +44,9 @@ def card(
     known = facts(show, thread, follow_ups, several_projects=several_projects)
     of_pull_request = known_facts(show, thread.pull_request) if thread.pull_request else []
     pages = changed_pages(show, thread.state.work.progress.changes)
-    plan = _plan(show, state.progress) if state.progress and not plain else []
+    plan = _plan(show, state.progress) if state.progress and RichBlock.PLAN not in without else []
     opened = _open_button(thread)
-    framed = _pull_request_card(show, thread, opened[0]) if opened and not plain else None
+    framed = _pull_request_card(show, thread, opened[0]) if opened and RichBlock.CARD not in without else None
     shown_there = framed[1] if framed else ()
     small_print = [[fact for fact in told if fact not in shown_there] for told in (known, of_pull_request)]
     shown_blocks = [

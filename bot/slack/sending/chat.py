@@ -156,20 +156,22 @@ class SlackChat(Chat):
     async def _send_card(
         self, thread: Thread, follow_ups: FollowUpCounts, send: Send[Answer], *, without_blocks: bool
     ) -> Answer:
-        """Sends a card, a plain one if Slack refuses the other. Raises ChatTooRich if it may take a plainer one."""
+        """Sends a card, without the kinds of block that Slack refuses. Raises ChatTooRich if it may take a plainer
+        one.
+        """
         named, rich = await self._named(thread), self.rich_blocks
         whole = card(named, self.message_context, follow_ups)
         if without_blocks:
             return await send(whole.without_blocks())
-        plain = rich.left_out(thread.id, whole)
+        left_out = rich.left_out(thread.id, whole)
         try:
-            sent = await send(card(named, self.message_context, follow_ups, plain=plain))
+            sent = await send(card(named, self.message_context, follow_ups, without=left_out))
         except ChatRejected as rejected:
             reason = rejected.reason
-            if reason in delivery.BLOCKS_REFUSED and rich.refused(thread.id, whole, reason):
+            if reason in delivery.BLOCKS_REFUSED and rich.refused(thread.id, whole, left_out, reason):
                 raise ChatTooRich(reason) from None
             raise
-        rich.taken(thread.id, whole)
+        rich.taken(thread.id, whole, left_out)
         return sent
 
     async def _named(self, thread: Thread) -> Thread:

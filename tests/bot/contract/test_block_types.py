@@ -25,7 +25,7 @@ from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import ChangeKind, Changes, FieldKind, FileChange, Job, PlanStep, StepStatus
 from bot.notices.notice import CardChanged, Notice, ReactionChanged
-from bot.slack.rendering.blocks import Block
+from bot.slack.rendering.blocks import Block, RichBlock
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
@@ -79,8 +79,9 @@ def threads() -> Iterator[Thread]:
 
 
 def cards() -> Iterator[Iterable[Block]]:
-    for thread, plain in product(threads(), (False, True)):
-        yield card(thread, CONTEXT, plain=plain).blocks
+    forms: tuple[tuple[RichBlock, ...], ...] = ((), (RichBlock.PLAN,), (RichBlock.CARD,), tuple(RichBlock))
+    for thread, without in product(threads(), forms):
+        yield card(thread, CONTEXT, without=without).blocks
 
 
 def notices() -> list[Iterable[Block]]:

@@ -14,7 +14,7 @@ from bot.domain.jobs.job import Problem, Progress
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import Job, PlanStep, PullRequestState, StepStatus
-from bot.slack.rendering.blocks import ChatMessage
+from bot.slack.rendering.blocks import ChatMessage, RichBlock
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import BREAK
@@ -24,7 +24,7 @@ from bot.workspace.wire.views import checked_blocks
 LINK = "https://git.example/acme/docs/pull/1"
 SHOW = MessageContext(command="/docs", admin="Ana", bot_user_id="UBOT")
 DONE, NOW, NEXT = StepStatus.COMPLETED, StepStatus.IN_PROGRESS, StepStatus.PENDING
-PLAN, CARD = "plan", "card"
+PLAN, CARD = RichBlock.PLAN, RichBlock.CARD
 STEPS = (
     PlanStep(title="Read <the> page", status=DONE),
     PlanStep(title="Write", status=NOW),
@@ -42,14 +42,14 @@ def thread(*steps: PlanStep, pull: dict[str, Any] | None = None, job: Job | None
     return replace(a_thread(ts="1.0"), state=state, pull_request=followed)
 
 
-def block(made: Thread, kind: str) -> dict[str, Any] | None:
+def block(made: Thread, kind: RichBlock) -> dict[str, Any] | None:
     shown = card(made, SHOW).blocks
     checked_blocks([dict(each) for each in shown])
     return next((each for each in shown if each["type"] == kind), None)
 
 
-def small_print(made: Thread, *, plain: bool = False) -> list[str]:
-    shown = card(made, SHOW, plain=plain).blocks
+def small_print(made: Thread, without: tuple[RichBlock, ...] = ()) -> list[str]:
+    shown = card(made, SHOW, without=without).blocks
     return [element["text"] for each in shown if each["type"] == "context" for element in each["elements"]]
 
 
@@ -74,7 +74,7 @@ def test_what_the_agent_does_now_stays_above_the_checklist() -> None:
     first, second, *_ = card(made, SHOW).blocks
     assert first["text"]["text"] == "*Active: the agent is at work*\n_Now: Editing a.md_"
     assert second["type"] == "plan"
-    plain = card(made, SHOW, plain=True).blocks[0]["text"]["text"]
+    plain = card(made, SHOW, without=(PLAN,)).blocks[0]["text"]["text"]
     assert plain.split("\n")[1:] == [
         ":white_check_mark: Read &lt;the&gt; page", ":hourglass_flowing_sand: Write", ":white_circle: Check",
         "_Now: Editing a.md_",
@@ -181,7 +181,7 @@ def test_what_does_not_fit_into_the_frame_stays_below_it(pull: dict[str, Any], l
     assert shown is not None
     assert {*shown} - {"type", "block_id", "actions"} == framed
     inside = [line for name in framed for line in shown[name]["text"].split("\n")]
-    assert {*small_print(made, plain=True)} <= {*small_print(made), *inside}
+    assert {*small_print(made, (CARD,))} <= {*small_print(made), *inside}
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_without_a_page_to_open_there_is_no_frame(made: Thread) -> None:
 def test_plainer_cards_say_the_same() -> None:
     """To screen readers the very same, whatever Slack takes."""
     made = thread(*STEPS, job=FINISHED, pull={"title": "Ports", "checks": CHECKS})
-    rich, plain = card(made, SHOW), card(made, SHOW, plain=True)
-    assert (rich.is_rich, plain.is_rich) == (True, False)
-    assert rich.text == plain.text
-    row = plain.blocks[-1]["elements"]
+    forms = [card(made, SHOW, without=without) for without in ((), (PLAN,), (CARD,), (PLAN, CARD))]
+    assert [form.rich for form in forms] == [{PLAN, CARD}, {CARD}, {PLAN}, set()]
+    assert len({form.text for form in forms}) == 1
+    row = forms[-1].blocks[-1]["elements"]
     assert row[0]["url"] == LINK
 
 
@@ -214,25 +214,25 @@ def message(*kinds: str, text: str = "x") -> ChatMessage:
 
 
 class Slack:
-    """Sends messages as the chat does, to a Slack that refuses rich blocks, or some texts in any blocks."""
+    """Sends messages as the chat does, to a Slack that refuses some kinds of block, or some texts in blocks."""
 
-    def __init__(self, *, takes: bool = False, too_long: str = "", reason: str = "invalid_blocks") -> None:
+    def __init__(self, *refused: RichBlock, too_long: str = "", reason: str = "invalid_blocks") -> None:
         self.now = 0.0
         self.rich = RichBlocks(lambda: self.now)
-        self.takes = takes
+        self.refused = set(refused)
         self.too_long = too_long
         self.reason = reason
 
-    def send(self, whole: ChatMessage, thread_id: str = "th1") -> list[bool]:
-        """Returns for each try whether it was plain: the last one was taken, if any."""
-        tries: list[bool] = []
+    def send(self, whole: ChatMessage, thread_id: str = "th1") -> list[set[RichBlock]]:
+        """Returns what each try left out: the last one was taken, if any."""
+        tries: list[set[RichBlock]] = []
         for _ in range(9):
-            plain = self.rich.left_out(thread_id, whole)
-            tries.append(plain)
-            if (self.takes or plain or not whole.is_rich) and whole.text != self.too_long:
-                self.rich.taken(thread_id, whole)
+            left_out = self.rich.left_out(thread_id, whole)
+            tries.append({*left_out})
+            if not (whole.rich - left_out) & self.refused and whole.text != self.too_long:
+                self.rich.taken(thread_id, whole, left_out)
                 return tries
-            if not self.rich.refused(thread_id, whole, self.reason):
+            if not self.rich.refused(thread_id, whole, left_out, self.reason):
                 return tries
         raise AssertionError("it does not end")
 
@@ -240,57 +240,65 @@ class Slack:
 BOTH = message("plan", "card")
 
 
-@pytest.mark.parametrize("kind", [PLAN, CARD])
-def test_blocks_that_slack_refuses_rest_for_a_day(kind: str) -> None:
-    """In all threads; then they are tried again."""
-    slack = Slack()
-    assert slack.send(message(kind)) == [False, True]
+@pytest.mark.parametrize(
+    ("refused", "tries", "next_time"),
+    [
+        ((), [set()], set()),
+        ((PLAN,), [set(), {CARD}, {PLAN}], {PLAN}),
+        ((CARD,), [set(), {CARD}], {CARD}),
+        ((PLAN, CARD), [set(), {CARD}, {PLAN}, {PLAN, CARD}], {PLAN, CARD}),
+    ],
+)
+def test_a_kind_of_block_that_slack_refuses_rests_for_a_day(
+    refused: tuple[RichBlock, ...], tries: list[set[RichBlock]], next_time: set[RichBlock]
+) -> None:
+    """In all threads; then it is tried again."""
+    slack = Slack(*refused)
+    assert slack.send(BOTH) == tries
     slack.now = REST_SECONDS - 1
-    assert slack.send(BOTH, "th2") == [True]
+    assert slack.send(BOTH, "th2") == [next_time]
     slack.now = REST_SECONDS
-    assert slack.send(BOTH, "th2") == [False, True]
-    slack.now, slack.takes = 2 * REST_SECONDS, True
-    assert slack.send(BOTH, "th2") == [False]
+    assert slack.send(BOTH, "th2") == tries
+    slack.now, slack.refused = 2 * REST_SECONDS, set()
+    assert slack.send(BOTH, "th2") == [set()]
 
 
 def test_a_message_that_is_refused_without_them_too_puts_nothing_to_rest() -> None:
-    slack = Slack(takes=True, too_long="x" * 50)
+    slack = Slack(too_long="x" * 50)
     for _ in "12":
-        assert slack.send(message("plan", text="x" * 50)) == [False, True]
-    assert slack.send(BOTH, "th2") == [False]
+        assert slack.send(message("plan", text="x" * 50)) == [set(), {PLAN}]
+    assert slack.send(BOTH, "th2") == [set()]
 
 
 @pytest.mark.parametrize("reason", sorted(TOO_LONG))
 def test_one_long_message_puts_nothing_to_rest_for_others(reason: str) -> None:
-    slack = Slack(reason=reason)
-    assert slack.send(BOTH) == [False, True]
-    slack.takes = True
-    assert slack.send(BOTH, "th2") == [False]
+    slack = Slack(PLAN, reason=reason)
+    assert slack.send(BOTH) == [set(), {CARD}, {PLAN}]
+    slack.refused = set()
+    assert slack.send(BOTH, "th2") == [set()]
 
 
 def test_another_message_of_the_thread_proves_nothing() -> None:
     """What it is without the block may be what Slack takes."""
-    slack, first = Slack(takes=True, too_long="first"), message("plan", text="first")
-    assert slack.rich.refused("th1", first, slack.reason)
-    assert slack.send(message("plan")) == [False]
-    assert slack.send(message("plan"), "th2") == [False]
+    slack, first = Slack(too_long="first"), message("plan", text="first")
+    assert slack.rich.refused("th1", first, slack.rich.left_out("th1", first), slack.reason)
+    assert slack.send(message("plan")) == [set()]
+    assert slack.send(message("plan"), "th2") == [set()]
 
 
 def test_the_rest_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    slack = Slack()
+    slack = Slack(PLAN)
     for thread_id in ("th1", "th2"):
         slack.send(BOTH, thread_id)
-    assert caplog.messages == [
-        "Slack refuses the plan and the pull request as blocks: for a day, cards are sent without them"
-    ]
+    assert caplog.messages == ["Slack refuses a card's plan block: for a day, cards are sent without it"]
 
 
 def test_a_thousand_refusals_are_not_kept() -> None:
     rich = RichBlocks()
     for number in range(1_000):
-        assert rich.refused(f"th{number}", message("plan", text=f"{number}"), "invalid_blocks")
-    assert len(rich._refused) == 100
+        assert rich.refused(f"th{number}", message("plan", text=f"{number}"), frozenset(), "invalid_blocks")
+    assert len(rich._tried) == 100
 
 
 def test_a_blocks_id_stays_over_every_change() -> None:

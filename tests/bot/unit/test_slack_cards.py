@@ -44,7 +44,7 @@ from bot.notices.requests import (
     RequestSummary,
     RequestUncertain,
 )
-from bot.slack.rendering.blocks import ChatMessage, MenuItem, menu_value, read_menu_value
+from bot.slack.rendering.blocks import ChatMessage, MenuItem, RichBlock, menu_value, read_menu_value
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
@@ -226,9 +226,11 @@ def test_any_card_is_harmless_and_within_slacks_limits(
     message = card(any_thread, context, follow_ups)
     assert_sendable(message)
     assert len(message.blocks[-1]["elements"]) <= 5
-    plainer = card(any_thread, context, follow_ups, plain=True)
-    assert_sendable(plainer)
-    assert (plainer.text, plainer.is_rich) == (message.text, False)
+    for without in ((RichBlock.PLAN,), (RichBlock.CARD,), tuple(RichBlock)):
+        plainer = card(any_thread, context, follow_ups, without=without)
+        assert_sendable(plainer)
+        assert plainer.text == message.text
+        assert plainer.rich == message.rich - set(without)
     status = Notice(1, "k", "th1", StatusRequested("U0ANA"), 0.0)
     for made in messages(any_thread, status, context, follow_ups=follow_ups):
         assert_sendable(made)
