@@ -9,8 +9,9 @@ import os
 import platform
 import sys
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,14 +21,15 @@ import click
 from pydantic import SecretStr
 
 from bot import __version__
+from bot.app.checks.job_api import check_job_api
 from bot.app.edges import Edges, open_edges
 from bot.app.manifest import ManifestChoices, manifest_for
 from bot.app.settings.config import Config, load
 from bot.cli.live_shapes import differences
-from bot.cli.live_story import STEPS, Act, Ear, Operator, Outcome, SkippedStep, Story, Watch
+from bot.cli.live_story import STEPS, Act, Ear, Operator, Outcome, SkippedStep, Story, Watch, follow
 from bot.cli.starting import BOT_FILE, environment
+from bot.domain.findings import FindingStatus
 from bot.domain.people import ChannelInfo
-from bot.errors import ChatError
 from bot.runtime.private_files import owner_only
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.secrets.masking import SecretMasker
@@ -113,18 +115,20 @@ class Rehearsing:
                 await ana.react(channel, reply_ts, "x")
             case Act.DELETE:
                 await ana.delete(channel, reply_ts)
+            case Act.MERGE:
+                pass
 
 
-def run_live(channel_id: str) -> int:
+def run_live(channel: str, link: str) -> int:
     """Plays it with the settings of the environment, and returns 1 if Slack refused a step, or something is left.
 
     Raises ConfigError, PagehandError, and KeyboardInterrupt once it has cleaned up.
     """
     logging.basicConfig(level=logging.CRITICAL)
-    return asyncio.run(play_live(load(environment(BOT_FILE)), Terminal(), channel_id))
+    return asyncio.run(play_live(load(environment(BOT_FILE)), Terminal(), channel, link))
 
 
-async def play_live(config: Config, operator: Terminal, wanted: str, directory: Path = Path()) -> int:
+async def play_live(config: Config, operator: Terminal, wanted: str, link: str, directory: Path = Path()) -> int:
     """See run_live. The record is written to `directory`."""
     expected = await _rehearse(config)
     async with _opened(config, operator) as story:
@@ -134,17 +138,18 @@ async def play_live(config: Config, operator: Terminal, wanted: str, directory: 
         if story.ear and story.ear.greeting.get("num_connections", 1) > 1:
             await operator.line("Pagehand runs, and gets half of what you do. Stop it, and press Enter. ")
         story.begin(channel_id)
+        further = ("pull request", partial(follow, link)), ("job API", partial(_check_job_apis, config))
         told: list[dict[str, object]] = []
         try:
-            async for outcome in story.play(STEPS):
-                told += [_told(outcome, expected[outcome.step])]
+            async for outcome in story.play((*STEPS, *further)):
+                told += [_told(outcome, expected.get(outcome.step))]
         finally:
             left = ["perhaps all that was posted"]  # a second Ctrl-C ends the cleaning up, too
             try:
                 left = await story.clean_up()
             finally:
                 click.echo(f"\nLeft for you to delete: {', '.join(left)}." if left else "\nAll is deleted again.")
-                _record(config, told, left, directory)
+                _record(config, story.watch, told, left, directory)
     return 1 if left or any(each["refused"] for each in told) else 0
 
 
@@ -174,6 +179,7 @@ async def _opened(config: Config, operator: Operator) -> AsyncIterator[Story]:
         url = SecretStr(f"sqlite:///{directory}/live.sqlite3")
         edges = await open_edges(config.model_copy(update={"database_url": url}), new_client=watch.client)
         async with edges.closing as closing:
+            edges.session.trace_configs.append(watch.of_requests())
             story = Story(edges, watch, operator)
             if config.slack_app_token is not None:
                 story.ear = Ear(watch.clients[0], config.slack_app_token.newest)
@@ -184,10 +190,10 @@ async def _opened(config: Config, operator: Operator) -> AsyncIterator[Story]:
 
 async def _confirmed(edges: Edges, operator: Terminal, wanted: str) -> str:
     """Returns the id of the channel whose name the operator typed when asked; empty if they typed nothing."""
-    while wanted := wanted or await operator.line("Channel for the try-out, C… (Enter: none): "):
+    while wanted := wanted or await operator.line("Channel for the try-out, #name or C… (Enter: none): "):
         channel, wanted = await _found(edges, wanted), ""
-        if channel is None or channel.is_shared_outside or channel.is_direct:
-            click.echo("Pagehand sees no such channel of your own people only: invite it there, or name another.")
+        if channel is None or channel.is_shared_outside:
+            click.echo("Pagehand is in no such channel of your own people only: invite it there, or name another.")
             continue
         place = printable_line(f"#{channel.name} of {edges.identity.team}", _LONGEST_PLACE)
         click.echo(f"This posts in {place}, and deletes it all at the end.")
@@ -197,18 +203,35 @@ async def _confirmed(edges: Edges, operator: Terminal, wanted: str) -> str:
     return ""
 
 
-async def _found(edges: Edges, channel_id: str) -> ChannelInfo | None:
-    with suppress(ChatError):
-        return await edges.reading.channels.channel(channel_id)
-    return None
+async def _found(edges: Edges, wanted: str) -> ChannelInfo | None:
+    cursor, by_id = "", wanted[:1] in {"C", "G"}
+    while True:
+        page = await edges.history.channels(cursor)
+        for channel_id in page.items:
+            if not by_id or channel_id == wanted:
+                channel = await edges.reading.channels.channel(channel_id)
+                if by_id or channel.name == wanted.removeprefix("#"):
+                    return channel
+        if not (cursor := page.next_cursor):
+            return None
 
 
-def _told(outcome: Outcome, rehearsed: Outcome) -> dict[str, object]:
-    """Prints what became of a step, and returns it for the record."""
-    skipped = outcome.skipped
-    if rehearsed.skipped and not (skipped or outcome.refused):
+async def _check_job_apis(config: Config, story: Story) -> None:
+    for number, project in enumerate(config.projects, start=1):
+        answer, *abilities = await check_job_api(project)
+        story.fact(f"job API {number} answers", holds=answer.status is not FindingStatus.ERROR)
+        for each in abilities:
+            if each.status is not FindingStatus.NOT_CHECKED:
+                ability = each.check.rpartition(".")[2]
+                story.fact(f"job API {number}: {ability} is as set", holds=each.status is FindingStatus.OK)
+
+
+def _told(outcome: Outcome, rehearsed: Outcome | None) -> dict[str, object]:
+    """Prints what became of a step, and returns it for the record. Of one that has no rehearsal, all facts hold."""
+    expected, skipped = rehearsed.seen if rehearsed else dict.fromkeys(outcome.seen, "yes"), outcome.skipped
+    if rehearsed and rehearsed.skipped and not (skipped or outcome.refused):
         skipped = f"its rehearsal in our own workspace was: {rehearsed.skipped}"
-    found = [] if skipped or outcome.refused else differences(rehearsed.seen, outcome.seen)
+    found = [] if skipped or outcome.refused else differences(expected, outcome.seen)
     verdict = "skipped" if skipped else "different" if found or outcome.refused else "ok"
     why = f" because {skipped}" if skipped else f" refused: {outcome.refused}" * bool(outcome.refused)
     click.echo(f"{click.style(f'{verdict}:', fg=_COLORS[verdict])} {outcome.step}{why}")
@@ -218,10 +241,12 @@ def _told(outcome: Outcome, rehearsed: Outcome) -> dict[str, object]:
     return told | {"seconds": outcome.seconds, "differences": found, "seen": outcome.seen}
 
 
-def _record(config: Config, told: list[dict[str, object]], left: list[str], directory: Path) -> None:
+def _record(config: Config, watch: Watch, told: list[dict[str, object]], left: list[str], directory: Path) -> None:
     versions = {name: version(name) for name in ("slack_sdk", "slack_bolt", "aiohttp")}
     document = {
         "versions": {"pagehand": __version__, "python": platform.python_version(), **versions},
+        "headers": sorted(watch.headers),
+        "limited": watch.limited,
         "left": len(left),
         "steps": told,
     }

@@ -7,35 +7,39 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
 
+import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app.edges import Edges
 from bot.cli.live_shapes import Shape, add_fact, add_shape, code, keeps
-from bot.codehosts.pull_request import Check, CheckOutcome, Found, PullRequest
-from bot.domain.delivery import ReactionCall
+from bot.codehosts.pull_request import Check, CheckOutcome, Found, NotModified, PullRequest, Unreadable
+from bot.domain.delivery import BLOCKS_REFUSED, ReactionCall
 from bot.domain.jobs.job import ACTIVE, Progress
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import Thread, ThreadState, Work
-from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatTooRich, ChatUncertain, ChatUnreachable
+from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.jobapi.models import Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import AnyNotice, Notice, Reaction
 from bot.notices.pull_requests import PullRequestMerged
 from bot.notices.said import Markup
 from bot.runtime.tasks import BackgroundTasks
-from bot.runtime.untrusted_json import object_at, text_at
+from bot.runtime.untrusted_json import object_at, objects_at, text_at
 from bot.slack.receiving.connection_keeper import Envelope, SocketModeConnection
+from bot.slack.rendering.cards import card
 from bot.slack.rendering.modals import Drafted, ModalPlace, follow_up_modal, message_modal
 from bot.slack.sending.conversations import raw_messages
 from bot.slack.sending.web_api import SlackClient, call
 
+_LONGEST_PAUSE = 60.0
 _LINK = "https://git.example.org/docs/pull/7"
 _PROMPT = "A try-out of Pagehand (nobody has to do anything): 1 < 2 & 3 > 2, *no bold*, `code`"
 
@@ -49,6 +53,7 @@ class Act(StrEnum):
     EDIT = "Edit that reply: change a word."
     MARK = "Add the reaction :x: to that reply."
     DELETE = "Delete that reply."
+    MERGE = "Merge the pull request on its page."
 
 
 class SkippedStep(Exception):
@@ -66,17 +71,33 @@ class Operator(Protocol):
 
 
 class Watch:
-    """Notes the shapes of Slack's answers, and what was posted."""
+    """Notes the shapes of Slack's answers, the names of all headers, what was posted, and what is left of the limits of
+    code hosts.
+    """
 
     def __init__(self) -> None:
         self.seen: Shape = {}
+        self.headers: set[str] = set()
         self.posted: list[tuple[str, str]] = []
+        self.limited: list[str] = []
+        self.remaining: list[str] = []
         self.clients: list[SlackClient] = []
 
     def client(self, *arguments: Any, **options: Any) -> SlackClient:
         """Makes a client that is watched."""
         self.clients.append(WatchedClient(self, *arguments, **options))
         return self.clients[-1]
+
+    def of_requests(self) -> aiohttp.TraceConfig:
+        """Returns what notes the headers of a session."""
+        trace = aiohttp.TraceConfig()
+        trace.on_request_end.append(self._on_request_end)
+        trace.freeze()
+        return trace
+
+    async def _on_request_end(self, _session: object, _context: object, ended: aiohttp.TraceRequestEndParams) -> None:
+        self.headers |= {code(name.lower()) for name in ended.response.headers}
+        self.remaining.append(ended.response.headers.get("X-RateLimit-Remaining", ""))
 
     def answered(self, method: str, sent: dict[str, Any], answer: object) -> None:
         """Notes an answer, and whether what was sent came back in it."""
@@ -89,7 +110,7 @@ class Watch:
 
 
 class WatchedClient(SlackClient):
-    """Is watched."""
+    """Is watched, and waits when Slack first limits a method."""
 
     def __init__(self, watch: Watch, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -99,6 +120,12 @@ class WatchedClient(SlackClient):
         """See AsyncWebClient."""
         try:
             response = await super().api_call(api_method, **options)
+        except ChatRateLimited as limit:
+            if limit.retry_after > _LONGEST_PAUSE or api_method in self._watch.limited:
+                raise
+            self._watch.limited.append(api_method)
+            await asyncio.sleep(limit.retry_after)
+            return await self.api_call(api_method, **options)
         except SlackApiError as error:
             self._watch.answered(api_method, {}, error.response.data)
             raise
@@ -241,16 +268,42 @@ async def _read(story: Story) -> None:
     await call(story.client.conversations_info(channel=story.channel_id))
 
 
+async def _scopes(story: Story) -> None:
+    if story.edges.identity.granted_scopes is None:
+        raise SkippedStep("Slack's answers, or those of a proxy, do not tell them")
+    for name in story.edges.identity.granted_scopes:
+        story.fact(f"scope {name}", holds=True)
+
+
 async def _post(story: Story) -> None:
-    thread, chat = _job(story.thread, StepStatus.IN_PROGRESS, CheckOutcome.RUNNING), story.edges.chat
+    thread = _job(story.thread, StepStatus.IN_PROGRESS, CheckOutcome.RUNNING)
     story.keys.append(key := f"{thread.id}/card")
-    try:
-        ts = await chat.post_card(thread, key)
-    except ChatTooRich:
-        ts = await chat.post_card(thread, key)
-        story.fact("the card is taken with all its blocks", holds=False)
-    story.thread = replace(thread, card_ts=ts)
-    story.is_ours(ts)
+    story.fact("the card is taken with its blocks", holds=True)
+    story.thread = replace(thread, card_ts=await _post_card(story, thread, key))
+    story.is_ours(story.needs())
+
+
+async def _post_card(story: Story, thread: Thread, key: str) -> str:
+    """Posts it as the outbox does: each attempt may have plainer blocks, the last one has none."""
+    for plain in (False, False, False, False, True):
+        try:
+            return await story.edges.chat.post_card(thread, key, without_blocks=plain)
+        except ChatRejected as error:
+            if error.reason not in BLOCKS_REFUSED:
+                raise
+            story.fact("the card is taken with its blocks", holds=False)
+    raise SkippedStep("Slack takes the card in no form")
+
+
+async def _validate(story: Story) -> None:
+    """Slack's own verdict on the blocks. Our workspace has no such method, and no verdict."""
+    story.needs()
+    blocks = card(story.thread, story.edges.message_context).content["blocks"]
+    faults: Sequence[object] = ()
+    with suppress(ChatRejected):
+        faults = objects_at(await call(story.client.api_call("blocks.validate", json={"blocks": blocks})), "errors")
+    story.watch.seen.clear()
+    story.fact("blocks.validate finds no fault", holds=not faults)
 
 
 async def _find(story: Story) -> None:
@@ -328,10 +381,39 @@ async def _tell(story: Story) -> None:
     await story.edges.chat.tell(story.thread, story.notice(ActionAnswered(person_id, ActionAnswer.NOTHING_TO_STOP)))
 
 
+async def follow(link: str, story: Story) -> None:
+    """Reads a pull request, and has a person merge it."""
+    if not link:
+        raise SkippedStep("--pull-request names none")
+    without_job = replace(story.thread, state=ThreadState())  # so that no job API is asked
+    read = partial(story.edges.code_hosts.read, without_job, link)
+
+    async def merged(known: Found) -> PullRequest:
+        while known.pull_request.state is not PullRequestState.MERGED:
+            await asyncio.sleep(_LOOK_EVERY)
+            seen = await read(known)
+            known = seen if isinstance(seen, Found) else known
+        return known.pull_request
+
+    first = await read(None)
+    if not isinstance(first, Found):
+        raise SkippedStep(f"it cannot be read ({first.reason if isinstance(first, Unreadable) else ''})")
+    before = story.watch.remaining[-1]
+    story.fact("an unchanged pull request is answered with 304", holds=isinstance(await read(first), NotModified))
+    story.fact("that costs nothing", holds=story.watch.remaining[-1] == before != "")
+    for each in first.pull_request.unread:
+        story.fact(f"the token may read {code(each)}", holds=False)
+    pull = await story.operator.does(Act.MERGE, story, merged(first))
+    story.fact("who merged it is told", holds=bool(pull.ended_by))
+
+
+_LOOK_EVERY = 5.0
 Step = tuple[str, Callable[[Story], Awaitable[Any]]]
 STEPS: tuple[Step, ...] = (
     ("channel", _read),
+    ("scopes", _scopes),
     ("post", _post),
+    ("blocks", _validate),
     ("look-up", _find),
     ("edit", _edit),
     ("reaction", _react),

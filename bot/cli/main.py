@@ -136,8 +136,9 @@ def jobserver(*, check: bool) -> None:
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: version, ok, findings.")
 @click.option("--live", is_flag=True, help="Instead, play a job's story once in a real channel, with you.")
-@click.option("--channel", metavar="C…", default="", help="With --live: the channel's id.")
-def doctor(*, as_json: bool, live: bool, channel: str) -> None:
+@click.option("--channel", metavar="#NAME", default="", help="With --live: the channel, also by its id.")
+@click.option("--pull-request", "link", metavar="LINK", default="", help="With --live: one that you can merge.")
+def doctor(*, as_json: bool, live: bool, channel: str, link: str) -> None:
     """Check the whole setup, and say what is wrong, why it matters and what to do about it.
 
     \b
@@ -158,16 +159,17 @@ def doctor(*, as_json: bool, live: bool, channel: str) -> None:
     \b
     --live finds out what the real services do differently from our own workspace, where it plays the story first.
     Stop the bot, and name a channel where nobody minds: it posts a card, edits it, adds a reaction and a reply, opens a
-    form, and asks you for what only a person can do. It deletes what it posted, also after Ctrl-C, and writes a record
-    of keys, types and codes, without texts, names, ids and tokens, to pagehand-live-DATE-TIME.json: please send it to
-    us.
+    form, and asks you for what only a person can do. With --pull-request, an open one of a throwaway repository, it
+    reads that, and asks you to merge it. It deletes what it posted, also after Ctrl-C, and writes a record of keys,
+    types and codes, without texts, names, ids and tokens, to pagehand-live-DATE-TIME.json: please send it to us.
     Exit code: 0 played, 1 Slack refused a step, or something is left to be deleted, 2 wrong usage.
 
     \b
-    pagehand doctor --live --channel C0123ABCD
+    pagehand doctor --live --channel '#pagehand-test'
+    pagehand doctor --live --pull-request https://github.com/you/throwaway/pull/1
     """
-    if not live and channel:
-        raise click.UsageError("--channel needs --live.")
+    if not live and (channel or link):
+        raise click.UsageError("--channel and --pull-request need --live.")
     if live and as_json:
         raise click.UsageError("--live prints no JSON: its record is a file.")
     if live and not sys.stdin.isatty():
@@ -176,7 +178,7 @@ def doctor(*, as_json: bool, live: bool, channel: str) -> None:
         if live:
             from bot.cli.live import run_live
 
-            sys.exit(run_live(channel))
+            sys.exit(run_live(channel, link))
         from bot.cli.doctor import run_doctor
 
         sys.exit(run_doctor(as_json=as_json))

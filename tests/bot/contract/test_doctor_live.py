@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from click.testing import CliRunner
 from slack_sdk.web.async_client import AsyncWebClient
+from support.fakes.github import LINK, WEB, GitHubInMemory, pull
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.slack_differences import Changed, DifferentWorkspace
 
@@ -23,9 +25,11 @@ from bot.cli.live import Rehearsing, Terminal, play_live
 from bot.cli.live_shapes import add_shape, differences
 from bot.cli.live_story import Act, Story
 from bot.cli.main import main
+from bot.runtime.http.server import listening_socket
 from bot.slack.receiving.connection_keeper import SocketModeConnection
 
 pytestmark = pytest.mark.promise("doctor")
+CODE_HOST_TOKEN = "planted-token-of-the-code-host"
 
 
 class Operator(Terminal):
@@ -63,10 +67,11 @@ class World:
     directory: Path
     told: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    async def play(self, operator: Operator | None = None, channel: str | None = None) -> int:
-        channel = self.workspace.channels["docs"].id if channel is None else channel
+    async def play(self, operator: Operator | None = None, channel: str = "#docs", link: str = "") -> int:
         try:
-            return await play_live(self.config, operator or Operator(self.workspace, "docs"), channel, self.directory)
+            return await play_live(
+                self.config, operator or Operator(self.workspace, "docs"), channel, link, self.directory
+            )
         finally:
             self.told = {step["step"]: step for step in self.record.get("steps", ())}
 
@@ -78,7 +83,7 @@ class World:
             return {}
         text = files[0].read_text(encoding="utf-8")
         credentials, state = self.workspace.credentials, self.workspace.state
-        secret = [credentials.bot_token, credentials.app_token, credentials.signing_secret, KEY]
+        secret = [credentials.bot_token, credentials.app_token, credentials.signing_secret, KEY, CODE_HOST_TOKEN]
         ids = [*state.users, *state.channels, state.team.id, self.workspace.app.app_id, self.workspace.app.bot_id]
         sent = [str(call.args.get("text") or "") for call in self.workspace.web_api.calls]
         lines = [line for each in sent for line in each.splitlines() if line]
@@ -124,9 +129,10 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 async def test_a_workspace_like_ours_differs_in_nothing(world: World) -> None:
     assert await world.play() == 0
-    assert world.verdicts == {}
-    assert len(world.told) == 13
+    assert world.verdicts == {"pull request": "skipped"}
+    assert len(world.told) == 17
     assert world.posted == []
+    assert "x-oauth-scopes" in world.record["headers"]
 
 
 def without_metadata(answer: dict[str, Any]) -> None:
@@ -151,6 +157,7 @@ DIFFERENT: list[tuple[str, Changed, str, str]] = [
     ("chat.update", of_message(blocks=[]), "edit", "chat.update: blocks as sent: no, not yes"),
     ("chat.postMessage", lambda answer: answer["message"].pop("app_id"), "post", "app_id is missing (text)"),
     ("views.open", lambda answer: answer["view"].update(hash=7), "button and form", "view.hash: number, not text"),
+    ("blocks.validate", lambda answer: answer.update(ok=True, errors=[{"pointer": "/0"}]), "blocks", "no fault: no"),
 ]
 DIFFERENT_PAYLOADS: list[tuple[str, Changed, str, str]] = [
     ("message", of_event(team=None), "person's reply", "payload.event.team: null, not text"),
@@ -176,7 +183,19 @@ async def test_a_different_payload_is_named(world: World, kind: str, change: Cha
     world.workspace.payloads[kind] = change
     assert await world.play() == 0
     assert [line in each for each in world.told[step]["differences"]] == [True]
-    assert world.verdicts == {step: "different"}
+    assert world.verdicts == {step: "different", "pull request": "skipped"}
+
+
+async def test_refused_blocks_are_told_and_the_story_goes_on(world: World) -> None:
+    world.workspace.refused_blocks.add("context")
+    operator = Operator(world.workspace, "docs")
+    operator.left_out = {Act.PRESS}
+    assert await world.play(operator) == 1
+    assert "the card is taken with its blocks: no, not yes" in world.told["post"]["differences"]
+    assert world.told["edit"]["refused"] == "invalid_blocks"
+    assert world.told["submitted form"]["why"] == "a step before it is missing"
+    assert "person's reply" not in world.verdicts
+    assert world.posted == []
 
 
 @pytest.mark.first(kind=1)
@@ -185,25 +204,32 @@ async def test_a_kind_of_block_that_is_refused_is_named(world: World, kind: str)
     world.workspace.refused_blocks.add(kind)
     assert await world.play() == 0
     assert {
-        "the card is taken with all its blocks is new (no)",
+        "the card is taken with its blocks: no, not yes",
         f"chat.postMessage.message.blocks[{kind}] is missing (object)",
         "chat.postMessage.error is new (invalid_blocks)",
     } <= {*world.told["post"]["differences"]}
     assert world.told["edit"]["refused"] == ""
 
 
-async def test_a_card_that_is_refused_is_told_and_the_rest_is_skipped(world: World) -> None:
-    world.workspace.refused_blocks.add("context")
-    assert await world.play() == 1
-    assert world.told["post"]["refused"] == "invalid_blocks"
-    assert world.told["edit"]["why"] == "a step before it is missing"
-    assert world.posted == []
+async def test_a_limit_is_waited_for(world: World) -> None:
+    world.workspace.faults.rate_limit(1, method="chat.postMessage")
+    assert await world.play() == 0
+    assert world.record["limited"] == ["chat.postMessage"]
+    assert world.verdicts == {"pull request": "skipped"}
 
 
 async def test_what_a_missing_scope_prevents_is_skipped(world: World) -> None:
     world.workspace.credentials.remove_scopes("reactions:write")
     assert await world.play() == 0
+    assert world.told["scopes"]["differences"] == ["scope reactions:write is missing (yes)"]
     assert world.told["reaction"]["why"] == "the app lacks the scope reactions:write"
+
+
+async def test_scopes_that_a_proxy_hides_are_unknown(world: World) -> None:
+    world.workspace.hidden_headers.add("X-OAuth-Scopes")
+    assert await world.play() == 0
+    assert world.told["scopes"]["why"] == "Slack's answers, or those of a proxy, do not tell them"
+    assert world.verdicts == {"scopes": "skipped", "pull request": "skipped"}
 
 
 async def test_what_never_arrives_is_not_waited_for_forever(world: World) -> None:
@@ -224,25 +250,25 @@ async def test_no_answer_at_all_is_no_difference(world: World) -> None:
 @pytest.mark.parametrize(
     ("channel", "lines"),
     [
-        ("docs", ["leads", ""]),
+        ("#docs", ["leads", ""]),
         ("", [""]),
-        ("partners", [""]),
-        ("nowhere", [""]),
+        ("#partners", [""]),
+        ("#general", [""]),
+        ("C0NOWHERE", [""]),
     ],
 )
 async def test_nothing_is_posted_in_a_channel_that_was_not_confirmed(
     world: World, channel: str, lines: list[str]
 ) -> None:
-    known = world.workspace.channels[channel].id if channel in {"docs", "partners"} else channel
-    assert await world.play(Operator(world.workspace, *lines), known) == 1
+    assert await world.play(Operator(world.workspace, *lines), channel) == 1
     assert not [call for call in world.workspace.web_api.calls if call.method.startswith(("chat.", "reactions."))]
     assert world.record == {}
 
 
-async def test_the_channel_can_be_asked_for(world: World) -> None:
-    operator = Operator(world.workspace, "C0NOWHERE", world.workspace.channels["docs"].id, "#docs")
+async def test_the_channel_can_be_asked_for_and_named_by_its_id(world: World) -> None:
+    operator = Operator(world.workspace, "nowhere", world.workspace.channels["docs"].id, "#docs")
     assert await world.play(operator, "") == 0
-    assert world.verdicts == {}
+    assert world.verdicts == {"pull request": "skipped"}
 
 
 async def test_what_cannot_be_deleted_is_told(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,7 +293,7 @@ async def test_interrupting_it_cleans_up_and_records_what_there_is(world: World)
     operator = Operator(world.workspace, "docs")
     operator.left_out = {Act.PRESS}
     await interrupted(world, operator.reached.wait, operator)
-    assert list(world.told) == ["channel", "post", "look-up", "edit", "reaction", "reply"]
+    assert list(world.told) == ["channel", "scopes", "post", "blocks", "look-up", "edit", "reaction", "reply"]
 
 
 async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -278,7 +304,7 @@ async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys
     with pytest.raises(asyncio.CancelledError):
         await playing
     assert "Left for you to delete: perhaps all that was posted." in capsys.readouterr().out
-    assert (world.record["left"], len(world.told)) == (1, 13)
+    assert (world.record["left"], len(world.told)) == (1, 17)
 
 
 async def test_each_run_has_a_record(world: World) -> None:
@@ -356,12 +382,61 @@ async def test_over_http_what_people_do_is_skipped(tmp_path: Path) -> None:
         assert world.told["edit"]["verdict"] == "ok"
 
 
+@pytest.mark.parametrize("free", [True, False])
+async def test_a_pull_request_is_followed_until_it_is_merged(tmp_path: Path, free: bool) -> None:  # noqa: FBT001
+    github = GitHubInMemory()
+    github.status["/check-runs"] = 403
+    listener = listening_socket("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    left = [100]
+
+    async def answer(request: web.Request) -> web.Response:
+        etag, body = request.headers.get("If-None-Match", ""), await request.json() if request.can_read_body else None
+        path = request.raw_path.removeprefix("/api/v3").removeprefix("/api")
+        told = await github.send(request.method, path, body, etag=etag)
+        left[0] -= told.status != 304 or not free
+        headers = {**told.headers, "X-RateLimit-Remaining": str(left[0])}
+        return web.json_response(told.data, status=told.status, headers=headers)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.SockSite(runner, listener).start()
+    settings = {"CODE_HOST_URL": address, "CODE_HOST_TOKEN": CODE_HOST_TOKEN}
+
+    class Merging(Operator):
+        async def does(self, act: Act, story: Story, seen: Awaitable[Any], /) -> Any:
+            if act is Act.MERGE:
+                github.answers["/repos/acme/docs/pulls/7"] = pull(
+                    state="closed", merged=True, merged_by={"login": "ana"}
+                )
+            return await super().does(act, story, seen)
+
+    async with a_world(tmp_path, **settings) as world:
+        assert await world.play(Merging(world.workspace, "docs"), link=LINK.replace(WEB, address)) == 0
+    told = world.told["pull request"]
+    assert told["seen"] == {
+        "an unchanged pull request is answered with 304": "yes",
+        "that costs nothing": "yes" if free else "no",
+        "the token may read checks": "no",
+        "who merged it is told": "yes",
+    }
+    await runner.cleanup()
+
+
+async def test_a_pull_request_that_cannot_be_read_is_skipped(world: World) -> None:
+    assert await world.play(link="https://elsewhere.example/a/b/pull/1") == 0
+    assert world.told["pull request"]["why"] == "it cannot be read (unknown_host)"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--live"], "run it at a terminal"),
         (["--live", "--json"], "its record is a file"),
-        (["--channel", "C0DOCS"], "needs --live"),
+        (["--channel", "#docs"], "need --live"),
+        (["--pull-request", LINK], "need --live"),
     ],
 )
 def test_wrong_usage_is_explained(arguments: list[str], words: str) -> None:
