@@ -76,11 +76,16 @@ class ProcessPool:
             target = self.targets[instance] = await self.process_group.start(name, self.environment, ending)
         return target
 
-    async def downtime(self, seconds: float) -> None:
-        """Kills all processes, and lets none start for a time in which people act."""
+    async def downtime(self, seconds: float, over: asyncio.Event) -> None:
+        """Kills all processes, and lets none start for a time in which people act; once it is `over`, none: those that
+        were started to stay alive may already run.
+        """
         self.calm.clear()
         await asyncio.sleep(_GATHERS)
         async with self._may_start:
+            if over.is_set():
+                self.calm.set()
+                return
             await asyncio.gather(*(self.kill(target) for target in self.targets.values() if not target.ended.is_set()))
             self.downtimes += 1
             self.calm.set()

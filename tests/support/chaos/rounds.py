@@ -106,7 +106,7 @@ async def _downtimes(world: ProcessWorld, over: asyncio.Event) -> None:
     while not over.is_set():
         await asyncio.sleep(world.rng.uniform(5.0, 20.0))
         if world.workspace.faults.keeps_nothing and not over.is_set():
-            await world.process_pool.downtime(world.rng.uniform(2.0, DOWN))
+            await world.process_pool.downtime(world.rng.uniform(2.0, DOWN), over)
 
 
 async def _lost_for_good(world: ProcessWorld, over: asyncio.Event) -> None:
