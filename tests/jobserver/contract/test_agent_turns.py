@@ -47,16 +47,6 @@ async def test_an_edit_reports_its_plan_steps_and_answer(tmp_path: Path) -> None
     assert "[allowed] edit: Write a.md" in world.log
 
 
-@pytest.mark.parametrize("prompt", ["/logout", "!touch oops"])
-async def test_a_prompt_is_data_and_never_first_in_the_agents_input(tmp_path: Path, prompt: str) -> None:
-    world = agent_world(tmp_path, REMEMBERS)
-    await world.edit(prompt)
-    await world.edit(prompt)
-    for told in world.prompts():
-        assert told.endswith(f"\n\n{prompt}")
-        assert told[0].isalpha()
-
-
 async def test_a_follow_up_continues_the_jobs_own_session(tmp_path: Path) -> None:
     world = agent_world(tmp_path, REMEMBERS)
     await world.edit("one")
@@ -359,12 +349,6 @@ async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path) -> No
     assert "[model haiku (of " in world.log
 
 
-async def test_an_option_with_the_wanted_value_is_not_set_again(tmp_path: Path) -> None:
-    world = agent_world(tmp_path, LISTS, wanted={Category.MODEL: "opus", Category.EFFORT: "low", Category.MODE: "auto"})
-    await world.edit("go")
-    assert world.received("session/set_config_option") == []
-
-
 async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -> None:
     world = agent_world(tmp_path, LISTS, wanted={Category.MODEL: "sonet"})
     with pytest.raises(EditError, match="has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"):
@@ -494,16 +478,6 @@ async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
     await world.edit("Look again", attachments=files)
     for method in ("session/new", "session/resume"):
         assert ["additionalDirectories" in params for params in world.received(method)] == [False]
-
-
-async def test_a_follow_up_lists_only_its_own_files(tmp_path: Path) -> None:
-    """A resumed session remembers the others."""
-    world = agent_world(tmp_path, RESUMES + SAYS)
-    await world.edit("one", attachments=given(world, a_png=PNG))
-    await world.edit("two")
-    await world.edit("three", attachments=given(world, b_png=PNG))
-    assert [block["name"] for block in blocks(world, "resource_link")] == ["a.png", "b.png"]
-    assert ["came with the instruction" in told for told in world.prompts()] == [True, False, True]
 
 
 async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import json
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -14,9 +13,6 @@ from typing import Any
 import httpx
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from support.hypothesis_settings import examples
 from support.worlds.jobserver_world import (
     FILE,
     JOB,
@@ -24,7 +20,6 @@ from support.worlds.jobserver_world import (
     WITHOUT_TLS,
     JobServerWorld,
     git,
-    make_bare,
     make_sample,
     running,
     until,
@@ -104,14 +99,6 @@ async def test_a_follow_up_to_a_completed_job_reactivates_it_and_hides_the_link(
     answer = (await world.message(first["id"], ADD_FAQ)).json()
     assert (answer["status"], answer["prLink"]) == ("active", None)
     assert (await world.ended(first["id"]))["prLink"] == first["prLink"]
-
-
-async def test_an_unsupported_prompt_changes_nothing(world: JobServerWorld) -> None:
-    job = await world.done(f"{REPLACE} and make everything nicer")
-    assert (job["status"], job["prLink"]) == ("completed", None)
-    assert world.branches() == {"main"}
-    assert "I'm the demo's editor and know four things" in job["details"]["reason"]
-    assert REPLACE in job["details"]["examples"]
 
 
 WRONG_KEYS = (None, "Bearer wrong", "Bearer", f"Basic {KEY}", "Bearer \xe9", f"Bearer {KEY}x")
@@ -377,16 +364,3 @@ async def test_a_failed_start_is_explained(tmp_path: Path, world: JobServerWorld
         settings = JobServerSettings(**(values | {"port": 0, "api_key": KEY} | fault))
         with pytest.raises(JobServerError, match=words):
             await JobServer(settings).start()
-
-
-async def test_any_bytes_get_an_answer_and_never_a_500(tmp_path: Path) -> None:
-    async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data", rate_limit=1) as world:
-        await world.create("Nothing")  # from here on well-formed messages are refused, too
-
-        @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
-        @given(body=st.binary() | st.recursive(st.none() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
-        def send(body: bytes) -> None:
-            assert client.post(JOB, content=body).status_code in {400, 429}
-
-        with httpx.Client(base_url=world.url, headers=world.client.headers, verify=WITHOUT_TLS) as client:
-            await asyncio.to_thread(send)

@@ -191,17 +191,6 @@ async def test_vales_findings_on_new_lines_are_reported(tmp_path: Path, monkeypa
     assert found["Vale"].problems == ("docs/start.md:4: Avoid 'The'. (x.The)",)
 
 
-async def test_the_real_vale_works(tmp_path: Path) -> None:
-    """Its wheel downloads the program when it is first called: without network access, it is not installed."""
-    if shutil.which("vale") is None:
-        pytest.skip("vale is not installed here")
-    style = "extends: existence\nmessage: \"Avoid '%s'.\"\nlevel: warning\ntokens: [The]\n"
-    settings = "StylesPath = styles\nMinAlertLevel = warning\n[*.md]\nBasedOnStyles = Own\n"
-    base = {"styles/Own/The.yml": style, ".vale.ini": settings}
-    found = await results({PAGE: OLD, **base}, {PAGE: NEW, **base}, tmp_path)
-    assert found["Vale"].problems == ("docs/start.md:4: Avoid 'The'. (Own.The)",)
-
-
 async def test_without_a_sandbox_no_checker_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its settings can be a program of the repository."""
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
@@ -318,11 +307,6 @@ async def test_cancelled_checks_leave_nothing_behind(copy: Path) -> None:
         await checking
     gc.collect()  # a coroutine that was never awaited would warn now
     assert not list(copy.parent.glob("check-*"))
-
-
-async def test_a_thousand_problems_are_truncated_with_a_count(copy: Path) -> None:
-    found = await commands_results(copy, (sys.executable, "-c", "print('x' * 1000); raise SystemExit(1)"))
-    assert [len(problem) for problem in found[sys.executable].problems] == [300]
 
 
 def test_vales_report_format_is_the_real_one() -> None:

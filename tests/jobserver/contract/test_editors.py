@@ -47,12 +47,14 @@ NASTY = "--help; $(touch oops) `touch oops` && touch oops | 'x' \"y\" \\ * ~ %s 
 
 @pytest.mark.full
 async def test_the_prompt_is_passed_unchanged_on_standard_input(tmp_path: Path) -> None:
-    async with with_program(tmp_path, WRITE_INPUT) as world:
+    settings = {"author": "Docs Bot <docs@example.com>", "committer": "Ops <o@x>"}
+    async with with_program(tmp_path, WRITE_INPUT, **settings) as world:
         job = await world.done(NASTY)
         assert job["model"] == Path(sys.executable).name
         branch = f"pagehand/{job['id']}"
         assert world.show(branch, "given.md") == f"|The instruction:\n\n{NASTY}"
         assert "oops" not in git(world.repository, "ls-tree", "-r", "--name-only", branch)
+        assert git(world.repository, "log", "--format=%an|%cn", f"main..{branch}") == "Docs Bot|Ops\n"
         assert "working" in world.log(job["id"])
 
 
@@ -122,23 +124,6 @@ async def test_a_missing_program_fails_the_job(tmp_path: Path) -> None:
         job = await world.done("go")
         assert job["status"] == "failed"
         assert "cannot be started" in world.log(job["id"])
-
-
-@pytest.mark.full
-async def test_an_agents_own_commits_become_one_commit_of_ours(tmp_path: Path) -> None:
-    program = """
-import subprocess
-g = lambda *a: subprocess.run(["git", "-c", "user.name=Agent", "-c", "user.email=a@b", *a], check=True)
-g("init", "-q"); g("checkout", "-q", "-b", "mine")
-for n in "12":
-    open(f"page{n}.md", "w").write(n); g("add", "-A"); g("commit", "-q", "-m", "agent " + n)
-"""
-    async with with_program(tmp_path, program, author="Docs Bot <docs@example.com>", committer="Ops <o@x>") as world:
-        job = await world.done("go on")
-        branch = f"pagehand/{job['id']}"
-        seen = git(world.repository, "log", "--format=%an|%cn|%s", f"main..{branch}").splitlines()
-        assert seen == ["Docs Bot|Ops|go on"]
-        assert world.branches() == {"main", branch}
 
 
 def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:

@@ -198,8 +198,8 @@ async def test_connections_are_bounded_and_end_with_the_run(world: World) -> Non
             reader, writer = await asyncio.open_unix_connection(world.socket)
             writer.write(connect(f"{NAME}:{world.port}"))
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
-            writer.write(b"more than fits into what nobody reads\n" * 20_000)
             open_ones.append((reader, writer))
+        open_ones[-1][1].write(b"more than fits into what nobody reads\n" * 20_000)
         assert await world.ask() == b""
     async with asyncio.timeout(20):
         for reader, writer in open_ones:

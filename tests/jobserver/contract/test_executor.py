@@ -66,23 +66,6 @@ async def test_a_follow_up_has_the_conversation_session_and_folder(tmp_path: Pat
         assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
-async def test_after_its_pull_request_ended_a_job_starts_a_new_branch(tmp_path: Path, state: PullRequestState) -> None:
-    async with executing(tmp_path) as world:
-        job = await world.done("rejected")
-        world.pull_requests.end(state)
-        again = await world.done("two", job.id)
-        assert again.pr_link == "https://host/pulls/2"
-        assert world.subjects(f"pagehand/{job.id}-2") == ["two"], "rejected changes do not come back"
-        assert world.notes(f"pagehand/{job.id}-2") == "two\n"
-        await world.done("three", job.id)
-        assert world.subjects(f"pagehand/{job.id}-2") == ["three", "two"]
-        world.pull_requests.end(state)
-        await world.done("four", job.id)
-        assert world.subjects(f"pagehand/{job.id}-3") == ["four"]
-
-
 async def test_without_changes_there_is_no_commit_but_a_reason(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt == "one":

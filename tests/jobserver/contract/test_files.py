@@ -97,39 +97,12 @@ async def test_a_follow_up_sees_earlier_files_and_is_told_its_own(world: JobServ
     assert found["there"] == {"a.txt": b"first".hex(), "A-2.txt": b"second".hex(), "empty.txt": ""}
 
 
-NAMES = [
-    ("../../../etc/passwd", "passwd"), ("..", "file"), (".", "file-2"), ("/", "file-3"), (".env", "env"),
-    ("-rf", "rf"), ("C:\\\\temp\\\\x.png", "x.png"), ("$(id);`id`&.png", "id-id.png"),
-    ("a\u202egnp.exe", "agnp.exe"),
-    ("\u0434\u0438.png", "file.png"), ("x" * 200, "x" * 80), ("a b\tc.md", "a-b-c.md"), ("con.p/n\x00g", "n-g"),
-]  # fmt: skip
-
-
-@pytest.mark.full
-async def test_a_file_name_cannot_be_a_path(world: JobServerWorld) -> None:
-    """It becomes no path, option, command or hidden file."""
-    files = [await world.uploaded(name, b"x") for name, _ in NAMES]
-    found = found_in(world, await world.done("go", files))
-    assert found["named"] == [there for _, there in NAMES]
-    assert set(found["there"]) == {there for _, there in NAMES}
-
-
 async def test_identical_uploads_are_stored_once(world: JobServerWorld) -> None:
     """Also at the same moment, and under two names."""
     answers = await asyncio.gather(*(world.put(PICTURE) for _ in range(5)))
     digest = hashlib.sha256(PICTURE).hexdigest()
     assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {"id": digest})] * 5
     assert kept(world) == {digest}
-
-
-@pytest.mark.full
-async def test_a_repeated_upload_returns_the_stored_file(world: JobServerWorld) -> None:
-    """Twice at once, and with a later message."""
-    file = await world.uploaded("a.png", PICTURE)
-    job = await world.done("one", [file, file])
-    assert found_in(world, job)["named"] == ["a.png"]
-    found = found_in(world, await world.continued(job["id"], "two", [file]))
-    assert (found["named"], list(found["there"])) == (["a.png"], ["a.png"])
 
 
 async def test_bytes_that_do_not_match_the_digest_are_refused(world: JobServerWorld) -> None:
@@ -266,26 +239,6 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
     job = await world.done("go", [file])
     assert job["status"] == "failed"
     assert "the files that came with this cannot be copied" in job["details"]["reason"]
-
-
-@pytest.mark.full
-async def test_an_interrupted_instruction_gets_its_files_again(tmp_path: Path) -> None:
-    """The server stops while the editor works, without waiting for it, and restarts."""
-    began = tmp_path / "began"
-    sleeping = f"import pathlib, time\nif not pathlib.Path({str(began)!r}).exists():\n"
-    sleeping += f"    pathlib.Path({str(began)!r}).touch()\n    time.sleep(600)\n"
-    async with showing(tmp_path, sleeping + SHOW) as world:
-        job = (await world.create("go", [await world.uploaded("a.png", PICTURE)])).json()
-
-        async def has_begun() -> bool:
-            return began.exists()
-
-        await until(has_begun)
-    command = json.dumps([sys.executable, str(tmp_path / "program.py")])
-    async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
-        found = found_in(world, await world.ended(job["id"]))
-    assert found["there"] == {"a.png": PICTURE.hex()}
-    assert found["named"] == ["a.png"]
 
 
 async def test_files_expire_or_go_with_the_last_job_that_names_them(tmp_path: Path) -> None:

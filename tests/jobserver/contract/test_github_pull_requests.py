@@ -20,7 +20,6 @@ from support.worlds.github_world import KEY, PassingTime, as_app, branch_with_a_
 from bot.cli.main import main
 from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.pull_requests.github.api import ATTEMPTS
 from bot.jobserver.pull_requests.github.github_pull_requests import LOOK_EVERY_S, GitHubPullRequests
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.repository.mirror import BaseBranch
@@ -106,19 +105,6 @@ async def test_a_follow_up_extends_the_description_once(server: GitHubServer) ->
             await keeper.update(opened, "> make that shorter\n\nMade it shorter.")
     assert server.pull_request(1).body == "> Add a page\n\nAdded new.md.\n\n> make that shorter\n\nMade it shorter."
     assert server.count("PATCH", f"{PULLS}/1") == 1
-
-
-async def test_an_overlong_description_is_truncated_with_a_remark(server: GitHubServer) -> None:
-    async with keeping(server) as keeper:
-        opened = await keeper.open(NewPullRequest(BRANCH, "t" * 300, "```\n" + "A long line.\n" * 10_000))
-        for number in range(4):
-            await keeper.update(opened, f"Change {number}: " + "x" * 29_000)
-    record = server.pull_request(1)
-    assert len(record.body) <= 65_536
-    assert record.body.startswith("```\nA long line.")
-    assert "*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*" in record.body
-    assert "Change 3" in record.body
-    assert record.title.endswith("…")
 
 
 async def test_an_existing_pull_request_is_reused_with_the_new_texts(server: GitHubServer) -> None:
@@ -315,15 +301,6 @@ async def test_transient_errors_while_creating_a_token_are_retried(server: GitHu
     server.faults.arm("POST", "/app/installations/77/access_tokens", faults.nonsense(status=201))
     async with keeping(server, passing, **as_app()) as keeper:
         assert await keeper.find(BRANCH) is None
-
-
-async def test_a_call_without_a_token_is_not_repeated(server: GitHubServer) -> None:
-    """Making the token was tried often enough already, and somebody waits."""
-    server.faults.arm("GET", INSTALLATION, faults.broken(), times=2 * ATTEMPTS)
-    async with keeping(server, PassingTime(time.time()), **as_app()) as keeper:
-        with pytest.raises(CodeHostError, match="a fault of its own"):
-            await keeper.find(BRANCH)
-    assert len(server.faults.left) == ATTEMPTS
 
 
 async def shown(settings: JobServerSettings) -> list[str]:

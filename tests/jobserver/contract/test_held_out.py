@@ -11,7 +11,6 @@ from support.worlds.jobserver_world import git
 from bot.jobapi.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
-from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.listings import Snapshot
 
 Edit = Callable[[Path], object]
@@ -70,18 +69,6 @@ async def test_a_change_that_is_held_out_completely_says_so(tmp_path: Path) -> N
         assert job.status is Status.COMPLETED
         assert details(job).reason == f"Left out: `{WORKFLOW}` may not be changed here (PATHS)"
         assert world.branches() == {"main"}
-
-
-async def test_patterns_define_what_may_be_changed(tmp_path: Path) -> None:
-    """They may include executable files that are written out in full."""
-
-    def edit(copy: Path) -> None:
-        for name in ("docs/a.md", "blog/a.md", WORKFLOW, ".github/CODEOWNERS"):
-            write(copy, name)
-
-    allowed = AllowedPaths(("docs/**", ".github/workflows/*.yml"))
-    async with executing(tmp_path, editor(edit), allowed=allowed) as world:
-        assert changed(world, await world.done("go")) == ["A", WORKFLOW, "A", "docs/a.md"]
 
 
 def _moved_to_a_workflow(copy: Path) -> None:

@@ -3,7 +3,6 @@ agent that failed is kept, and never proposed alone.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,15 +11,13 @@ import pytest
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.servers.github_server import github_server
 from support.worlds.executor_world import ExecutorWorld, changes_of, details, executing, partial_files, pull_request_of
-from support.worlds.github_world import PassingTime, branch_with_a_commit, connected, jobs_at
+from support.worlds.github_world import jobs_at
 from support.worlds.jobserver_world import git, serving
 
 from bot.jobapi.models import AgentJob, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, EditError, NothingToProposeError
 from bot.jobserver.pipeline.propose import PullRequestStates, retry_due, retry_forever
-from bot.jobserver.pull_requests.interface import NewPullRequest
-from bot.jobserver.repository.mirror import BaseBranch
 
 
 @pytest.fixture
@@ -206,13 +203,6 @@ async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(wor
     assert pull_request_of(await world.store.get("docs", job.id)).state == PullRequestState.OPEN
 
 
-async def test_a_pending_proposal_is_deleted_with_the_job(world: ExecutorWorld) -> None:
-    """Retention deletes both."""
-    job = await pushed_in_vain(world)
-    await world.store.delete_jobs([job.id])
-    assert await world.proposals.of_job(job.id) is None
-
-
 async def test_texts_added_meanwhile_are_not_taken_for_settled(world: ExecutorWorld) -> None:
     """An instruction may add to a pending proposal during a retry."""
     job = await pushed_in_vain(world)
@@ -376,9 +366,6 @@ async def test_partial_work_is_deleted_with_the_job(tmp_path: Path) -> None:
         assert kept_refs(world) == []
 
 
-PULL = "/repos/acme/docs/pulls/1"
-
-
 def state_of(job: AgentJob) -> PullRequestState | None:
     return pull_request_of(job).state
 
@@ -394,22 +381,6 @@ async def test_a_merge_on_our_pages_shows_at_the_next_read(tmp_path: Path) -> No
         assert job["details"]["pullRequest"]["state"] == "open"
         await world.press(job["prLink"], "merge")
         assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "merged"
-
-
-async def test_a_frequently_read_job_is_looked_up_every_ten_seconds(tmp_path: Path) -> None:
-    passing = PassingTime(time.time())
-    async with github_server(tmp_path / "github") as server:
-        branch_with_a_commit(server)
-        async with connected(server, passing) as github:
-            keeper = github.pull_requests(BaseBranch("main"))
-            await keeper.open(NewPullRequest("pagehand/1", "Add a page", "Words."))
-            for _ in range(60):
-                passing.at += 1.0
-                assert (await keeper.read(1)).state is PullRequestState.OPEN
-            assert server.count("GET", PULL) == 6
-            server.merge(1)
-            passing.at += 31.0
-            assert (await keeper.read(1)).state is PullRequestState.MERGED
 
 
 @pytest.mark.parametrize(
@@ -462,13 +433,3 @@ async def test_an_unreachable_host_changes_nothing(world: ExecutorWorld) -> None
     world.pull_requests.outage = CodeHostError("away")
     world.pull_requests.looking.set()
     assert await states.as_of_now(job) == job
-
-
-@pytest.mark.parametrize("state", [PullRequestState.PENDING, PullRequestState.MERGED])
-async def test_final_states_are_not_looked_up(world: ExecutorWorld, state: PullRequestState) -> None:
-    """Most jobs that are read were merged long ago."""
-    job = await world.done("one")
-    told = {"pull_request": pull_request_of(job).model_copy(update={"state": state})}
-    known = job.model_copy(update={"details": details(job).model_copy(update=told)})
-    assert await looking(world).as_of_now(known) == known
-    assert world.pull_requests.looks == 0

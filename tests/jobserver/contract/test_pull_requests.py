@@ -87,12 +87,6 @@ class TestEveryKeeper:
         assert await kept.keeper.find(BRANCH) == opened
         assert await kept.keeper.find("pagehand/11") is None
 
-    async def test_a_pull_request_can_be_updated_repeatedly(self, kept: Kept) -> None:
-        opened = await kept.keeper.open(NEW)
-        for _ in range(2):
-            await kept.keeper.update(opened, "> make that shorter\n\nMade it shorter.")
-        assert await kept.keeper.find(BRANCH) == opened
-
     async def test_a_merge_is_seen_and_the_next_pull_request_is_another(self, kept: Kept) -> None:
         opened = await kept.keeper.open(NEW)
         kept.merge(opened.number)

@@ -235,24 +235,6 @@ async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
 
 @pytest.mark.full
 @tried("codex")
-async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> None:
-    """Not in the environment or the arguments of any process, and in no file: only the relay knows it."""
-    await asyncio.to_thread(needs_bubblewrap)
-    pattern = f"{KEY[:4]}[{KEY[4]}]{KEY[5:]}"
-    files = "/proc/[0-9]*/environ /proc/[0-9]*/cmdline"
-    search = f"grep -als '{pattern}' {files}; grep -rals '{pattern}' /workspace /tmp /dev/shm; echo looked; env"
-    world.model.script.on("Look around", RunCommand(search), Say("Looked."))
-    assert (await world.edit("Look around")).summary == "Looked."
-    results = [part.text for part in world.model.requests[-1].parts if part.speaker is Speaker.TOOL]
-    assert "OPENAI_API_KEY=" in results[0]
-    assert "looked" in results[0]
-    assert "/environ" not in results[0]
-    assert KEY not in results[0]
-    assert {request.key for request in world.model.requests} == {KEY}
-
-
-@pytest.mark.full
-@tried("codex")
 async def test_a_command_that_runs_on_ends_with_its_turn(world: RealAgentWorld) -> None:
     world.model.script.on("Watch the page", RunCommand(f"tail -f {PAGE}"), Say("I watched it."))
     editing = asyncio.create_task(world.edit("Watch the page"))

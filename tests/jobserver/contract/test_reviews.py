@@ -144,11 +144,15 @@ async def test_only_reviewers_with_a_long_key_are_heard_and_only_from_the_page(w
     assert await told(world, job) == ([], [])
 
 
-async def test_without_reviewers_nobody_is_heard(tmp_path: Path) -> None:
+async def test_without_reviewers_nobody_merges_or_is_heard_and_the_page_says_why(tmp_path: Path) -> None:
     async with serving(tmp_path, PAGES, reviewers="") as world:
         link = (await world.done(REPLACE))["prLink"]
-        assert "Request changes" not in (await world.client.get(link)).text
-        assert (await world.send(link, "review", ASKED)).status_code == 403
+        page = (await world.client.get(link)).text
+        assert "PAGEHAND_JOBSERVER_REVIEWERS" in page
+        for button in ("Merge</button>", "Request changes"):
+            assert button not in page
+        for kind in ("merge", "review"):
+            assert (await world.send(link, kind, ASKED)).status_code == 403
 
 
 async def test_nonsense_is_refused_in_words(world: JobServerWorld) -> None:

@@ -62,15 +62,6 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
     assert "egress" not in await found(tmp_path, repository=str(bare), egress="open")
 
 
-async def test_an_unusable_proxy_is_an_error(tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.setenv("HTTPS_PROXY", "socks5://planted:1080")
-    runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
-    findings = await found(tmp_path, **runs, egress="no-such-host.invalid:443")
-    assert findings["egress"].is_ok is False
-    assert "planted" not in findings["egress"].message
-
-
 @pytest.mark.parametrize(
     ("settings", "name", "words"),
     [

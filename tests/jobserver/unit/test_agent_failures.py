@@ -14,7 +14,6 @@ from bot.jobserver.agents.turn import (
     refusal_reason,
     request_failed,
     result,
-    stopped_early,
 )
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.text import one_line
@@ -45,11 +44,6 @@ def failure(severity: str | None, title: str | None = "Too many requests") -> di
 )
 def test_codex_reports_errors_as_its_answer(turn: TurnEnd, failed: str | None) -> None:
     assert codex_failure(turn) == failed
-
-
-def test_an_unknown_stop_reason_is_no_success() -> None:
-    assert stopped_early(end()) is None
-    assert "does not know" in (stopped_early(end(stop="new")) or "")
 
 
 @pytest.mark.parametrize(

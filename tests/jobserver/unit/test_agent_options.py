@@ -35,20 +35,6 @@ EFFORT = listed("thought_level", "low", "low", "high")
 MODE = listed("mode", "plan", "plan", "yolo")
 
 
-@pytest.mark.parametrize(
-    ("category", "value", "said"),
-    [
-        (Category.MODEL, "sonet", "x has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"),
-        (Category.EFFORT, "much", "x has no effort “much”: set PAGEHAND_JOBSERVER_EFFORT to one of low, high"),
-        (Category.MODE, "ask", "x has no mode “ask”: its version may be too old or too new; it has plan, yolo"),
-    ],
-)
-def test_an_unlisted_value_is_refused_with_the_list(category: Category, value: str, said: str) -> None:
-    with pytest.raises(NotOfferedError) as refused:
-        option_to_set("x", category, value, options(MODEL, EFFORT, MODE))
-    assert str(refused.value).startswith(said)
-
-
 def test_an_unlisted_effort_or_mode_is_refused_but_an_unlistable_model_is_not() -> None:
     assert option_to_set("gemini", Category.MODEL, "gemini-pro", options()) is None
     with pytest.raises(NotOfferedError, match="leave PAGEHAND_JOBSERVER_EFFORT out"):

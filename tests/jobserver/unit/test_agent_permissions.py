@@ -136,13 +136,6 @@ def test_a_refused_call_is_kept_once(paths: CopyPaths) -> None:
     assert policy.refused == ["npm test"]
 
 
-def test_after_a_cancel_every_request_is_withdrawn(paths: CopyPaths) -> None:
-    policy = PermissionPolicy(paths)
-    policy.is_closed = True
-    assert policy.decide(ToolCall("x", "edit", ("a.md",)), options(*KINDS)).outcome.outcome == "cancelled"
-    assert not policy.refused
-
-
 def test_a_request_knows_earlier_updates_of_its_call() -> None:
     calls = ToolCalls()
     start = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Write", "kind": "edit"}

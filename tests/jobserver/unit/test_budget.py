@@ -67,8 +67,7 @@ def test_only_a_plain_no_is_a_no(reply: str, is_no: bool) -> None:  # noqa: FBT0
     assert says_no(reply) is is_no
 
 
-HOUR = 3600.0
-READ, WRITE = (PlanStep(title="Read"),), (PlanStep(title="Write"),)
+READ = (PlanStep(title="Read"),)
 
 
 class Recorder:
@@ -85,19 +84,6 @@ class Recorder:
             raise sqlite3.OperationalError("database is locked")
         self.updates.append(update)
         self.recorded.set()
-
-
-async def test_the_first_progress_is_saved_at_once_and_the_rest_at_the_end() -> None:
-    recorder, progress = Recorder(), RecordedProgress()
-    async with progress.recording(recorder, pause=HOUR):
-        progress.session("s-1")
-        await asyncio.wait_for(recorder.recorded.wait(), 10)
-        for number in range(1000):
-            progress.plan(READ)
-            progress.activity(f"page {number}")
-            await asyncio.sleep(0)
-        progress.plan(WRITE)
-    assert recorder.updates == [ProgressUpdate(session="s-1"), ProgressUpdate(plan=WRITE, activity="page 999")]
 
 
 async def test_unsaved_progress_is_saved_with_the_next() -> None:

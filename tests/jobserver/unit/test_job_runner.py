@@ -291,32 +291,6 @@ async def test_an_interrupted_instruction_runs_beside_no_other_suspect(jobs: Job
     assert most == 1
 
 
-async def test_a_cancel_stops_running_and_queued_work_and_a_message_resumes(jobs: Jobs) -> None:
-    held = Held()
-    runner = jobs.runner(held)
-    job_id = await jobs.add("one")
-    await jobs.add("two", job_id)
-    runner.wake(job_id)
-    await asyncio.wait_for(held.started.wait(), 10)
-    cancelled = await jobs.store.cancel("docs", job_id, ROBIN)
-    assert cancelled.job.status is Status.ACTIVE
-    assert cancelled.running is not None
-    assert (await jobs.store.cancel("docs", job_id)).running == cancelled.running
-    await jobs.add("three", job_id)
-    runner.interrupt(cancelled.running)
-    runner.interrupt(cancelled.running)
-    held.go.set()
-    runner.wake(job_id)
-    job = await jobs.ended(job_id)
-    assert [instruction.prompt for instruction in held.seen] == ["one", "three"]
-    assert (job.status, job.pr_link) == (Status.COMPLETED, LINK)
-    told = held.seen[1].conversation
-    assert told == (
-        EarlierInstruction("one", "(stopped by Robin)", "one"),
-        EarlierInstruction("two", "(stopped by Robin)", "two"),
-    )
-
-
 async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jobs) -> None:
     done = list[str]()
 

@@ -32,7 +32,6 @@ from bot.jobserver.repository.listings import (
     PullRequestChange,
     Totals,
     parse_files,
-    parse_totals,
 )
 
 TEXT_TAGS = {"a", "p", "pre", "code", "em", "strong", "s", "span", "img", "br", "hr", "blockquote", "ul", "ol", "li"}
@@ -241,18 +240,6 @@ def test_any_file_names_are_listed() -> None:
     ]
     for end in range(len(LISTED)):
         assert parse_files(LISTED[:end]) == files[: len(parse_files(LISTED[:end]))]
-
-
-@pytest.mark.parametrize(
-    ("text", "totals"),
-    [
-        (" 498 files changed, 6590 insertions(+), 2 deletions(-)\n", Totals(498, 6590, 2)),
-        (" 1 file changed, 1 deletion(-)\n", Totals(1, 0, 1)),
-        ("", Totals()),
-    ],
-)
-def test_the_totals_match_gits(text: str, totals: Totals) -> None:
-    assert parse_totals(text) == totals
 
 
 def test_small_files_get_their_space_first() -> None:
