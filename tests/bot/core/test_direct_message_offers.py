@@ -8,10 +8,9 @@ from support.worlds.direct_lines import ADD, NEW_JOB, an_edit, answer, asked, wr
 
 from bot.domain.commands import Options, ThreadWord
 from bot.domain.delivery import InConversation
-from bot.domain.messages import SlackFile
 from bot.domain.permissions import Refusal
 from bot.domain.projects import Project, Projects
-from bot.domain.requests.request import Action, Attachments, Reply, RequestKind
+from bot.domain.requests.request import Action, Reply, RequestKind
 from bot.jobapi.models import JobDetails
 from bot.notices.notice import Reaction
 from bot.notices.questions import JobOrReplyAsked, RequestRefused
@@ -139,40 +138,11 @@ async def test_a_redelivery_after_the_answer_is_recognized(working: CoreWorld) -
     assert sum(map(len, working.job_api.messages.values())) == 1
 
 
-async def test_a_redelivery_after_the_job_above_ended_still_waits(working: CoreWorld) -> None:
-    await write_line(working, "Fix the manual", LATER[0])
-    await ended(working)
-    await write_line(working, "Fix the manual", LATER[0])
-    assert working.job_api.created == ["Fix the guides"]
-    await answer(working, NEW_JOB)
-    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
-
-
-async def test_files_are_sent_along_with_the_line(working: CoreWorld) -> None:
-    files = Attachments((SlackFile("F1", "a.txt", "text/plain", 3, "https://files.slack.com/a"),))
-    await write_line(working, "Fix the manual", LATER[0], attachments=files)
-    held = working.chat.private_as(JobOrReplyAsked)[0].request_id
-    await working.press(NEW_JOB, ANA, held, key="p1")
-    start = await working.store.transact(lambda tx: tx.requests.get(held))
-    assert start is not None
-    assert (start.kind, start.attachments) == (RequestKind.START, files)
-
-
 async def test_only_the_author_answers_the_question(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, NEW_JOB, person=BEN)
     assert working.job_api.created == ["Fix the guides"]
     assert [told.refusal for told in working.chat.private_as(RequestRefused)] == [Refusal.NOT_THE_WRITER]
-
-
-async def test_a_press_received_by_two_processes_acts_once(working: CoreWorld) -> None:
-    await write_line(working, "Fix the manual", LATER[0])
-    held = working.chat.private_as(JobOrReplyAsked)[0].request_id
-    for kind, key in ((ADD, "p1"), (NEW_JOB, "p2")):
-        await working.service.act(Action(ANA, kind, key, argument=held))
-    await working.pass_time(8)
-    taken = (len(working.job_api.created), sum(map(len, working.job_api.messages.values())))
-    assert taken in {(1, 1), (2, 0)}
 
 
 @pytest.mark.parametrize("kind", [NEW_JOB, ADD])
@@ -217,16 +187,6 @@ async def test_lines_written_in_one_go_are_added_together(working: CoreWorld) ->
     assert working.job_api.messages == {"job-1": ["And the manual", "And its index"]}
 
 
-async def test_the_remaining_lines_are_asked_about_when_the_first_is_deleted(working: CoreWorld) -> None:
-    """Its question covers the others, too."""
-    await write_line(working, "Fix the manual", LATER[0])
-    await write_line(working, "And its index", SOON)
-    await working.revise(an_edit("", LATER[0], LATER[1], withdrawn=True), wait=0)
-    assert asked(working) == ["Fix the manual", "And its index"]
-    await answer(working, ADD)
-    assert working.job_api.messages == {"job-1": ["And its index"]}
-
-
 async def test_deleting_a_line_in_between_leaves_no_line_without_a_question(working: CoreWorld) -> None:
     between, last = "1700000114.000200", "1700000118.000200"
     for text, at in (("one", LATER[0]), ("two", between), ("three", last)):
@@ -264,15 +224,6 @@ async def test_an_edit_that_names_a_project_starts_a_job(working: CoreWorld) -> 
     assert working.job_api.messages == {"job-2": ["And its index"]}
     await answer(working, ADD)
     assert working.chat.answers() == ["nothing_new"]
-
-
-async def test_an_edit_after_the_answer_changes_what_it_became(working: CoreWorld) -> None:
-    """The new text of a sent line is offered."""
-    await write_line(working, "Fix the manual", LATER[0])
-    await answer(working, NEW_JOB)
-    await working.revise(an_edit("Fix the manuals", LATER[0], LATER[1]), wait=0)
-    assert working.chat.private[-1].kind == "reply_edited"
-    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
 @pytest.mark.parametrize("kind", [ADD, NEW_JOB])

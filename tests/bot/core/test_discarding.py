@@ -105,15 +105,6 @@ async def test_a_follow_up_by_another_client_is_detected_from_the_answer(world: 
     )
 
 
-async def test_partial_work_of_a_second_failure_is_kept_again(world: CoreWorld, ts: str) -> None:
-    await world.reply(ts, "Continue", at(1), wait=5)
-    assert await kept(world, ts) == 0
-    await world.show("failed", details=JobDetails(reason="again", partial_work=PartialWork(files=4)), wait=60)
-    assert await kept(world, ts) == 4
-    await discard(world, ts, wait=30)
-    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
-
-
 async def test_a_job_api_without_details_is_not_asked_to_discard(world: CoreWorld) -> None:
     ts = await world.started()
     await world.show("failed", wait=60)
@@ -157,31 +148,6 @@ async def test_a_discard_whose_answer_was_lost_is_repeated(world: CoreWorld, ts:
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.pass_time(60)
     assert world.job_api.discarded == [JOB, JOB]
-    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
-
-
-@pytest.mark.full
-async def test_a_discard_is_given_up_after_days(world: CoreWorld, ts: str) -> None:
-    """With the button that sends it again."""
-    world.job_api.faults = [JobApiUncertain("timeout")] * 100_000
-    await discard(world, ts)
-    for _ in range(100):
-        await world.pass_time(DAY / 24)
-    world.job_api.faults = []
-    (rejected,) = world.chat.posted_as(RequestRejected)
-    await world.press_send_again(ANA, rejected.request.request_id, key="again", wait=30)
-    assert world.job_api.discarded == [JOB]
-
-
-async def test_another_instance_takes_over_a_discard_after_a_kill(world: CoreWorld, ts: str) -> None:
-    """Between the call and the record of its answer."""
-    await discard(world, ts)
-    claim = await world.claim(world.request_sender)
-    world.restart("two")
-    assert await world.request_sender.claim(10) == [], "while the first has it"
-    await world.pass_time(120)
-    await claim.process(wait=30)
-    assert world.job_api.discarded == [JOB]
     assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 

@@ -1,7 +1,6 @@
 """Replies that are edited or deleted: before they are sent, while they are, and after."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
 from support.fakes.attachments import holding
@@ -13,13 +12,13 @@ from bot.domain.commands import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.people import Member
 from bot.domain.permissions import PermissionRules, Refusal
-from bot.domain.projects import Project, Projects, ReplyMode
+from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import HeldBecause, Person, Reply, RequestKind, Surface, WayIn
+from bot.domain.requests.request import Person, Reply, Surface, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.notices.notice import Reaction
-from bot.notices.questions import EditWithoutEffect, HeldAsked, ProjectAsked, ReplyEdited, RequestRefused
+from bot.notices.questions import EditWithoutEffect, ProjectAsked, ReplyEdited, RequestRefused
 from bot.notices.requests import ContextCut, ReplyNotFullySent
 from bot.scheduler.retention import DAY
 
@@ -78,6 +77,10 @@ def gone(world: CoreWorld, ts: str) -> Awaitable[object]:
     return withdraw(world, ts, AT[2])
 
 
+def restored(world: CoreWorld, ts: str) -> Awaitable[object]:
+    return edit(world, ts, "after all", AT[3])
+
+
 @pytest.mark.parametrize("card_in_flight", [False, True])
 @pytest.mark.parametrize(
     ("events", "words"),
@@ -91,6 +94,7 @@ def gone(world: CoreWorld, ts: str) -> Awaitable[object]:
         ([gone, original, second, third], []),
         ([original, gone, third, second], []),
         ([second, gone, gone, original, second], []),
+        ([original, gone, restored], ["after all"]),
     ],
 )
 async def test_the_newest_version_wins_in_any_order(
@@ -120,16 +124,6 @@ async def test_a_deletion_without_thread_finds_kept_and_recorded_replies(world: 
     assert not await withdraw(world, "", AT[2], nobody, "1700000009.000900")
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == []
-
-
-async def test_editing_a_reply_into_an_aside_and_back_withdraws_and_restores_it(world: CoreWorld) -> None:
-    ts = await world.started()
-    await world.reply(ts, "first", TS, wait=0)
-    await withdraw(world, ts, AT[0], wait=5)
-    assert world.chat.reactions == {}
-    await edit(world, ts, "after all", AT[1], wait=5)
-    assert world.job_api.messages["job-1"] == ["after all"]
-    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
 async def test_edits_by_others_change_nothing(world: CoreWorld) -> None:
@@ -175,29 +169,6 @@ async def test_a_reply_over_the_hourly_limit_is_checked_again_when_it_is_edited(
     assert len(world.chat.private) == 2
 
 
-async def test_a_refused_reply_edited_after_a_stop_is_asked_about(world: CoreWorld) -> None:
-    """Like any other that was written before the stop."""
-    world.job_api.cancels = True
-    ts = await world.started()
-    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=True)
-    await world.reply(ts, "first", TS, BEN, wait=5)
-    await world.receive(Reply(ANA, "C1", ts, "1700000005.000300", "", word=ThreadWord.STOP), wait=5)
-    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=False)
-    await edit(world, ts, "second", AT[0], BEN, wait=5)
-    assert world.job_api.messages["job-1"] == []
-    (asked,) = world.chat.private_as(HeldAsked)
-    assert (asked.person_id, asked.text, asked.because) == ("UBEN", "second", HeldBecause.STOPPED)
-
-
-async def test_an_outsider_is_refused_for_each_edit(world: CoreWorld) -> None:
-    """Instead of being asked whether the reply is for the agent, which they may not answer."""
-    world.count_replies(ReplyMode.PARTICIPANTS)
-    ts = await world.started()
-    await world.reply(ts, "first", TS, EVA, wait=5)
-    await edit(world, ts, "second", AT[0], EVA, wait=5)
-    assert world.chat.private_kinds() == [("UEVA", "request_refused")] * 2
-
-
 @pytest.mark.parametrize("again", [ANA, BEN])
 async def test_a_waiting_reply_is_checked_again_when_it_is_edited(world: CoreWorld, again: Person) -> None:
     """Its writer has become a guest meanwhile; what others wrote at the same time is sent."""
@@ -233,38 +204,6 @@ async def test_words_edited_after_sending_are_offered_once(world: CoreWorld) -> 
     assert world.chat.said(ts) == ["job_started"]
 
 
-async def test_edited_words_count_towards_the_hourly_limit(world: CoreWorld) -> None:
-    """A person over the limit is told when they may ask again; then the same offer can be accepted."""
-    world.configure(rules=PermissionRules("T1", hourly_limit=3))
-    ts = await sent(world)
-    for number, press in ((0, "p1"), (1, "p2")):
-        await edit(world, ts, f"version {number}", AT[number], wait=0)
-        await world.press_send_new_words(ANA, offers(world)[-1].request_id, key=press, wait=5)
-    assert world.job_api.messages["job-1"] == ["first", "version 0"]
-    (refused,) = world.chat.private_as(RequestRefused)
-    assert (refused.refusal, refused.limit, refused.free_at is not None) == (Refusal.TOO_MANY, 3, True)
-    world.clock.advance(3_600)
-    await world.press_send_new_words(ANA, offers(world)[-1].request_id, key="p3", wait=5)
-    assert world.job_api.messages["job-1"] == ["first", "version 0", "version 1"]
-
-
-async def test_the_mark_follows_the_edited_words(world: CoreWorld) -> None:
-    ts = await sent(world)
-    await edit(world, ts, "second", AT[0], wait=0)
-    await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1")
-    for fault, reaction in (
-        (JobApiUnreachable("down"), Reaction.ACCEPTED),  # the reaction of the first text, for a moment
-        (JobApiRejected("400", words="no"), Reaction.PROBLEM),
-    ):
-        world.job_api.faults = [fault]  # for the sending, and no poll of the job
-        assert await world.step(world.request_sender) == 1
-        await world.settle()
-        assert world.chat.reactions == {TS: reaction}
-        world.clock.advance(3)
-    await world.pass_time(3)  # the next poll of the job may find a better reason
-    assert world.chat.said(ts) == ["job_started", "request_rejected"]
-
-
 async def test_an_offer_sends_the_newest_words_from_any_button(world: CoreWorld) -> None:
     ts = await sent(world)
     for words, at in (("second", AT[0]), ("third", AT[1])):
@@ -275,21 +214,6 @@ async def test_an_offer_sends_the_newest_words_from_any_button(world: CoreWorld)
     await world.press_send_new_words(ANA, last.request_id, key="p2", wait=5)
     assert world.job_api.messages["job-1"] == ["first", "third"]
     assert world.chat.answers() == ["new_words_sent", "nothing_new"]
-
-
-async def test_edited_words_that_wait_follow_edits_and_deletion(world: CoreWorld) -> None:
-    ts = await sent(world)
-    await edit(world, ts, "second", AT[0], wait=0)
-    request = offers(world)[0].request_id
-    await world.press_send_new_words(ANA, request, key="p1")
-    await edit(world, ts, "third", AT[1], wait=5)
-    assert world.job_api.messages["job-1"] == ["first", "third"]
-    await edit(world, ts, "fourth", AT[2], wait=0)
-    assert [offer.text for offer in offers(world)] == ["second", "fourth"]
-    await world.press_send_new_words(ANA, offers(world)[1].request_id, key="p2")
-    await withdraw(world, ts, AT[3], wait=5)
-    assert world.job_api.messages["job-1"] == ["first", "third"]
-    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
 @pytest.mark.parametrize("words", ["first", ""])
@@ -317,36 +241,6 @@ async def test_deleting_old_replies_says_nothing(world: CoreWorld) -> None:
     ts = await sent(world)
     await withdraw(world, ts, f"{float(TS) + 2 * DAY:.6f}", wait=0)
     assert world.chat.private == []
-
-
-async def test_only_the_author_can_send_edited_words(world: CoreWorld) -> None:
-    ts = await sent(world)
-    await edit(world, ts, "second", AT[0], wait=0)
-    request = offers(world)[0].request_id
-    await world.press_send_new_words(BEN, request, key="p1")
-    await world.press_send_new_words(EVA, request, key="p2")
-    await world.press_send_new_words(ANA, "no-such-request", key="p3", wait=5)
-    assert world.chat.refusals() == [("UBEN", Refusal.NOT_THE_WRITER), ("UEVA", Refusal.OTHER_ORGANIZATION)]
-    assert world.job_api.messages["job-1"] == ["first"]
-
-
-async def test_an_author_clicking_from_another_workspace_can_send_edited_words(world: CoreWorld) -> None:
-    """On Enterprise Grid, a click names the person's home workspace, not the channel's."""
-    ts = await sent(world)
-    await edit(world, ts, "second", AT[0], wait=0)
-    await world.press_send_new_words(replace(ANA, team_id="T2"), offers(world)[0].request_id, key="p1", wait=5)
-    assert world.chat.answers() == ["new_words_sent"]
-    assert world.job_api.messages["job-1"] == ["first", "second"]
-
-
-async def test_edited_words_for_a_closed_job_are_explained(world: CoreWorld) -> None:
-    ts = await sent(world)
-    await edit(world, ts, "second", AT[0])
-    await world.show("archived", wait=60)
-    await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1", wait=5)
-    assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
-    assert world.chat.reactions == {TS: Reaction.PROBLEM}
-    assert world.chat.answers() == ["see_thread"]
 
 
 @pytest.mark.parametrize("words", ["second", ""], ids=["edited", "deleted"])
@@ -416,42 +310,11 @@ async def test_an_empty_reply_is_marked_and_explained_once(world: CoreWorld) -> 
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
 
 
-async def test_words_are_sent_with_their_file_and_omissions_are_named(world: CoreWorld) -> None:
-    """Forwarded messages are sent along as text, unreadable files as links."""
-    ts = await world.started()
-    attachments = holding("plan.pdf", forwarded=True)
-    for _ in range(2):
-        await world.receive(Reply(ANA, "C1", ts, TS, "see the plan", attachments=attachments))
-        await world.revise(Reply(ANA, "C1", ts, TS, "see the plan", attachments, edited_at=AT[0]))
-    await world.pass_time(5)
-    (sent,) = world.job_api.messages["job-1"]
-    assert sent.startswith("see the plan\n\n")
-    assert "> theirs" in sent
-    assert "plan.pdf. You get neither the file itself nor a link" in sent
-    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
-    assert world.chat.said(ts) == ["job_started", "context_cut"]
-    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", name_only=("plan.pdf",))]
-
-
 async def test_a_file_added_by_an_edit_is_explained(world: CoreWorld) -> None:
     ts = await sent(world)
     await world.revise(Reply(ANA, "C1", ts, TS, "first", holding("late.md"), edited_at=AT[0]), wait=0)
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
     assert world.chat.private == []
-
-
-async def test_an_early_file_is_explained_once_the_card_exists(world: CoreWorld) -> None:
-    await world.start()
-    await world.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=holding("a.png")), wait=5)
-    assert world.chat.said() == ["job_started", "context_cut"]
-    assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", name_only=("a.png",))]
-
-
-async def test_a_file_for_a_closed_job_gets_that_reason(world: CoreWorld) -> None:
-    ts = await world.started()
-    await world.show("archived", wait=60)
-    await world.receive(Reply(ANA, "C1", ts, TS, "", attachments=holding("a.png")), wait=0)
-    assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
 
 
 NEW, STATUS, STOP = ThreadWord.NEW, ThreadWord.STATUS, ThreadWord.STOP
@@ -526,16 +389,6 @@ async def test_an_edit_of_words_that_were_sent_gives_no_command(pagehand: Tutori
     assert pagehand.job_api.messages == {"job-1": ["do this"]}
 
 
-async def test_a_word_and_back_sends_the_newest_words(pagehand: TutorialWorld) -> None:
-    await pagehand.types("/docs Fix the guides")
-    message = await pagehand.replies("!stpo")
-    await pagehand.edits(message, "!stpo", "!stop")
-    await pagehand.edits(message, "!stop", "do this")
-    await pagehand.later()
-    assert told(pagehand) == [(STOP, "")]
-    assert pagehand.job_api.messages["job-1"] == ["do this"]
-
-
 SENT_AT, EDITED, EDITED_AGAIN = "1700000005.000100", "1700000006.000100", "1700000007.000100"
 
 
@@ -549,14 +402,6 @@ async def test_each_edit_is_answered_once_by_all_instances(world: CoreWorld) -> 
         world.restart(instance)
         await world.revise(edit, wait=5)
     assert told(world) == [(STOP, ""), (STATUS, "")]
-    assert world.job_api.messages == {}
-
-
-async def test_an_edit_before_its_message_gives_no_command(world: CoreWorld) -> None:
-    ts = await world.started()
-    await world.revise(Reply(ANA, "C1", ts, SENT_AT, "", edited_at=EDITED, withdrawn=True, word=STOP))
-    await world.receive(Reply(ANA, "C1", ts, SENT_AT, "do this"), wait=5)
-    assert told(world) == [(STOP, "")]
     assert world.job_api.messages == {}
 
 
@@ -612,15 +457,6 @@ def created(world: CoreWorld) -> list[tuple[str, str]]:
     return list(zip(prompts, world.job_api.projects, strict=False))
 
 
-@pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
-async def test_an_option_stays_one_after_an_edit(world: CoreWorld, message: MessageVersions, thread_ts: str) -> None:
-    several_projects(world)
-    message.thread_ts = thread_ts
-    before, after = f"{US} project:guides Fix the tpyo", f"{US} project:guides Fix the typo"
-    await message.take(message.written(before), message.edited(before, after))
-    assert created(world) == [("Fix the typo", "guides")]
-
-
 @pytest.mark.parametrize("wait", [0, 5], ids=["before it is asked", "once it is asked"])
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
 async def test_an_edit_can_correct_the_project(
@@ -648,19 +484,6 @@ async def test_a_decided_project_follows_edits_until_it_is_sent(world: CoreWorld
     assert created(world) == [("Fix it", "guides")]
     (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
     assert (await world.thread(card.ts)).options.quiet
-
-
-async def test_a_project_chosen_by_button_survives_edits(world: CoreWorld, message: MessageVersions) -> None:
-    several_projects(world)
-    before, after = f"{US} project:guidse Fix it", f"{US} project:guidse Fix all of it"
-    await message.take(message.written(before))
-    (asked,) = world.chat.private_as(ProjectAsked)
-    world.job_api.faults = [JobApiUnreachable("down")]
-    await world.press(RequestKind.CHOOSE_PROJECT, ANA, "api", key="p1", thread_id=asked.thread_id)
-    await message.take(message.edited(before, after), wait=60)
-    assert created(world) == [("Fix all of it", "api")]
-    await message.take(message.edited(after, f"{US} project:guides Fix all of it", SOON[1]))
-    assert "sent_for_its_project" not in world.chat.answers(), "the name in the message did not count before"
 
 
 async def test_naming_a_project_after_sending_tells_how_to_switch(world: CoreWorld, message: MessageVersions) -> None:
@@ -700,21 +523,6 @@ async def test_a_correcting_edit_requests_another_job(
     assert world.job_api.created == ["Do it", "Fix it"]
 
 
-async def test_a_late_edit_requests_no_other_job(world: CoreWorld, message: MessageVersions) -> None:
-    message.thread_ts = await world.started()
-    late = message.edited("!new project: Fix it", "!new Fix it", LATE)
-    await message.take(late, late)
-    assert world.job_api.created == ["Do it"]
-    assert world.chat.answers() == ["edited_too_late"]
-
-
-async def test_removing_the_request_for_another_job_cancels_it(world: CoreWorld, message: MessageVersions) -> None:
-    message.thread_ts = await world.started()
-    await message.take(message.written("!new Fix it"), message.edited("!new Fix it", "Fix it"))
-    assert world.job_api.created == ["Do it"]
-    assert world.job_api.messages["job-1"] == []
-
-
 @pytest.mark.parametrize("words", ["Fix the intro", "Fix the intros"])
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
 async def test_a_mention_added_by_an_early_edit_starts_the_job(
@@ -745,21 +553,6 @@ async def test_an_edit_that_mentions_the_bot_without_a_task_is_answered(
 ) -> None:
     await message.take(message.edited("Fix the intro", f"{US} {after}"))
     assert (created(world), private_attempts(caplog)) == ([], 1)
-
-
-async def test_a_mention_removed_before_sending_starts_nothing(world: CoreWorld, message: MessageVersions) -> None:
-    edit = message.edited(f"{US} Fix it", "Fix it")
-    await message.take(message.written(f"{US} Fix it"), edit)
-    assert created(world) == []
-    await message.take(message.edited("Fix it", f"{US} Fix it", SOON[1]))
-    assert created(world) == [("Fix it", "docs")]
-
-
-async def test_edits_in_direct_messages_can_request_jobs(world: CoreWorld, message: MessageVersions) -> None:
-    message.channel = "D1"
-    world.chat.public.add("D1")
-    await message.take(message.written("help"), message.edited("help", "Fix it"))
-    assert created(world) == [("Fix it", "docs")]
 
 
 @pytest.mark.parametrize("way", ["mention", "new", "direct message"])

@@ -52,11 +52,3 @@ async def test_pressing_an_example_reaches_no_muted_or_closed_job(world: CoreWor
     await world.press_card(RequestKind.UNMUTE, ts, key="p2")
     await press(world, ts, BEN)
     assert world.job_api.messages["job-1"] == [EXAMPLE], "it was not recorded before"
-
-
-@pytest.mark.parametrize("status", ["completed", "failed"])
-async def test_pressing_an_example_after_the_end_resumes_the_job(world: CoreWorld, status: str) -> None:
-    ts = await world.started()
-    await world.show(status, wait=30)
-    await press(world, ts)
-    assert world.job_api.messages["job-1"] == [EXAMPLE]

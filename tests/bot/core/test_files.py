@@ -157,30 +157,12 @@ async def test_an_image_that_slack_refuses_becomes_a_link(world: CoreWorld, erro
     assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("a.png",))]
 
 
-async def test_waiting_for_slacks_rate_limit_is_no_attempt_to_upload(world: CoreWorld) -> None:
-    world.reading.refused["file F2"] = LIMITED
-    await asked_with(world, PICTURE, wait=10)
-    world.clock.advance(300)
-    (item,) = await world.file_uploader.claim(10)
-    assert item.attempts == 1
-
-
 async def test_a_file_the_job_api_refuses_blocks_no_other(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiRejected("413")]
     await asked_with(world, PICTURE, OTHER, wait=10)
     (created,) = world.job_api.created
     assert len(files_sent(world.job_api, created)) == 1
     assert len(world.chat.posted_as(ContextCut)) == 1
-
-
-async def test_a_request_withdrawn_while_its_file_waits_is_not_sent(world: CoreWorld) -> None:
-    world.job_api.faults = list(AWAY)
-    await asked_with(world, PICTURE, wait=30)
-    taken_back = Reply(ANA, "C1", AT[0], AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
-    await world.revise(taken_back)
-    world.job_api.faults = []
-    await world.pass_time(300)
-    assert (world.job_api.created, world.job_api.uploads) == ([], {})
 
 
 async def test_a_request_edited_while_its_file_waits_is_sent_with_its_new_files(world: CoreWorld) -> None:
@@ -239,18 +221,6 @@ async def test_a_crash_while_uploading_leaves_no_doubt(world: CoreWorld) -> None
     await world.pass_time(60)
     assert len(world.job_api.created) == 1
     assert (await start_of(world)).state is RequestState.ACCEPTED
-
-
-async def test_a_process_paused_past_its_claim_uploads_nothing(world: CoreWorld) -> None:
-    await asked_with(world, PICTURE)
-    await world.prepare()
-    await world.step(world.outbox)
-    upload = await world.claim(world.file_uploader)
-    world.clock.advance(100)
-    await upload.process()
-    assert world.job_api.uploads == {}
-    await world.pass_time(1)
-    assert len(world.job_api.created) == 1
 
 
 async def test_a_request_handed_back_after_days_is_sent_again_with_its_file(world: CoreWorld) -> None:

@@ -1,7 +1,6 @@
 """Posts in a thread when a follow-up and its job's changes come in an unexpected order."""
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from support.fakes.ports import FakeJobApi
@@ -13,12 +12,10 @@ from bot.domain.projects import ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
     NO_ATTACHMENTS,
-    Action,
     Attachments,
     Person,
     Reply,
     Request,
-    RequestContext,
     RequestKind,
     RequestState,
     WayIn,
@@ -33,30 +30,14 @@ from bot.errors import (
     JobApiUncertain,
     JobApiUnreachable,
 )
-from bot.jobapi.models import Job, JobDetails, PromptCall, PromptFile
+from bot.jobapi.models import Job, JobDetails, PromptCall
 from bot.notices.answers import HelpRequested, StatusRequested
 from bot.notices.job import JobFailed, JobFinished
 from bot.notices.notice import Reaction
 from bot.notices.questions import ReplyHeld
-from bot.notices.requests import RequestUncertain
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
-from bot.store.store import Transaction
 
 LINK, OTHER = "https://example.org/pull/1", "https://example.org/pull/2"
-
-
-class OneAnswerAKey(FakeJobApi):
-    """Executes a repeated key once, and repeats its first answer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._answers: dict[str, Job] = {}
-
-    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
-        if call.idempotency_key not in self._answers:
-            job = await super().send_message(project, job_id, call)
-            self._answers[call.idempotency_key] = job
-        return self._answers[call.idempotency_key]
 
 
 class AtOnce(FakeJobApi):
@@ -94,28 +75,6 @@ async def fine_time(world: CoreWorld, seconds: int) -> None:
     for _ in range(seconds):
         world.clock.advance(1.0)
         await world.settle()
-
-
-@pytest.mark.parametrize("is_told", [False, True])
-async def test_a_repeated_answer_does_not_set_the_job_back(world: CoreWorld, *, is_told: bool) -> None:
-    """Its sender dies; the job works and ends before it is sent again and gets the first answer. The end is told once,
-    before that or after it.
-    """
-    world.job_api, world.idempotent = OneAnswerAKey(), True
-    world.assemble()
-    ts = await ended(world)
-    follow_up = await claimed(world, ts)
-    await world.job_api.send_message("docs", "job-1", PromptCall("more", follow_up.item.request.id))
-    world.clock.advance(3)
-    await world.step(world.job_poller)
-    world.job_api.show("job-1", "completed", LINK)
-    if is_told:
-        await fine_time(world, 10)
-    world.clock.advance(31)
-    world.restart("two")
-    await world.pass_time(60)
-    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
-    assert world.job_api.messages["job-1"] == ["more"]
 
 
 async def test_an_earlier_end_does_not_hide_that_of_a_follow_up_in_doubt(world: CoreWorld) -> None:
@@ -189,32 +148,6 @@ async def test_an_end_that_the_answer_tells_is_not_posted_if_work_begins_soon(wo
     assert world.chat.said(ts) == ["job_finished", "job_active_again", "job_finished"]
 
 
-async def test_an_end_that_the_answer_tells_can_be_that_of_a_stop(world: CoreWorld) -> None:
-    world.job_api = AtOnce("completed")
-    world.job_api.cancels = True
-    world.configure(hold_back=5.0)
-    ts = await world.started()
-    world.job_api.show("job-1", "completed", LINK)
-    await fine_time(world, 30)
-    await world.reply(ts, "more", "5.1")
-    await fine_time(world, 3)
-    await world.press_card(RequestKind.STOP, ts, BEN, key="stop")
-    await fine_time(world, 30)
-    assert world.chat.said(ts) == ["job_finished", "job_stopped"]
-
-
-async def test_a_failed_poll_does_not_outdate_an_answer(world: CoreWorld) -> None:
-    ts = await ended(world)
-    follow_up = await claimed(world, ts)
-    world.clock.advance(2.5)
-    world.job_api.faults = [JobApiUncertain("502")]
-    await world.step(world.job_poller)
-    await follow_up.process()
-    world.clock.advance(1.5)
-    await world.show("completed", LINK, wait=60)
-    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
-
-
 async def test_an_outage_at_the_last_poll_does_not_age_until_the_next_reply(world: CoreWorld) -> None:
     ts = await world.started()
     await world.show("completed", wait=100)
@@ -245,24 +178,6 @@ async def test_an_outage_that_only_messages_meet_is_told_once(world: CoreWorld, 
     assert world.chat.said(ts) == ["job_started", word]
     assert world.chat.reactions == {"5.1": Reaction.RECORDED}
     assert (await world.thread(ts)).state.failure.problem is None
-
-
-@pytest.mark.full
-async def test_a_follow_up_never_answered_is_reported_and_handed_back(world: CoreWorld) -> None:
-    """A server that honours keys is asked for long, but not forever: the next request is waiting."""
-    world.configure(idempotent=True)
-    ts = await world.started()
-    world.job_api.faults_of["send_message"] = [JobApiUncertain("500")] * 100_000
-    await world.reply(ts, "poison", "5.1")
-    await world.reply(ts, "next", "5.2", wait=300)
-    assert world.chat.said(ts) == ["job_started", "outage_started"]
-    world.clock.advance(3 * DAY)
-    await world.pass_time(100)
-    assert world.chat.said(ts)[:3] == ["job_started", "outage_started", "request_uncertain"]
-    assert world.chat.reactions["5.1"] is Reaction.PROBLEM
-    request = world.chat.posted_as(RequestUncertain)[0].request.request_id
-    await world.press_send_again(ANA, request, key="press-1", wait=100)
-    assert world.chat.said(ts).count("request_uncertain") == 1
 
 
 ROOT = "1700000000.000900"
@@ -325,15 +240,6 @@ async def test_a_mention_added_by_a_late_edit_is_explained(world: CoreWorld) -> 
     assert world.job_api.created == ["Do it"]
 
 
-async def test_talk_between_people_before_the_mention_is_ignored(world: CoreWorld) -> None:
-    await world.start()
-    await world.receive(said(AT[0], "Lunch?"))
-    await world.receive(replace(said(AT[1]), withdrawn=True, edited_at=AT[2]), wait=60)
-    assert world.chat.answers() == []
-    assert world.job_api.created == ["Do it"]
-    assert world.job_api.messages["job-1"] == []
-
-
 async def test_no_reply_waits_for_a_card_in_a_known_thread(world: CoreWorld) -> None:
     """The card of a mention is posted in the mention's own thread, so nothing else can be a reply to it."""
     await deliver_mention(world)
@@ -394,14 +300,6 @@ async def test_rapid_replies_of_one_person_are_merged(world: CoreWorld, ts: str)
     assert (await world.thread(ts)).state.round == 2
 
 
-async def test_rapid_replies_do_not_overtake_another_persons(world: CoreWorld, ts: str) -> None:
-    """Order is more important than saving calls."""
-    await world.reply(ts, "Ben's", at(2), BEN)
-    await write(world, ts, ("One", 1), ("Two", 3))
-    await world.settle()
-    assert world.job_api.messages[JOB] == ["One", "Ben's", "Two"]
-
-
 async def test_merged_replies_share_the_outcome_of_the_first(world: CoreWorld, ts: str) -> None:
     """A refusal is reported once, and every reply has its reaction."""
     await write(world, ts, ("One", 1), ("Two", 2))
@@ -452,40 +350,6 @@ async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world:
     assert world.chat.answers() == ["first_withdrawn"]
 
 
-async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
-    """The group is fixed when it is claimed: later replies are not part of it."""
-    world.configure(idempotent=True)
-    await write(world, ts, ("One", 1), ("Two", 2))
-    assert [len(item.merged) for item in await world.request_sender.claim(10)] == [1]
-    world.restart("two")
-    await world.reply(ts, "Three", at(3), wait=60)
-    assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
-
-
-async def test_a_kill_is_reported_once_and_all_replies_can_be_sent_again(world: CoreWorld, ts: str) -> None:
-    """If it is uncertain whether it arrived; the button sends the whole message."""
-    await write(world, ts, ("One", 1), ("Two", 2))
-    await world.request_sender.claim(10)
-    world.restart("two")
-    await world.pass_time(60)
-    found = await rows(world, ts)
-    assert {request.state for request in found} == {RequestState.UNCERTAIN}
-    assert [message.kind for message in world.chat.messages].count("request_uncertain") == 1
-    await world.press_send_again(ANA, found[0].id, key="again", wait=10)
-    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
-    assert {request.state for request in await rows(world, ts)} == {RequestState.ACCEPTED}
-
-
-async def test_a_process_paused_past_its_lease_releases_merged_replies(world: CoreWorld, ts: str) -> None:
-    """Nothing was sent, so all of it waits again and can be edited."""
-    await write(world, ts, ("One", 1), ("Two", 2))
-    being_sent = await world.claim(world.request_sender)
-    world.clock.advance(25)
-    await edit(world, ts, 1, "", 20)
-    await being_sent.process(wait=5)
-    assert world.job_api.messages[JOB] == ["Two"]
-
-
 async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: str) -> None:
     """So it is due that long after its recording."""
     await world.reply(ts, "One", at(1), wait=0)
@@ -497,38 +361,11 @@ async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: 
     assert world.job_api.messages[JOB] == ["One\n\nTwo"]
 
 
-async def test_replies_recorded_out_of_order_are_merged_in_written_order(world: CoreWorld, ts: str) -> None:
-    """Slack may deliver them out of order."""
-    await write(world, ts, ("Two", 2), ("One", 1))
-    await world.settle()
-    assert world.job_api.messages[JOB] == ["One\n\nTwo"]
-
-
 async def test_merged_replies_are_requested_by_their_author(world: CoreWorld, ts: str) -> None:
     """The agent's questions go to that person."""
     await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
     await world.step(world.request_sender)
     assert (await world.thread(ts)).state.people.asker_id == BEN.id
-
-
-async def _prepare(request: Request, tx: Transaction) -> None:
-    await tx.requests.prepared(request)
-
-
-@pytest.mark.parametrize("takes_files", [True, False])
-async def test_files_of_merged_replies_go_with_the_message(world: CoreWorld, ts: str, *, takes_files: bool) -> None:
-    """Separated from the person's own text; files only if the job API accepts them."""
-    world.job_api.files_taken = takes_files
-    file = PromptFile("f1", "a.png", "image/png")
-    await write(world, ts, ("One", 1), ("Two", 2))
-    for request, context in zip(await rows(world, ts), ("Ben: yes", "Cleo: no"), strict=True):
-        prepared = replace(request, context=RequestContext(context, (file,)))
-        await world.store.transact(partial(_prepare, prepared))
-    await world.settle()
-    (sent,) = world.job_api.messages[JOB]
-    assert sent.startswith("One\n\nTwo\n\nWhat follows")
-    assert "Ben: yes\n\nCleo: no" in sent
-    assert world.job_api.files[sent] == ((file,) if takes_files else ())
 
 
 SENT_AT = [f"170000000{n}.000200" for n in range(1, 10)]
@@ -590,21 +427,6 @@ async def test_an_answered_question_is_not_repeated(world: CoreWorld, held_ts: s
     assert len(asked(world)) == 1
 
 
-async def test_of_contradictory_answers_the_one_that_is_handled_first_counts(world: CoreWorld, held_ts: str) -> None:
-    """Two questions were about the same words. The process that took *Don't send* died, and its lease runs on while
-    *Send* is handled; then nothing is left to take back, and its person is told so.
-    """
-    await status(world, held_ts, SENT_AT[1])
-    request_id = world.chat.private_as(ReplyHeld)[0].request_id
-    await world.service.act(Action(BEN, RequestKind.DISCARD_HELD, "p1", argument=request_id))
-    await world.claim(world.request_preparer)
-    await world.press(RequestKind.SEND_HELD, BEN, request_id, key="p2", wait=5)
-    assert world.job_api.messages["job-1"] == ["mine"]
-    await world.pass_time(60)
-    assert world.job_api.messages["job-1"] == ["mine"]
-    assert world.chat.answers() == ["held_sent", "nothing_new"]
-
-
 async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(world: CoreWorld, held_ts: str) -> None:
     """One message for everything that its person wrote there."""
     await world.reply(held_ts, "and this", SENT_AT[1], BEN, wait=0)
@@ -639,15 +461,6 @@ async def test_thanks_after_an_end_get_a_reaction_and_are_not_sent(world: CoreWo
     assert world.chat.private == []
 
 
-async def test_redelivered_thanks_stay_thanks_while_the_agent_is_running(world: CoreWorld) -> None:
-    ts = await with_an_end(world)
-    await world.reply(ts, "Thanks a lot!", SENT_AT[0], BEN)
-    await world.reply(ts, "Also fix the index", SENT_AT[1])
-    await world.show("active", wait=5)
-    await world.reply(ts, "Thanks a lot!", SENT_AT[0], BEN, wait=5)
-    assert world.job_api.messages == {"job-1": ["Also fix the index"]}
-
-
 @pytest.mark.parametrize(
     ("when", "text", "attachments"),
     [
@@ -675,13 +488,6 @@ async def test_thanks_edited_into_a_request_are_sent(world: CoreWorld) -> None:
     await world.revise(Reply(ANA, "C1", ts, SENT_AT[0], "Thanks! Now the index", edited_at=SENT_AT[2]), wait=5)
     assert world.job_api.messages == {"job-1": ["Thanks! Now the index"]}
     assert world.chat.all_reactions[SENT_AT[0]] == [Reaction.ACCEPTED]
-
-
-async def test_a_reply_edited_into_thanks_before_sending_is_not_sent(world: CoreWorld) -> None:
-    ts = await with_an_end(world)
-    await world.receive(Reply(BEN, "C1", ts, SENT_AT[0], "Now the index"))
-    await world.revise(Reply(BEN, "C1", ts, SENT_AT[0], "Thanks!", edited_at=SENT_AT[1]), wait=5)
-    assert world.job_api.messages == {}
 
 
 async def test_thanks_are_neither_asked_about_nor_refused_aloud(world: CoreWorld) -> None:

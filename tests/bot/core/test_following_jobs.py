@@ -7,18 +7,16 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands import ThreadWord
 from bot.domain.messages import ThreadMessage
-from bot.domain.people import Member
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
-from bot.domain.requests.new_jobs import Written, job_of_reply
-from bot.domain.requests.request import Action, Person, RejectionReason, Reply, RequestKind, RequestState, WayIn
+from bot.domain.requests.new_jobs import Written
+from bot.domain.requests.request import Action, Person, Reply, RequestKind, RequestState
 from bot.domain.requests.settle import GIVE_UP_AFTER
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
-from bot.jobapi.models import Job
+from bot.errors import ChatRejected, ChatUnreachable, JobApiUncertain, JobApiUnreachable
 from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import Reaction
-from bot.notices.questions import HeldAsked, ProjectAsked, ReplyEdited, ReplyHeld, RequestRefused
+from bot.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
 from bot.notices.requests import RequestRejected, RequestUncertain
 
 ROOT = "1699999000.000100"
@@ -119,14 +117,6 @@ async def test_a_reply_during_a_switch_waits_for_it(world: CoreWorld) -> None:
     assert world.job_api.messages["job-2"] == ["and the index"]
 
 
-async def test_a_switch_after_a_fresh_follow_up_stops_its_work(world: CoreWorld) -> None:
-    in_two_projects(world)
-    ts = await world.started("Mend the manual")
-    await unseen_follow_up(world, ts)
-    await switch(world, await world.thread(ts), wait=10)
-    assert world.job_api.cancelled[:1] == ["job-1"]
-
-
 async def test_a_job_that_ends_during_a_switch_reports_no_stop(world: CoreWorld) -> None:
     """Nobody asked for a stop."""
     in_two_projects(world)
@@ -138,21 +128,6 @@ async def test_a_job_that_ends_during_a_switch_reports_no_stop(world: CoreWorld)
     await world.step(world.job_poller)
     await world.pass_time(10)
     assert world.chat.answers() == ["project_switched"]
-
-
-async def test_choosing_another_project_resets_the_attempts_to_prepare(world: CoreWorld) -> None:
-    """An hour's wait for the job API, then one error of Slack's, is no reason to give up."""
-    in_two_projects(world)
-    world.job_api.faults = [JobApiUnreachable("down")] * 100_000
-    ts = await world.started("Mend the manual")
-    await world.pass_time(3_600)
-    first = await world.thread(ts)
-    await world.service.act(Action(ANA, RequestKind.CHOOSE_PROJECT, "p1", argument="guides", thread_id=first.id))
-    await world.step(world.request_preparer)
-    world.reading.faults = [ChatUnreachable("hiccup")]
-    world.job_api.faults = []
-    await world.pass_time(120)
-    assert world.job_api.projects == ["guides"]
 
 
 async def test_choosing_another_project_before_sending_repeats_no_slack_lookup(world: CoreWorld) -> None:
@@ -197,34 +172,6 @@ async def test_an_abandoned_retry_can_be_repeated(world: CoreWorld) -> None:
     await retry(world, thread, "p2", wait=5)
     assert world.chat.answers() == ["slack_away", "started_again"]
     assert world.job_api.created == ["Do it", "Do it"]
-
-
-async def test_retrying_a_job_that_is_running_again_starts_nothing(world: CoreWorld) -> None:
-    """A late reply resumed the failed job while the retry was being prepared."""
-    thread = await failed(world)
-    await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))
-    await world.step(world.request_preparer)
-    world.job_api.show("job-1", "active")
-    world.clock.advance(5)
-    await world.store.transact(lambda tx: tx.threads.save_state(thread.id, thread.state, poll_in=0.0))
-    await world.step(world.job_poller)
-    await world.pass_time(5)
-    assert world.job_api.created == ["Do it"]
-    assert world.chat.answers() == ["not_to_be_retried"]
-
-
-async def test_editing_a_retried_request_affects_the_new_job(world: CoreWorld) -> None:
-    world.rules = PermissionRules("T1")
-    mention = a_mention("Fix it", 1)
-    await world.receive(mention, wait=0)
-    await world.show("failed", wait=30)
-    await retry(world, await world.newest(ROOT), wait=5)
-    edited = Reply(ANA, "C1", ROOT, at(1), "Fix all of it", edited_at=at(9), mentions_us=True)
-    await world.revise(edited, wait=0)
-    (offer,) = world.chat.private_as(ReplyEdited)
-    await world.press_send_new_words(ANA, offer.request_id, key="new words", wait=10)
-    assert world.job_api.messages["job-1"] == []
-    assert world.job_api.messages["job-2"] == ["Fix all of it"]
 
 
 async def test_retrying_a_refused_mention_answers_in_its_thread(world: CoreWorld) -> None:
@@ -274,43 +221,7 @@ async def test_a_refused_job_does_not_lose_replies_to_another(world: CoreWorld, 
     assert world.chat.reactions[at(11)] == "white_check_mark"
 
 
-async def test_replies_before_and_after_new_go_to_the_old_and_the_new_job(
-    world: CoreWorld,
-) -> None:
-    ts = await world.started()
-    await world.receive(Reply(BEN, "C1", ts, at(9), "for the old"))
-    await world.receive(a_word(ThreadWord.NEW, 10, ts, "another job"))
-    await world.receive(Reply(BEN, "C1", ts, at(11), "for the new"), wait=30)
-    assert world.job_api.created == ["Do it", "another job"]
-    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == (["for the old"], ["for the new"])
-
-
-async def test_stop_after_another_job_was_requested_stops_that_one(world: CoreWorld) -> None:
-    world.job_api.cancels = True
-    ts = await world.started()
-    await world.receive(a_word(ThreadWord.NEW, 10, ts, "another job"))
-    await world.receive(a_word(ThreadWord.STOP, 11, ts), wait=30)
-    assert "job-1" not in world.job_api.cancelled
-    assert world.job_api.created == ["Do it"] or world.job_api.cancelled == ["job-2"]
-
-
 # -- a held reply -----------------------------------------------------------------------------------------------------
-
-
-async def test_a_held_reply_of_a_job_that_never_started_is_refused(world: CoreWorld) -> None:
-    world.count_replies(ReplyMode.PARTICIPANTS)
-    world.job_api.faults = [JobApiUnreachable("down")]
-    ts = await world.started()
-    await world.reply(ts, "mine too", at(1), BEN, wait=0)
-    (held,) = world.chat.private_as(ReplyHeld)
-    world.job_api.faults = [JobApiRejected("no")]
-    await world.pass_time(30)
-    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1", wait=60)
-    assert world.chat.answers() == ["see_thread"]
-    assert world.chat.reactions[at(1)] == "warning"
-    request = await world.store.transact(lambda tx: tx.requests.get(held.request_id))
-    assert request is not None
-    assert (request.state, request.problem) == (RequestState.REJECTED, "not_started")
 
 
 async def switchable_with_held_reply(world: CoreWorld) -> tuple[Thread, ReplyHeld]:
@@ -321,13 +232,6 @@ async def switchable_with_held_reply(world: CoreWorld) -> tuple[Thread, ReplyHel
     await world.reply(ts, "mine too", at(1), BEN, wait=0)
     (held,) = world.chat.private_as(ReplyHeld)
     return await world.thread(ts), held
-
-
-async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorld) -> None:
-    thread, held = await switchable_with_held_reply(world)
-    await switch(world, thread, wait=10)
-    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1", wait=10)
-    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["mine too"])
 
 
 @pytest.mark.parametrize(
@@ -392,42 +296,6 @@ async def test_a_stop_while_the_start_is_in_doubt_says_so(world: CoreWorld) -> N
     assert world.chat.answers() == ["stop_uncertain"]
 
 
-async def test_a_stop_waits_for_a_start_that_is_retried_automatically(world: CoreWorld) -> None:
-    """A server that honours keys gets it again; then there is a job to cancel (on this one, a second job)."""
-    world.idempotent, world.job_api.cancels = True, True
-    world.assemble()
-    world.job_api.after = [JobApiUncertain("timeout")]
-    await world.start()
-    for worker in (world.request_preparer, world.outbox, world.request_sender):
-        await world.step(worker)
-    (thread,) = await world.store.transact(lambda tx: tx.threads.of_person("UANA", offset=0, limit=5))
-    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=thread.id, wait=60)
-    assert world.job_api.cancelled == ["job-2"]
-
-
-async def test_a_person_who_became_a_guest_cannot_switch(world: CoreWorld) -> None:
-    """They may no longer switch when it takes effect; nothing has changed until then."""
-    in_two_projects(world)
-    ts = await world.started("Mend the manual")
-    first = await world.thread(ts)
-    await world.service.act(Action(ANA, RequestKind.CHOOSE_PROJECT, "p1", argument="guides", thread_id=first.id))
-    await world.step(world.request_preparer)
-    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
-    await world.pass_time(10)
-    assert refusals(world) == [Refusal.GUEST]
-    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
-
-
-async def test_a_root_message_is_its_own_job_even_if_a_reply_arrived_first(world: CoreWorld) -> None:
-    """Slack delivers events in any order, and again after minutes."""
-    begins = Reply(ANA, "C1", "", ROOT, "Fix the guide", mentions_us=True)
-    await world.receive(a_mention("and the index", 1, BEN), wait=5)
-    for _ in range(2):
-        await world.ask(job_of_reply(begins, None))
-    await world.pass_time(10)
-    assert sorted(world.job_api.created) == ["Fix the guide", "and the index"]
-
-
 @pytest.mark.parametrize("person", [ANA, BEN])
 async def test_the_requester_is_told_of_a_stop_by_another_before_the_card(world: CoreWorld, person: Person) -> None:
     """By name; the person who pressed gets a separate answer."""
@@ -458,91 +326,6 @@ async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreW
     await switch(world, first, "p2", wait=30)
     assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
     assert world.chat.answers() == ["project_switched"]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("kind", [RequestKind.CHOOSE_PROJECT, RequestKind.RETRY])
-async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: CoreWorld, kind: RequestKind) -> None:
-    """What was withdrawn comes back, later replies are for the job that lives, and it can be asked for again."""
-    in_two_projects(world)
-    ts = await world.started("Mend the manual")
-    await world.show("failed", wait=30)
-    first = await world.thread(ts)
-    argument = "guides" if kind is RequestKind.CHOOSE_PROJECT else ""
-    await world.reply(ts, "and the index", at(31))
-    await world.service.act(Action(ANA, kind, "p1", argument=argument, thread_id=first.id))
-    await world.prepare()
-    assert (await world.newest(ts)).follows == first.id
-    await world.receive(a_word(ThreadWord.STOP, 32, ts))
-    await world.prepare()
-    await world.pass_time(10)
-    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
-    assert world.chat.answers() == ["stopped_unsent"]
-    await world.reply(ts, "and the cover", at(45), BEN, wait=10)
-    assert world.job_api.messages["job-1"] == ["and the cover"]
-    (withdrawn,) = world.chat.private_as(HeldAsked)
-    await world.press(RequestKind.SEND_HELD, ANA, withdrawn.request_id, key="h1", wait=10)
-    assert world.job_api.messages["job-1"] == ["and the cover", "and the index"]
-    await world.show("failed", wait=30)
-    await world.press(kind, ANA, argument, key="p2", thread_id=first.id, wait=30)
-    assert len(world.job_api.created) == 2
-    assert (await world.newest(ts)).state.job is not None
-    await world.reply(ts, "and the end", at(120), BEN, wait=10)
-    assert world.job_api.messages["job-2"] == ["and the end"]
-
-
-def refused_privately(world: CoreWorld) -> list[tuple[str, str]]:
-    """The refused text and the reason, sent privately since nothing could be posted."""
-    posts = [message.post for message in world.chat.private_as(PostNotDelivered)]
-    return [(post.request.text, post.reason) for post in posts if isinstance(post, RequestRejected)]
-
-
-async def test_replies_to_a_cardless_job_are_reported_if_no_job_precedes_it(world: CoreWorld) -> None:
-    """The earlier job was stopped before it began, so nothing waits for it."""
-    await world.receive(a_mention("Fix it", 0))
-    await world.prepare()
-    await world.receive(a_word(ThreadWord.STOP, 1), wait=10)
-    world.chat.fail(post_card=ARCHIVED)
-    await world.receive(a_mention("Fix that", 12))
-    await world.receive(a_mention("and the index", 13, BEN), wait=60)
-    assert world.job_api.created == []
-    assert refused_privately(world) == [("and the index", "not_started")]
-
-
-@pytest.mark.parametrize("taken_back", ["stopped", "deleted"])
-@pytest.mark.parametrize("has_card", [False, True])
-async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
-    world: CoreWorld, taken_back: str, *, has_card: bool
-) -> None:
-    """So are later replies: only that job lives in the thread."""
-    in_two_projects(world)
-    ts = await world.started("Mend the manual")
-    new = "Mend the guide and the manual" if has_card else "Mend the guide"  # it waits for the choice of a project
-    await world.receive(Reply(ANA, "C1", ts, at(1), f"project:what {new}" if has_card else new, word=ThreadWord.NEW))
-    await world.receive(Reply(BEN, "C1", ts, at(2), "and the index"))
-    await (world.pass_time(5) if has_card else world.prepare())
-    assert (await world.newest(ts)).options.way_in is WayIn.REPLY
-    if taken_back == "stopped":
-        await world.receive(a_word(ThreadWord.STOP, 10, ts))
-    else:
-        await world.revise(Reply(ANA, "C1", ts, at(1), "", edited_at=at(10), withdrawn=True))
-    await world.prepare()
-    await world.pass_time(10)
-    await world.reply(ts, "and the cover", at(25), BEN)
-    await world.receive(Reply(BEN, "C1", ts, at(40), "and the end", mentions_us=True), wait=10)
-    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
-    before = ["and the index"] if taken_back == "deleted" else []  # a stop withdraws what was written before it
-    assert world.job_api.messages["job-1"] == [*before, "and the cover", "and the end"]
-
-
-async def test_an_answer_about_a_held_reply_counts_though_a_switch_comes_to_nothing(world: CoreWorld) -> None:
-    """The reply and the press move to the new job, whose card cannot be posted, and come back."""
-    thread, held = await switchable_with_held_reply(world)
-    world.chat.fail(post_card=ARCHIVED)
-    world.reading.faults = [ChatUnreachable("hiccup")]
-    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
-    await switch(world, thread, wait=60)
-    assert (world.job_api.projects, world.job_api.messages["job-1"]) == (["manual"], ["mine too"])
 
 
 async def test_a_chosen_project_whose_card_cannot_be_posted_starts_nothing(
@@ -644,68 +427,6 @@ async def test_what_is_sent_again_goes_to_the_live_job(world: CoreWorld, way: st
     assert world.job_api.messages["job-2"] == ["and the index"]
     assert world.chat.answers()[-2:] == ["sent_again", "already_accepted"]
     assert world.chat.all_reactions[at(0)] == [Reaction.ACCEPTED]
-
-
-@pytest.mark.full
-async def test_merged_replies_are_each_sent_again_to_the_live_job(world: CoreWorld) -> None:
-    """Except one that was deleted since, and in their newest words."""
-    in_two_projects(world, merge_seconds=3.0)
-    ts, [request] = await in_doubt(world, "and the index", "the glossary", "the cover")
-    await replaced(world, ts, "switch")
-    await world.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(50), withdrawn=True))
-    await world.revise(Reply(BEN, "C1", ts, at(2), "the front cover", edited_at=at(50)))
-    await world.press_send_again(BEN, request, key="a1", wait=30)
-    assert world.job_api.messages["job-1"] == []
-    assert world.job_api.messages["job-2"] == ["and the index\n\nthe front cover"]
-
-
-async def test_what_is_sent_again_to_another_job_follows_its_edits(world: CoreWorld) -> None:
-    in_two_projects(world)
-    ts, [request] = await in_doubt(world, "and the index")
-    await replaced(world, ts, "switch")
-    await world.service.act(Action(BEN, RequestKind.SEND_AGAIN, "a1", argument=request))
-    await world.step(world.request_preparer)
-    await world.revise(Reply(BEN, "C1", ts, at(0), "and the glossary", edited_at=at(90)), wait=60)
-    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the glossary"])
-
-
-@pytest.mark.full
-async def test_what_came_back_as_too_old_goes_to_the_live_job(world: CoreWorld) -> None:
-    in_two_projects(world)
-    ts = await world.started("Mend the manual")
-    world.job_api.faults = [JobApiUnreachable("down")] * 10_000
-    await world.reply(ts, "and the index", at(0), BEN, wait=1.5 * GIVE_UP_AFTER)
-    world.job_api.faults.clear()
-    (told,) = world.chat.posted_as(RequestRejected)
-    assert told.reason is RejectionReason.HANDED_BACK
-    await world.pass_time(60)
-    await replaced(world, ts, "switch")
-    await world.press_send_again(BEN, told.request.request_id, key="a1", wait=30)
-    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
-
-
-@pytest.mark.parametrize("fault", [JobApiUnreachable("down"), JobApiUncertain("no answer")])
-async def test_a_reply_that_comes_back_after_its_job_was_replaced_does_not_wake_it(
-    world: CoreWorld, fault: JobApiUnreachable | JobApiUncertain
-) -> None:
-    """What certainly did not arrive goes to the other job; about what may have arrived, people decide."""
-    in_two_projects(world)
-    world.idempotent = True
-    ts = await world.started("Mend the manual")
-    thread, send = await world.thread(ts), world.job_api.send_message
-
-    async def meanwhile_replaced(*_: str, **__: object) -> Job:
-        world.job_api.send_message = send  # type: ignore[method-assign]
-        await switch(world, thread)
-        await world.step(world.outbox)
-        raise fault
-
-    world.job_api.send_message = meanwhile_replaced  # type: ignore[method-assign,assignment]
-    await world.reply(ts, "and the index", at(0), BEN, wait=90)
-    certain = isinstance(fault, JobApiUnreachable)
-    assert world.job_api.messages["job-1"] == []
-    assert world.job_api.messages["job-2"] == (["and the index"] if certain else [])
-    assert len(world.chat.posted_as(RequestUncertain)) == (not certain)
 
 
 async def test_a_start_that_came_back_is_not_sent_after_it_was_replaced(world: CoreWorld) -> None:

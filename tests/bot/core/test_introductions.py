@@ -36,19 +36,6 @@ async def test_each_channel_gets_one_introduction(world: CoreWorld) -> None:
     assert all(each.thread_ts is None for each in world.chat.messages)
 
 
-async def test_an_introduction_in_doubt_is_looked_for_and_not_repeated(world: CoreWorld) -> None:
-    world.chat.lose(post=[ChatUncertain("no answer in time")])
-    await introduce(world, "C1", wait=60)
-    assert introduced_in(world) == ["C1"]
-    assert world.chat.calls == ["post", "find"]
-
-
-async def test_no_introduction_where_pagehand_was_removed(world: CoreWorld) -> None:
-    """It does not rejoin to post it, and nobody is told."""
-    await introduce(world, "C2", wait=60)
-    assert (world.chat.messages, world.chat.private, world.chat.calls) == ([], [], ["post"])
-
-
 @pytest.mark.parametrize("reason", ["is_archived", "restricted_action", "not_in_channel"])
 async def test_a_refused_introduction_is_posted_at_the_next_invitation(world: CoreWorld, reason: str) -> None:
     world.chat.fail(ChatNotInChannel(reason) if reason == "not_in_channel" else ChatRejected(reason))
@@ -102,14 +89,6 @@ async def test_each_workflow_is_answered_once_in_a_channel(world: CoreWorld) -> 
         await introduce(world, "C1", workflow_id=workflow_id, wait=0)
     posted = [each.message for each in world.chat.messages]
     assert posted == [Introduction(to_workflow=True), Introduction(to_workflow=True), Introduction()]
-
-
-async def test_an_introduction_belongs_to_no_job_and_starts_none(world: CoreWorld) -> None:
-    await introduce(world, "C1", wait=0)
-    ts = await world.started()
-    assert world.chat.said() == ["introduction", "job_started"]
-    assert (await world.thread(ts)).requester_id == "UANA"
-    assert world.job_api.created == ["Do it"]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from bot.domain.commands import ThreadWord
 from bot.domain.delivery import MAX_FAULTS
 from bot.domain.gaps import DAY, MOST_MISSED, MOST_PAGES, WEEK, Gap, Listening, PastMessage
-from bot.domain.people import Member
-from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
     Action,
@@ -37,7 +35,7 @@ from bot.errors import (
 from bot.notices.answers import StatusRequested
 from bot.notices.job import HistoryUnread
 from bot.notices.notice import Reaction
-from bot.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, RequestRefused, StopAsked
+from bot.notices.questions import HeldAsked, JobOrReplyAsked, RequestRefused, StopAsked
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.retention import HELD_DAYS, RetentionSweeper
 from bot.scheduler.worker import WorkerSettings
@@ -111,20 +109,6 @@ async def test_a_late_reply_is_sent_once_its_writer_says_so(world: CoreWorld, ts
     assert await waiting(world) == []
 
 
-async def test_a_late_reply_that_was_recorded_live_is_known(world: CoreWorld, ts: str) -> None:
-    await world.reply(ts, "Mend the index", at(1), BEN)
-    await late(world, ts, "Mend the index", at(1))
-    assert (world.job_api.messages[JOB], questions(world)) == (["Mend the index"], [])
-
-
-async def test_a_late_reply_goes_to_the_job_that_is_alive(world: CoreWorld, ts: str) -> None:
-    await late(world, ts, "Mend the index", at(1))
-    await world.show("failed", wait=60)
-    await world.press_card(RequestKind.RETRY, ts, key="r1", wait=30)
-    await answer(world)
-    assert (world.job_api.messages[JOB], world.job_api.messages["job-2"]) == ([], ["Mend the index"])
-
-
 async def test_a_late_reply_that_is_discarded_or_deleted_is_not_sent(world: CoreWorld, ts: str) -> None:
     await late(world, ts, "Discard me", at(1))
     await late(world, ts, "Delete me", at(2))
@@ -147,17 +131,6 @@ async def test_an_edited_late_reply_is_asked_about_again(world: CoreWorld, ts: s
     assert world.job_api.messages[JOB] == ["Mend the glossary"]
 
 
-async def test_a_late_edit_changes_what_waits_and_is_offered_for_what_was_sent(world: CoreWorld, ts: str) -> None:
-    """As a live one is: nothing is sent because of it that would not have been sent anyway."""
-    await world.reply(ts, "Sent", at(1), BEN, wait=10)
-    await world.reply(ts, "Waiting", at(2), BEN)
-    for text, written in (("Sent, mended", at(1)), ("Waiting, mended", at(2))):
-        await world.revise(Reply(BEN, "C1", ts, written, text, edited_at=at(60), arrival=LATE))
-    await world.pass_time(20)
-    assert (world.job_api.messages[JOB], questions(world)) == (["Sent", "Waiting, mended"], [])
-    assert ("UBEN", "reply_edited") in world.chat.private_kinds()
-
-
 async def test_a_late_edit_does_not_send_what_was_taken_back(world: CoreWorld, ts: str) -> None:
     await world.receive(Reply(BEN, "C1", ts, at(1), "Mend the index"))
     await world.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(2), withdrawn=True))
@@ -173,23 +146,6 @@ async def test_late_words_between_people_and_of_outsiders_ask_nothing(world: Cor
     await late(world, ts, "Mend the index", at(2), person=EVA)
     assert (world.job_api.messages[JOB], questions(world)) == ([], [])
     assert [refused.person_id for refused in world.chat.private_as(RequestRefused)] == ["UEVA"]
-
-
-async def test_who_may_not_any_more_is_refused_at_the_answer(world: CoreWorld, ts: str) -> None:
-    await late(world, ts, "Mend the index", at(1))
-    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=True)
-    await answer(world)
-    assert (world.job_api.messages[JOB], len(world.chat.private_as(RequestRefused))) == ([], 1)
-
-
-async def test_a_stop_withdraws_a_late_reply_too(world: CoreWorld, ts: str) -> None:
-    """Its writer is asked again, with the reason."""
-    await late(world, ts, "Mend the index", at(1))
-    await world.receive(Reply(ANA, "C1", ts, at(50), "", word=ThreadWord.STOP), wait=20)
-    assert world.chat.private_as(HeldAsked)[-1].because is HeldBecause.STOPPED
-    await world.pass_time(40)
-    await answer(world)
-    assert world.job_api.messages[JOB] == ["Mend the index"]
 
 
 async def test_a_late_stop_withdraws_nothing_until_its_writer_says_so(world: CoreWorld, ts: str) -> None:
@@ -263,30 +219,6 @@ async def test_a_late_request_starts_nothing_before_a_yes(world: CoreWorld, ts: 
     assert await waiting(world) == []
     await answer(world, key="again")
     assert len(world.job_api.created) == 1 + yes
-
-
-@pytest.mark.full
-async def test_a_late_request_can_be_edited_and_deleted(world: CoreWorld) -> None:
-    """Neither posts anything, and an edit is asked about."""
-    await world.ask(a_mention("Write a page", at(1)))
-    await world.ask(a_mention("Write two", at(2)), wait=0)
-    for text, written in (("Write a short page", at(1)), ("", at(2))):
-        edit = Reply(BEN, "C1", "", written, text, edited_at=at(60), withdrawn=not text, mentions_us=bool(text))
-        await world.revise(edit)
-    await world.pass_time(30)
-    assert (world.job_api.created, world.chat.messages) == ([], [])
-    assert [text for _, text, _ in questions(world)] == ["Write a page", "Write two", "Write a short page"]
-    for which in range(2):
-        await answer(world, which=which)
-    assert world.job_api.created == ["Write a short page"]
-
-
-async def test_a_late_request_without_a_project_asks_which_after_the_yes(world: CoreWorld) -> None:
-    world.configure(projects=Projects((Project("guides"), Project("manual"))))
-    await world.ask(a_mention("Write a page", at(1)), wait=30)
-    assert world.chat.private_as(ProjectAsked) == []
-    await answer(world)
-    assert [asked.person_id for asked in world.chat.private_as(ProjectAsked)] == ["UBEN"]
 
 
 async def test_a_late_line_in_a_direct_message_asks_what_it_is(world: CoreWorld) -> None:
@@ -423,17 +355,6 @@ async def test_everything_is_read_once_the_newest_first_and_a_thread_in_order(re
     assert await reading.left() == 0
 
 
-@pytest.mark.parametrize("after", [0, 31], ids=["meanwhile", "past its claim"])
-async def test_two_instances_read_it_once(reading: Reading, after: float) -> None:
-    reading.write("C1", "1.000001", "one", 100)
-    await reading.missed("C1", "1.000001")
-    (item,) = await reading.reader.claim(10)
-    reading.world.clock.time += after
-    await reading.read(reading.another("two"))
-    await reading.reader.process(item, reading.now)
-    assert reading.events.words == ["one"]
-
-
 @pytest.mark.parametrize(
     ("fault", "after"),
     [
@@ -553,17 +474,6 @@ async def test_a_reaction_for_a_stop_is_asked_about_once_while_the_job_is_at_wor
         await reading.missed(thread.channel_id, thread.ts, since=reading.now)
         await reading.read()
     assert await told(reading.world, StopAsked) == [StopAsked(BEN.id)]
-
-
-async def test_what_is_already_on_a_card_at_the_first_start_is_not_asked_about(reading: Reading) -> None:
-    thread = await a_job(reading.world)
-    card = PastMessage(thread.card_ts, BOT, "card", stops=(BEN.id,))
-    reading.history.written[thread.channel_id, thread.ts] = [card]
-    await reading.missed(thread.channel_id, thread.ts, since=reading.now, first=True)
-    await reading.read()
-    await reading.missed(thread.channel_id, thread.ts, since=reading.now)
-    await reading.read()
-    assert await told(reading.world, StopAsked) == []
 
 
 async def test_the_first_start_reads_no_channels(reading: Reading) -> None:

@@ -115,14 +115,6 @@ async def test_an_unrecorded_message_has_the_same_log_id_again(world: CoreWorld,
     assert failed["request"] == recorded["request"]
 
 
-async def test_a_redelivered_message_is_logged_as_recorded_once(world: CoreWorld) -> None:
-    ts = await world.started(PROMPT)
-    with log_lines() as lines:
-        for _ in range(3):
-            await world.reply(ts, MORE, "5.000001")
-    assert [line["message"] for line in lines].count("request recorded: follow_up") == 1
-
-
 @pytest.mark.full
 async def test_texts_of_people_are_not_logged_above_debug(world: CoreWorld) -> None:
     with log_lines(logging.INFO) as lines:

@@ -16,13 +16,10 @@ from bot.domain.messages import FileContent, ForwardedMessage, QuotedFile, Slack
 from bot.domain.people import Member
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestKind, WayIn
-from bot.errors import ChatUncertain
 from bot.runtime.secrets.masking import Masked, SecretMasker
 from bot.runtime.text import LONG
 from bot.scheduler.gathering import ContextGatherer
 from bot.scheduler.request_preparer import MOST_UNDER_WAY
-from bot.slack.receiving.modal_opener import HandOverContext
-from bot.slack.rendering.modals import ContextScope, ModalPlace
 
 ROOT, JOB = "1700000000.000100", "job-1"
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
@@ -117,23 +114,6 @@ async def test_a_request_behind_one_in_flight_reads_its_part(mentions: CoreWorld
     (message,) = await sent(mentions)
     assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
     assert reads(mentions) == 2
-
-
-async def test_a_failed_reading_is_retried_silently(mentions: CoreWorld) -> None:
-    """Each reply still includes its own part."""
-    said(mentions, 1, 3)
-    await mention(mentions, "First", AT[2])
-    await mention(mentions, "Second", AT[4])
-    claimed = await mentions.request_preparer.claim(8)
-    at_work = asyncio.gather(*(mentions.request_preparer.process(item, 0.0) for item in claimed))
-    async with asyncio.timeout(20.0):
-        while mentions.reading.asked.count("channel C1") < 2:  # noqa: ASYNC110 - nobody tells that both have come so far
-            await asyncio.sleep(0.001)
-    mentions.reading.faults = [ChatUncertain("away")]
-    await at_work
-    mentions.reading.faults = []
-    message = "\n\n".join(await sent(mentions))
-    assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
 
 
 async def test_a_thread_beyond_the_limit_is_cut_for_each_request(mentions: CoreWorld) -> None:
@@ -297,14 +277,3 @@ async def test_a_long_request_context_is_masked_outside_the_loop(where: str, len
     assert gathered.context is not None
     assert "x" * 10 in gathered.context.text
     assert masker.in_loop == [in_loop]
-
-
-@pytest.mark.parametrize(("length", "in_loop"), [(10, True), (LONG + 1, False)])
-async def test_a_long_handed_over_context_is_masked_outside_the_event_loop(length: int, *, in_loop: bool) -> None:
-    masker, reading = WatchedMasker(), FakeSlackReading()
-    reading.threads["1.1"] = [ThreadMessage("Ben", "x" * length, "1.1")]
-    context = HandOverContext(reading.ports.conversations, FakePeople(), masker)
-    shown = await context.in_scope(ModalPlace("C1", "1.1", "1.1", scope=ContextScope.THREAD))
-    assert shown is not None
-    assert "x" * 10 in shown.written.text
-    assert set(masker.in_loop) == {in_loop}

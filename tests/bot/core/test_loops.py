@@ -1,6 +1,5 @@
 import asyncio
 import itertools
-import logging
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -14,7 +13,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, RequestKind, WayIn
+from bot.domain.requests.request import Person, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackMethod
 from bot.domain.threads.thread import Thread
 from bot.errors import (
@@ -22,21 +21,17 @@ from bot.errors import (
     ChatRateLimited,
     ChatRejected,
     ChatTooRich,
-    ChatUncertain,
     ChatUnreachable,
     JobApiError,
-    JobApiFailed,
     JobApiNotAllowed,
     JobApiRejected,
     JobApiUncertain,
     JobApiUnreachable,
-    JobGone,
     NoSuchProject,
 )
 from bot.notices.answers import ActionAnswer, ActionAnswered
-from bot.notices.notice import Delivery, Reaction
+from bot.notices.notice import Reaction
 from bot.notices.requests import RequestUncertain
-from bot.runtime import health
 from bot.runtime.health import RECOVERY_SECONDS
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.scheduler.settings import SchedulerVariables
@@ -44,22 +39,6 @@ from bot.scheduler.worker import ANYTHING, DueWork
 from bot.store.store import Transaction
 
 LINK = "https://example.org/pull/1"
-
-
-def held(world: CoreWorld) -> HeldStore:
-    """The same process over a store that can be held."""
-    store = HeldStore(world.store)
-    world.configure(store=store)
-    return store
-
-
-async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
-    world.chat.fail(ChatUnreachable("no connection"))
-    await world.ask(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND), wait=10)
-    assert world.job_api.created == []
-    world.chat.recover()
-    await world.pass_time(60)
-    assert world.job_api.created == ["Do it"]
 
 
 async def test_a_reply_is_sent_as_a_follow_up_and_marked(world: CoreWorld) -> None:
@@ -105,22 +84,6 @@ async def test_a_mark_slack_refused_to_remove_is_not_added_again(world: CoreWorl
     await world.reply(ts, "Shorter", "5.1", wait=120)
     assert world.chat.all_reactions == {"5.1": [Reaction.ACCEPTED]}
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark", "mark", *["unmark"] * 4]
-
-
-async def test_follow_ups_keep_their_order(world: CoreWorld) -> None:
-    ts = await world.started()
-    for at in ("5.3", "5.1", "5.2", "5.1"):
-        await world.reply(ts, at, at)
-    await world.pass_time(5)
-    assert world.job_api.messages["job-1"] == ["5.1", "5.2", "5.3"]
-
-
-async def test_follow_ups_wait_for_the_job(world: CoreWorld) -> None:
-    world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
-    ts = await world.started()
-    await world.reply(ts, "later", "5.1", wait=30)
-    assert world.job_api.created == ["Do it"]
-    assert world.job_api.messages["job-1"] == ["later"]
 
 
 async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: CoreWorld) -> None:
@@ -169,105 +132,12 @@ async def test_a_refused_start_mentions_everyone_who_replied(world: CoreWorld, f
     assert world.chat.reactions == {"5.1": Reaction.PROBLEM, "5.2": Reaction.PROBLEM}
 
 
-async def test_a_follow_up_to_a_job_that_is_missing_for_a_moment_is_sent(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.faults = [JobGone("404")]
-    await world.reply(ts, "more", "5.1")
-    await world.step(world.outbox)
-    world.clock.advance(1.5)
-    await world.step(world.request_sender)
-    await world.pass_time(90)
-    assert world.chat.said(ts) == ["job_started"]
-    assert world.job_api.messages["job-1"] == ["more"]
-
-
 async def test_a_rejected_api_key_is_reported_once_and_requests_wait(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiNotAllowed("401", status=401) for _ in range(3)]
     ts = await world.started()
     await world.pass_time(400)
     assert world.chat.said(ts) == ["access_denied", "outage_ended", "job_started"]
     assert world.job_api.created == ["Do it"]
-
-
-async def test_a_late_answer_resolves_a_doubt(world: CoreWorld) -> None:
-    await world.start()
-    await world.step(world.outbox)
-    (claimed,) = await world.request_sender.claim(10)
-    slow = world.request_sender
-    world.clock.advance(31)
-    world.restart("two")
-    await world.settle()
-    await slow.process(claimed, world.clock.monotonic())
-    await world.settle()
-    assert world.chat.said() == ["request_uncertain", "job_started"]
-
-
-async def test_an_answer_recorded_late_repeats_nothing(world: CoreWorld) -> None:
-    """A process is paused between the job API's answer and its record; meanwhile the job continues, and ends."""
-    ts = await world.started()
-    await world.reply(ts, "more", "5.1")
-    world.clock.advance(1.5)
-    real, paused = world.store, HeldStore(world.store, free=1)
-    world.configure(store=paused)
-    sending = asyncio.create_task(world.step(world.request_sender))
-    async with asyncio.timeout(10):
-        await paused.reached.wait()
-    world.clock.advance(31)
-    world.store = real
-    world.restart("two")
-    await world.show("completed", LINK, wait=5)
-    assert world.chat.said(ts) == ["job_started", "request_uncertain", "job_finished"]
-    paused.release()
-    await sending
-    await world.pass_time(60)
-    assert world.chat.said(ts) == ["job_started", "request_uncertain", "job_finished"]
-    assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
-
-
-async def test_a_follow_ups_end_is_reported_even_if_polled_before_it_is_recorded(world: CoreWorld) -> None:
-    """Its sender dies; the job, which had ended before, is polled while active and at its end before the follow-up is
-    repeated, with the same link.
-    """
-    world.configure(idempotent=True)
-    ts = await world.started()
-    await world.show("completed", LINK, wait=5)
-    await world.reply(ts, "more", "5.1")
-    world.clock.advance(1.5)
-    await world.request_sender.claim(10)
-    world.job_api.show("job-1", "active")
-    world.restart("two")
-    await world.pass_time(4)
-    await world.show("completed", LINK, wait=4)
-    assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
-
-
-async def test_a_card_that_a_paused_process_updates_late_shows_the_newest_state_again(world: CoreWorld) -> None:
-    ts = await world.started()
-    thread = await world.thread(ts)
-    await world.press(RequestKind.MUTE, ANA, "", key="m1", thread_id=thread.id)
-    claimed = await world.outbox.claim(10)
-    (card,) = [item for item in claimed if item.notice.delivery is Delivery.CARD]
-    slow = world.outbox
-    world.clock.advance(31)
-    world.restart("two")
-    await world.show("completed", LINK, wait=40)
-    assert _status_on_card(world, thread) == "completed"
-    await slow.process(card, world.clock.monotonic())
-    assert _status_on_card(world, thread) != "completed"
-    await world.settle()
-    assert _status_on_card(world, thread) == "completed"
-
-
-def _status_on_card(world: CoreWorld, thread: Thread) -> str:
-    job = world.chat.cards[thread.id].state.job
-    return job.status if job else ""
-
-
-async def test_a_timeout_after_posting_is_reconciled(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.chat.lose(post=[ChatUncertain("timeout")])
-    await world.show("completed", LINK, wait=30)
-    assert world.chat.said(ts) == ["job_started", "job_finished"]
 
 
 async def test_a_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
@@ -350,75 +220,6 @@ async def test_an_outage_ends_when_another_process_sees_success(world: CoreWorld
     assert first.status().failing_seconds > 0.0
     world.clock.advance(40)
     assert first.status().failing_seconds == 0.0
-
-
-async def test_an_outage_lasts_while_others_are_told_to_wait(world: CoreWorld) -> None:
-    world.job_api.faults = [JobApiUnreachable("503", retry_after=600.0)]
-    await world.started()
-    world.clock.advance(500)
-    assert world.request_sender.job_api_status("docs").failing_seconds == 500.0
-
-
-@pytest.mark.full
-async def test_an_outage_of_5xx_is_logged_at_both_ends(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
-    """For Slack and for the job API, although each of the calls may have arrived."""
-    caplog.set_level(logging.INFO)
-    ts = await world.started()
-    world.chat.fail(ChatUncertain("status_503"))
-    world.job_api.faults = [JobApiFailed("The job API failed (503).") for _ in range(99)]
-    await world.reply(ts, "more", "5.1", wait=310)
-    of_outages = [record for record in caplog.records if record.name == health.__name__]
-    assert sorted((record.levelname, record.getMessage()) for record in of_outages) == [
-        ("WARNING", "Slack: not working, will keep trying: status_503"),
-        ("WARNING", "job API of docs: not working, will keep trying: The job API failed (503)."),
-    ]
-    caplog.clear()
-    world.chat.fault, world.job_api.faults = (lambda call, thread: None), []
-    for _ in range(20):
-        await world.pass_time(30)
-        for worker in world.loops:
-            worker.end_outages()
-    told = [record.getMessage() for record in caplog.records if record.name == health.__name__]
-    assert sorted(words.partition(" after ")[0] for words in told) == [
-        "Slack: works again",
-        "job API of docs: works again",
-    ]
-    assert {record.levelname for record in caplog.records if record.name == health.__name__} == {"INFO"}
-
-
-async def test_recurring_failures_are_a_lasting_outage(world: CoreWorld) -> None:
-    world.configure(idempotent=True)
-    world.job_api.faults = [JobApiUncertain("timeout") for _ in range(99)]
-    await world.started()
-    await world.pass_time(400)
-    assert world.request_sender.job_api_status("docs").failing_seconds > 300.0
-
-
-async def test_a_poll_begun_before_a_follow_up_was_accepted_is_dropped(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.clock.advance(5)
-    poll = await world.claim(world.job_poller)
-    stale = (await world.thread(ts)).state.job
-    assert stale is not None
-    await world.reply(ts, "more", "5.1", wait=2)
-    fresh, world.job_api.jobs["job-1"] = world.job_api.jobs["job-1"], replace(stale, status="completed")
-    await poll.process()
-    world.job_api.jobs["job-1"] = fresh
-    await world.pass_time(10)
-    assert world.chat.said(ts) == ["job_started"]
-
-
-async def test_a_reply_to_an_unrecorded_card_is_kept_for_it(world: CoreWorld) -> None:
-    await world.start()
-    (claimed,) = await world.outbox.claim(10)
-    ts = await world.chat.post_card(claimed.thread, claimed.notice.key)
-    await world.reply(ts, "and this", f"{float(ts) + 1:.6f}")
-    await world.reply("1.1", "to somebody else", "1.2")
-    world.restart("two")
-    await world.pass_time(60)
-    assert world.job_api.messages == {"job-1": ["and this"]}
-    assert world.chat.said(ts) == ["job_started"]
-    assert len(world.chat.reactions) == 1
 
 
 async def test_a_reply_racing_its_own_card_waits_for_no_other_card(world: CoreWorld) -> None:
@@ -673,17 +474,6 @@ async def test_a_lower_limit_than_documented_is_obeyed(world: CoreWorld, strict:
     assert set(world.chat.reactions.values()) == {Reaction.ACCEPTED}
     assert all(len(there) == 1 for there in world.chat.all_reactions.values())
     assert len(half.refused) <= 40
-
-
-@pytest.mark.full
-@pytest.mark.promise("slack limits")
-async def test_a_refused_mark_keeps_its_place(world: CoreWorld, strict: StrictSlack) -> None:
-    """It was refused once, and waits no longer than those that came after it."""
-    [root] = await started_in(world, "C1")
-    world.chat.fail(mark=[ChatRateLimited("ratelimited", retry_after=20.0, method=SlackMethod.ADD_REACTION)])
-    await replies(world, ["C1"], [root], count=8, every=2.0)
-    await world.pass_time(40)
-    assert list(world.chat.all_reactions) == [f"5.{number:06}" for number in range(8)]
 
 
 @pytest.mark.promise("slack limits")

@@ -17,7 +17,6 @@ from bot.errors import (
     ChatUncertain,
     ChatUnreachable,
     StoreError,
-    StoreUnavailable,
 )
 from bot.notices.answers import CardNotPosted, PostNotDelivered
 from bot.notices.job import JobFinished
@@ -59,15 +58,6 @@ async def test_a_mark_that_keeps_failing_delays_no_post_and_no_card(world: CoreW
     assert world.chat.reactions == {"5.000001": Reaction.ACCEPTED}
 
 
-async def test_a_channel_with_rate_limited_marks_still_gets_posts(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.chat.fail(mark=ChatRateLimited("ratelimited", retry_after=600.0))
-    await world.reply(ts, "Also the FAQ", "5.000001", wait=5)
-    await world.show("completed", LINK, wait=60)
-    assert world.chat.said(ts)[-1] == "job_finished"
-    assert world.chat.calls.count("mark") == 1, "the channel's marks wait as asked"
-
-
 async def test_a_channel_with_rate_limited_posts_still_gets_marks(world: CoreWorld) -> None:
     ts = await world.started()
     world.chat.fail(post=ChatRateLimited("ratelimited", retry_after=600.0))
@@ -93,17 +83,6 @@ async def test_slow_marks_leave_slots_for_posts(world: CoreWorld) -> None:
         await world.outbox.process(item, world.clock.monotonic())
     kinds = [item.notice.delivery for item in await world.outbox.claim(16)]
     assert kinds.count(Delivery.REACTION) == 8, "the places are free again"
-
-
-@pytest.mark.full
-async def test_a_429_without_retry_after_backs_off(world: CoreWorld) -> None:
-    await world.started()
-    before = world.chat.calls.count("post")
-    world.chat.fail(post=ChatRateLimited("message_limit_exceeded"))
-    world.job_api.show("job-1", "completed", LINK)
-    for _ in range(20):
-        await world.pass_time(20)
-    assert 5 <= world.chat.calls.count("post") - before <= 20
 
 
 async def test_a_post_in_doubt_that_cannot_be_looked_for_is_reported(world: CoreWorld) -> None:
@@ -199,36 +178,6 @@ async def test_a_poll_that_cannot_be_saved_delays_no_other(world: CoreWorld) -> 
     world.configure(store=real)
     await world.pass_time(60.0)
     assert world.chat.said(bad) == world.chat.said(good) == ["job_started", "job_finished"]
-
-
-@pytest.mark.promise("isolated")
-async def test_a_full_disk_that_still_reads_is_one_outage(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
-    """Work can be claimed but its results cannot be saved: neither alone shows the state."""
-    full = True
-
-    def fault(polls: Any) -> None:
-        if full:
-            raise StoreUnavailable("The database's disk is full.")
-
-    await world.started()
-    world.configure(store=Faulty(world.store, fault))
-
-    async def go_on(seconds: float) -> None:
-        for _ in range(int(seconds / 10)):
-            await world.job_poller._claim_and_process(10)
-            await asyncio.gather(*world.job_poller._tasks)
-            world.clock.advance(10)
-
-    await go_on(600)
-    assert world.job_poller.status().failing_seconds > 500
-    assert not world.job_poller.status().ok()
-    full = False
-    await go_on(200)
-    assert world.job_poller.status().failing_seconds == 0
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert told[0] == "JobPoller: not working, will keep trying: The database's disk is full."
-    assert told[1].startswith("JobPoller: works again after ")
-    assert len(told) == 2
 
 
 @pytest.mark.promise("isolated")

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
-from bot.domain.delivery import MAX_FAULTS, MOST_IN_DOUBT, person_mentioned
-from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
+from bot.domain.delivery import MAX_FAULTS, person_mentioned
+from bot.domain.projects import ChannelSettings
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.domain.threads.thread import FollowUpCounts, ThreadOrigin
@@ -26,18 +26,6 @@ async def test_transient_doubts_do_not_lose_a_private_message(world: CoreWorld, 
     assert world.chat.private_kinds() == [("UEVA", "request_refused")]
 
 
-async def test_the_minute_of_a_private_message_in_doubt_begins_with_the_doubt(world: CoreWorld) -> None:
-    """Not while a process that had claimed it was paused or dead: until its lease ends, nobody else sends it."""
-    ts = await world.started()
-    world.chat.fail(tell=[ChatUncertain("timeout")] * 5)
-    await world.reply(ts, "hack", "5.1", EVA)
-    await world.outbox.claim(100)
-    world.restart("two")
-    world.clock.advance(61.0)
-    await world.pass_time(60)
-    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
-
-
 async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWorld) -> None:
     world.chat.fail(tell=[ChatUncertain("timeout")] * 99)
     await world.ask(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND), wait=150)
@@ -45,13 +33,6 @@ async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWor
     assert 5 <= tries <= 10
     await world.pass_time(600)
     assert world.chat.calls.count("tell") == tries
-
-
-async def test_a_doubt_about_an_old_message_is_retried_as_long_as_any(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.chat.fail(tell=[*[ChatUnreachable("down")] * 8, *[ChatUncertain("timeout")] * 9])
-    await world.reply(ts, "hack", "5.1", EVA, wait=900)
-    assert world.chat.calls.count("tell") == 8 + 1 + MOST_IN_DOUBT
 
 
 @pytest.mark.parametrize(
@@ -142,32 +123,11 @@ async def test_a_job_that_ends_at_once_gets_one_post(world: CoreWorld) -> None:
     assert world.chat.said(ts) == ["job_finished"]
 
 
-async def test_a_start_is_announced_if_no_end_follows_soon(world: CoreWorld) -> None:
-    """Once."""
-    world.configure(hold_back=5.0)
-    ts = await world.started()
-    await world.pass_time(4)
-    assert world.chat.said(ts) == []
-    await world.pass_time(20)
-    await world.show("completed", LINK, wait=30)
-    assert world.chat.said(ts) == ["job_started", "job_finished"]
-
-
 async def test_muting_drops_the_start_that_is_held(world: CoreWorld) -> None:
     world.configure(hold_back=5.0)
     ts = await world.started()
     await world.press_card(RequestKind.MUTE, ts, key="m1", wait=30)
     assert world.chat.said(ts) == []
-
-
-async def test_in_ends_only_mode_a_long_silence_is_announced(world: CoreWorld) -> None:
-    """Its start is not."""
-    world.configure(projects=Projects((Project("docs"),), any_channel=ChannelSettings(posts=PostMode.ENDS)))
-    ts = await world.started()
-    await world.pass_time(660)
-    assert world.chat.said(ts) == ["job_silent"]
-    await world.show("completed", LINK, wait=60)
-    assert world.chat.said(ts) == ["job_silent", "job_finished"]
 
 
 async def test_a_job_with_three_follow_ups_gets_eight_posts_and_four_mentions(

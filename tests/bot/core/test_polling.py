@@ -2,25 +2,21 @@
 
 import asyncio
 import logging
-import random
-from itertools import count, pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fakes.ports import FakeRequesters
-from support.worlds.core_world import ANA, BEN, CoreWorld, stored
-from support.worlds.finished_jobs import fill_activity
+from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.store_world import StoreWorld
 
 from bot.domain.jobs.job import digest
 from bot.domain.requests.request import RequestKind
 from bot.domain.threads.thread import Thread
-from bot.errors import JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, StoreUnavailable
-from bot.jobapi.models import Changes, FileChange, JobDetails, PlanStep, StepStatus
+from bot.errors import JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, StoreUnavailable
+from bot.jobapi.models import JobDetails, PlanStep, StepStatus
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import QuestionAsked
-from bot.scheduler.job_poller import MOST_READ, PollMemory
+from bot.scheduler.job_poller import MOST_READ
 from bot.scheduler.retention import DAY, RetentionSweeper
 from bot.store.threads import KnownPoll
 
@@ -139,15 +135,6 @@ async def test_a_question_of_a_muted_job_is_posted_after_unmute_however_late(wor
     assert world.job_api.polls == polls
 
 
-DETAILS = (
-    None,
-    JobDetails(activity="Reading"),
-    JobDetails(plan=(PlanStep(title="Write", status=StepStatus.PENDING),)),
-    JobDetails(question="Which?"),
-    JobDetails(summary="Done.", revision="a1", changes=Changes(files=(FileChange(path="a.md"),), file_count=1)),
-)
-
-
 async def kinds(world: CoreWorld) -> list[type]:
     """Returns the kinds of the current claims; the polls are carried out."""
     claimed_at = world.clock.monotonic()
@@ -202,40 +189,6 @@ async def test_insignificant_fields_that_always_differ_are_not_remembered(world:
         world.clock.advance(40.0)
         seen += await kinds(world)
     assert seen == [Thread, KnownPoll, *[Thread] * 4]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))])
-async def test_remembered_polls_do_not_change_behaviour(sqlite_template: Path, seed: int) -> None:
-    """For random histories: jobs that change or not, follow-ups, faults of the job API, passing time."""
-    played = []
-    for memory in (PollMemory(), PollMemory(limit=0)):
-        async with stored(CoreWorld(), sqlite_template) as world:
-            world.assemble(memory=memory)
-            random.seed(seed)  # the random numbers that spread the polls
-            played.append(await play(world, random.Random(seed)))  # noqa: S311 - a history, the same twice
-    assert played[0] == played[1]
-
-
-async def play(world: CoreWorld, chance: random.Random) -> Any:
-    """Returns the state and notices after each step of a random history, and the number of polls so far."""
-    ts, history = await world.started(), list[Any]()
-    for number in range(30):
-        match chance.randrange(5):
-            case 0:
-                status = chance.choice(["active", "active", "completed", "failed"])
-                link = chance.choice([None, LINK]) if status == "completed" else None
-                world.job_api.show("job-1", status, link, chance.choice(DETAILS))
-            case 1 if chance.random() < 0.5:
-                await world.reply(ts, f"more {number}", f"{float(ts) + number:.6f}")
-            case 2 if chance.random() < 0.5:
-                fault: JobApiError = chance.choice([JobApiUnreachable("down"), JobApiUncertain("slow")])
-                world.job_api.faults += [fault] * chance.choice([1, 2, 12])
-        for _ in range(chance.choice([1, 3, 20])):
-            world.clock.advance(2.0)
-            await world.settle()
-        history.append(((await world.thread(ts)).state, world.chat.said(ts), world.job_api.polls))
-    return history
 
 
 async def ended(world: CoreWorld) -> str:
@@ -320,22 +273,6 @@ async def test_old_rows_are_deleted_and_logged_as_a_count(old: CoreWorld, caplog
     assert not await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
     assert await prompts(old) == ["running"]
     assert "planted" not in caplog.text
-
-
-@pytest.mark.parametrize(("tick", "batches"), [(0.001, (16, 24)), (0.02, (16, 16, 8))])
-async def test_batches_grow_while_deleting_is_quick(world: CoreWorld, tick: float, batches: tuple[int, ...]) -> None:
-    await world.store.transact(lambda tx: fill_activity(tx.session.connection, 40))
-    ticks, left = count(), []
-    transact = world.store.transact
-
-    async def counted(work: Any) -> Any:
-        result = await transact(work)
-        left.append(len(await transact(lambda tx: tx.audit.read(since=0.0, until=2e9, after=0, limit=100))))
-        return result
-
-    world.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
-    await RetentionSweeper(world.store, monotonic=lambda: next(ticks) * tick).sweep()
-    assert tuple(before - after for before, after in pairwise([40, *left]) if before != after) == batches
 
 
 async def test_retention_survives_a_database_outage(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:

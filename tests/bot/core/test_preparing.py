@@ -4,10 +4,8 @@ import asyncio
 import gc
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands import FollowUp, Start, ThreadWord, parse_reply, parse_slash
@@ -18,21 +16,18 @@ from bot.domain.messages import (
     LinkPreview,
     SlackFile,
     ThreadMessage,
-    with_names,
 )
 from bot.domain.people import ChannelInfo, Member, Preference
 from bot.domain.permissions import PermissionRules, Refusal
-from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
+from bot.domain.projects import Project, ProjectReason, Projects
 from bot.domain.requests.audit import AuditAction
-from bot.domain.requests.new_jobs import NewJob, request_id
+from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
     Action,
     Attachments,
     Reply,
-    Request,
     RequestContext,
     RequestKind,
-    RequestState,
     WayIn,
 )
 from bot.domain.threads.thread import ThreadOrigin
@@ -41,12 +36,11 @@ from bot.errors import (
     ChatRateLimited,
     ChatRejected,
     ChatUnreachable,
-    JobApiRejected,
     JobApiUncertain,
     JobApiUnreachable,
 )
-from bot.notices.questions import ProjectAsked, ReplyEdited, RequestRefused
-from bot.notices.requests import ContextCut, RequestRejected, RequestUncertain
+from bot.notices.questions import ProjectAsked, RequestRefused
+from bot.notices.requests import ContextCut, RequestUncertain
 from bot.runtime.secrets.masking import SecretMasker
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
@@ -144,26 +138,6 @@ async def test_each_person_has_an_hourly_limit(world: CoreWorld) -> None:
     assert world.job_api.messages["job-1"][-1] == "later"
 
 
-async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
-    ts = await world.started()
-    thread = await world.thread(ts)
-    kinds = (
-        RequestKind.MUTE,
-        RequestKind.STOP,
-        RequestKind.RETRY,
-        RequestKind.SHOW_STATUS,
-        RequestKind.SHOW_PROMPT,
-        RequestKind.SHOW_ANSWER,
-        RequestKind.SHOW_JOB_ID,
-    )
-    for kind in kinds:
-        await world.press(kind, EVA, "", key=kind.value, thread_id=thread.id)
-    await world.settle()
-    assert set(world.chat.refusals()) == {("UEVA", Refusal.OTHER_ORGANIZATION)}
-    assert len(world.chat.private) == len(kinds)
-    assert (await world.thread(ts)).state.people.muted_by == ""
-
-
 async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
     """It is sent once Slack answers."""
     world.reading.faults = [ChatUnreachable("down")] * 4
@@ -193,35 +167,6 @@ async def test_waiting_for_slacks_rate_limit_is_not_an_attempt(world: CoreWorld)
     assert world.request_preparer.status().failing_seconds == 0
 
 
-async def test_skipped_lookups_are_not_attempts(world: CoreWorld) -> None:
-    """The number of real attempts is the same, however many waits are between them."""
-    busy, away = ChatRateLimited("ratelimited", retry_after=5.0), ChatUnreachable("down")
-    world.reading.faults = [busy, busy, away, away] * 100
-    await world.start()
-    for _ in range(3):
-        await world.pass_time(600)
-    assert world.chat.answers() == ["slack_away"]
-    assert len(world.reading.faults) == 400 - 4 * 14
-
-
-@pytest.mark.parametrize("moment", ["reading", "read"])
-async def test_a_crash_while_preparing_loses_nothing(world: CoreWorld, moment: str) -> None:
-    """The next process prepares it again; recorded results are not repeated."""
-    await world.ask(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
-    claimed_at = world.clock.monotonic()
-    (item,) = await world.request_preparer.claim(10)
-    slow = world.request_preparer
-    if moment == "read":
-        await slow.process(item, claimed_at)
-    world.restart("two")
-    await world.pass_time(60)
-    assert world.job_api.created == ["Do it"]
-    await slow.process(item, claimed_at)
-    await world.pass_time(60)
-    assert world.job_api.created == ["Do it"]
-    assert [each[0] for each in await audited(world)] == ["asked"]
-
-
 async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorld) -> None:
     projects(world)
     await world.start("Mend the guide and the manual", wait=30)
@@ -237,17 +182,6 @@ async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorl
     assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "manual", key="same", thread_id=asked.thread_id, wait=0)
     assert world.chat.answers()[-1] == "project_settled"
-
-
-async def test_any_project_can_be_chosen(world: CoreWorld) -> None:
-    """As many as the settings allow."""
-    world.configure(projects=Projects(tuple(Project(f"project-{number}") for number in range(MOST_PROJECTS))))
-    await world.start("Mend it", wait=5)
-    (asked,) = world.chat.private_as(ProjectAsked)
-    assert asked.projects == world.projects.names
-    await world.press(RequestKind.CHOOSE_PROJECT, ANA, asked.projects[-1], key="last", thread_id=asked.thread_id)
-    await world.pass_time(5)
-    assert world.job_api.projects == ["project-99"]
 
 
 async def test_the_project_question_can_be_repeated(world: CoreWorld) -> None:
@@ -334,19 +268,6 @@ async def test_text_files_are_quoted_and_others_uploaded_where_accepted(world: C
     (told,) = world.chat.posted_as(ContextCut)
     assert told.link_only == ()
     assert "GitHub token" in told.masked
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
-async def test_quoted_text_has_no_secrets_in_any_encoding(world: CoreWorld, encoding: str) -> None:
-    """Neither the file nor its secrets are sent."""
-    world.job_api.files_taken = True
-    content = f"Größe: 3\nexport TOKEN={GITHUB}\n".encode(encoding)
-    world.reading.files = {"F1": FileContent(content, "text/plain")}
-    await world.ask(NewJob(ANA, "C1", "See", "k", WayIn.COMMAND, attachments=Attachments((TEXT,))), wait=5)
-    (created,) = world.job_api.created
-    assert "Größe: 3\nexport TOKEN=[masked: GitHub token]" in created
-    assert world.job_api.uploads == {}
-    assert [told.masked for told in world.chat.posted_as(ContextCut)] == [("GitHub token",)]
 
 
 async def test_an_uploaded_files_name_is_masked(world: CoreWorld) -> None:
@@ -468,9 +389,6 @@ async def test_the_audit_trail_shows_each_way_in_and_refusal(world: CoreWorld) -
     ]
 
 
-NAMED_AT = "1700000005.000100"
-
-
 def asked(text: str) -> str:
     prompt = parse_slash(text)
     assert isinstance(prompt, Start)
@@ -481,12 +399,6 @@ def written(text: str) -> str:
     reply = parse_reply(text, bot_user_id="UBOT")
     assert isinstance(reply, FollowUp)
     return reply.prompt
-
-
-async def follow_up(world: CoreWorld, at: str) -> Request:
-    request = await world.store.transact(lambda tx: tx.requests.get(request_id(f"message/C1/{at}")))
-    assert request is not None
-    return request
 
 
 async def test_starts_and_follow_ups_give_the_agent_names(world: CoreWorld) -> None:
@@ -510,21 +422,6 @@ async def test_the_agent_gets_names_of_channels_and_groups(world: CoreWorld) -> 
     assert "> as in #guides" in created
 
 
-async def test_without_a_name_the_id_is_sent_without_delay(world: CoreWorld) -> None:
-    ts = await world.started(asked("Ask <@U1>"))
-    await world.reply(ts, written("and &lt;@U2&gt;"), "1700000002.000100", wait=5)
-    assert world.job_api.created == ["Ask @U1"]
-    assert world.job_api.messages["job-1"] == ["and <@U2>"]
-    assert world.people.asked == ["U1"]
-
-
-async def test_text_recorded_by_an_earlier_version_is_sent_unchanged(world: CoreWorld) -> None:
-    world.people.state = {"U1": "Ana Silva"}
-    await world.started("Ask @U1")
-    assert world.job_api.created == ["Ask @U1"]
-    assert world.people.asked == []
-
-
 async def test_a_repeated_request_has_the_same_words(world: CoreWorld) -> None:
     """A server that honours keys rejects it with other names."""
     world.configure(idempotent=True)
@@ -538,72 +435,6 @@ async def test_a_repeated_request_has_the_same_words(world: CoreWorld) -> None:
     await world.pass_time(30)
     assert world.job_api.messages["job-1"] == ["Ask @Ana Silva and @U2"] * 2
     assert world.people.asked == ["U1", "U2"]
-
-
-async def test_names_are_looked_up_once_during_a_long_outage(world: CoreWorld) -> None:
-    world.people.state = {"U1": "Ana Silva"}
-    world.job_api.faults = [JobApiUnreachable("no connection") for _ in range(3)]
-    await world.started(asked("Ask <@U1>"))
-    await world.pass_time(60)
-    assert world.job_api.created == ["Ask @Ana Silva"]
-    assert world.people.asked == ["U1"]
-
-
-async def test_a_request_taken_over_by_another_process_is_left_unchanged(world: CoreWorld) -> None:
-    ts, at = await world.started("Do it"), "1700000002.000100"
-    await world.reply(ts, written("Ask <@U1>"), at)
-    world.clock.advance(2)
-    being_sent = await world.claim(world.request_sender)
-    world.clock.advance(31)
-    world.restart("two")
-    again = await world.claim(world.request_sender)
-    world.people.state = {"U1": "Ana Silva"}
-    await being_sent.process()
-    assert (await follow_up(world, at)).text == written("Ask <@U1>")
-    assert world.job_api.messages["job-1"] == []
-    await again.process()
-    assert (await follow_up(world, at)).state is RequestState.UNCERTAIN
-
-
-async def revised(world: CoreWorld, ts: str, text: str, at: str, **changes: Any) -> None:
-    words = parse_reply(text, bot_user_id="UBOT")
-    assert isinstance(words, FollowUp)
-    await world.revise(Reply(ANA, "C1", ts, NAMED_AT, words.prompt, edited_at=at, **changes), wait=5)
-
-
-def offers(world: CoreWorld) -> list[str]:
-    return [offer.text for offer in world.chat.private_as(ReplyEdited)]
-
-
-async def test_naming_people_does_not_make_the_words_new(world: CoreWorld) -> None:
-    world.people.state = {"U1": "Ana Silva"}
-    ts = await world.started("Do it")
-    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT, wait=5)
-    await revised(world, ts, "Ask <@U1> first", "1700000006.000100", attachments=holding("a.png"))
-    await revised(world, ts, "Ask her first", "1700000007.000100")
-    await revised(world, ts, "Ask <@U1> first", "1700000008.000100")
-    assert offers(world) == ["Ask her first"]
-    assert (await follow_up(world, NAMED_AT)).latest_text is None
-
-
-async def test_mentioning_another_person_makes_the_words_new(world: CoreWorld) -> None:
-    world.people.state = {"U1": "Ana Silva", "U2": "Ana Silva"}
-    ts = await world.started("Do it")
-    await world.reply(ts, written("Ask <@U1> first"), NAMED_AT, wait=5)
-    await revised(world, ts, "Ask <@U2> first", "1700000006.000100")
-    assert offers(world) == [written("Ask <@U2> first")]
-
-
-async def test_a_named_request_is_quoted_without_cutting_names(world: CoreWorld) -> None:
-    world.people.state = {"U1": "Ana Silva"}
-    ts = await world.started("Do it")
-    await world.reply(ts, written("x" * 190 + " <@U1> first"), NAMED_AT)
-    world.clock.advance(1.5)
-    world.job_api.faults = [JobApiRejected("400", words="no")]
-    await world.step(world.request_sender)
-    await world.pass_time(5)
-    (rejected,) = world.chat.posted_as(RequestRejected)
-    assert with_names(rejected.request.text, {}).strip() == "x" * 190
 
 
 async def test_look_ups_that_are_cancelled_before_they_begin_leave_nothing_behind(world: CoreWorld) -> None:

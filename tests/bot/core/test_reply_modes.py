@@ -10,9 +10,8 @@ from bot.domain.delivery import InConversation
 from bot.domain.messages import ThreadMessage
 from bot.domain.permissions import Refusal
 from bot.domain.projects import ReplyMode
-from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
-from bot.errors import JobApiRejected, JobApiUnreachable
+from bot.errors import JobApiRejected
 from bot.notices.answers import HelpRequested
 from bot.notices.notice import Reaction
 from bot.notices.questions import ReplyHeld, StopAsked
@@ -47,21 +46,6 @@ async def test_in_an_existing_thread_only_mentions_reach_the_job(world: CoreWorl
     assert "The guide is wrong" not in sent
     assert world.chat.reactions == {AT[2]: Reaction.ACCEPTED}
     assert world.chat.private == []
-
-
-async def test_context_of_a_withdrawn_mention_goes_with_the_next(world: CoreWorld) -> None:
-    """It counts as read only once it was accepted."""
-    job = await conversation(world)
-    world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
-    world.job_api.faults = [JobApiUnreachable("down")] * 30
-    await world.receive(said(ANA, "Oops", AT[3]), wait=3)
-    await world.receive(said(BEN, "Do as Cleo says", AT[5]), wait=3)
-    await world.revise(replace(said(ANA, "", AT[3]), edited_at=AT[4], withdrawn=True))
-    world.job_api.faults = []
-    await world.pass_time(120)
-    (sent,) = world.job_api.messages[job]
-    assert sent.startswith("Do as Cleo says\n")
-    assert "> Use chapter 7" in sent
 
 
 async def test_a_failed_mention_leaves_its_context_to_the_next(world: CoreWorld) -> None:
@@ -244,15 +228,3 @@ async def test_a_direct_message_reply_in_a_thread_without_a_job_requests_one(wor
     assert created.startswith("try again please\n\n")
     assert "> The page on installing changed" in created
     assert world.job_api.messages["job-1"] == ["and the manual"]
-
-
-async def test_a_modal_follow_up_is_refused_while_the_job_is_muted(world: CoreWorld) -> None:
-    """Like a reply; one for an unknown job is not recorded."""
-    thread = await world.thread(await world.started())
-    await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)
-    for _ in range(2):
-        assert await world.service.follow_up(Written(BEN, thread.id, "and that", "view/1"))
-        await world.pass_time(5)
-    assert world.job_api.messages["job-1"] == []
-    assert world.chat.answers() == ["muted", "reply_not_sent_muted"]
-    assert not await world.service.follow_up(Written(BEN, "nobody's", "and that", "view/2"))

@@ -109,16 +109,6 @@ async def test_each_of_merged_replies_is_as_it_was_edited(world: CoreWorld) -> N
     assert len(looked_up(world)) == 1
 
 
-@pytest.mark.full
-async def test_the_replies_of_a_thread_share_a_look_up(world: CoreWorld) -> None:
-    ts = await waiting(world, *(f"number {number}" for number in range(10)))
-    for number in range(10):
-        says(world, ts, message(number), f"edited {number}")
-    await world.pass_time(60)
-    assert world.job_api.messages["job-1"] == [f"edited {number}" for number in range(10)]
-    assert len(looked_up(world)) == 1
-
-
 async def test_a_reply_newer_than_the_last_look_up_is_not_taken_for_deleted(world: CoreWorld) -> None:
     """While nobody knows whether Slack's events come, each look-up is used for some seconds."""
     ts = await waiting(world, "first")
@@ -235,16 +225,6 @@ async def test_a_reply_hidden_by_slack_goes_out_as_recorded(world: CoreWorld, ca
     assert len(looked_up(world)) == 1
 
 
-async def test_slack_is_asked_again_once_it_answers(world: CoreWorld) -> None:
-    ts = await waiting(world, "first")
-    says(world, ts, TS, "second")
-    world.reading.refused["versions"] = ChatUnreachable("timeout")
-    await world.pass_time(20)
-    world.reading.refused.clear()
-    await world.pass_time(20)
-    assert world.job_api.messages["job-1"] == ["second"]
-
-
 async def test_who_asked_is_sent_after_slack_could_not_be_asked(world: CoreWorld) -> None:
     """What was handed back was not tried, so nothing went out without its requester."""
     world.configure(requesters=FakeRequesters(), idempotent=True)
@@ -266,13 +246,3 @@ async def test_an_edit_that_is_not_its_authors_holds_nothing_up(world: CoreWorld
     world.reading.messages["C1", ts][TS] = shown
     await world.pass_time(30)
     assert world.job_api.messages["job-1"] == ["first"]
-
-
-async def test_an_edit_that_arrives_late_as_well_changes_nothing_more(world: CoreWorld) -> None:
-    ts = await waiting(world, "first")
-    says(world, ts, TS, "second")
-    await world.pass_time(30)
-    await world.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED))
-    await world.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED.replace("200", "900")), wait=30)
-    assert world.job_api.messages["job-1"] == ["second"]
-    assert world.chat.private == []

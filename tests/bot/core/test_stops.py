@@ -4,15 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
-from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
+from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.messages import SlackFile
 from bot.domain.people import Member
-from bot.domain.permissions import Refusal
 from bot.domain.projects import ReplyMode
-from bot.domain.requests.new_jobs import request_id, source_key_of
 from bot.domain.requests.request import (
     Action,
     Attachments,
@@ -20,15 +18,13 @@ from bot.domain.requests.request import (
     Person,
     Reply,
     RequestKind,
-    RequestState,
     WayIn,
 )
 from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import Job, Requester
 from bot.notices.job import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
 from bot.notices.notice import Reaction
-from bot.notices.questions import HeldAsked, ReplyHeld, RequestRefused
-from bot.notices.requests import RequestUncertain
+from bot.notices.questions import HeldAsked, ReplyHeld
 
 pytestmark = pytest.mark.promise("stops")
 
@@ -186,18 +182,6 @@ async def test_a_stop_that_did_not_arrive_does_not_claim_the_end(world: CoreWorl
     assert world.chat.answers() == ["nothing_to_stop"]
 
 
-async def test_two_stops_count_as_one(world: CoreWorld, ts: str) -> None:
-    """The second finds the job stopped, even if the first came back and had to be repeated."""
-    await stop(world, ts, key="one")
-    world.job_api.faults = [JobApiUnreachable("down")]
-    being_sent = await world.claim(world.request_sender)
-    await stop(world, ts, key="two", person=BEN)
-    await being_sent.process(wait=60)
-    assert asked(world) == []
-    assert world.chat.said() == ["job_started", "job_stopped"]
-    assert world.chat.answers() == []
-
-
 @pytest.mark.full
 async def test_a_stop_without_a_visible_end_blocks_nothing_for_good(world: CoreWorld, ts: str) -> None:
     """It is posted, and so is the end when it comes."""
@@ -244,22 +228,6 @@ async def test_an_agent_that_may_have_been_asked_is_not_asked_again(world: CoreW
     await world.pass_time(60)
     assert world.job_api.messages[JOB] == [STOP_WORDS]
     assert "request_uncertain" in world.chat.said()
-
-
-async def test_a_stop_ends_when_no_job_starts(world: CoreWorld) -> None:
-    """It waited for the job's id, and there is none."""
-    await world.start()
-    for worker in (world.request_preparer, world.outbox):
-        await world.step(worker)
-    being_sent = await world.claim(world.request_sender)
-    ts = next(message.ts for message in world.chat.messages)
-    await stop(world, ts)
-    world.job_api.faults = [JobApiRejected("no")]
-    await being_sent.process(wait=30)
-    assert world.chat.answers() == ["nothing_to_stop"]
-    thread = await world.thread(ts)
-    (request,) = await world.store.transact(lambda tx: tx.requests.stops(thread.id))
-    assert request.state is RequestState.REJECTED
 
 
 # -- what a stop withdraws --------------------------------------------------------------------------------------------
@@ -316,8 +284,14 @@ async def merged(world: CoreWorld, ts: str) -> None:
 Written = Callable[[CoreWorld, str], Awaitable[None]]
 
 
-@pytest.mark.parametrize("written", [not_prepared, prepared, asked_about, with_a_file, merged])
-@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize(
+    ("written", "way"),
+    [
+        (prepared, "a button"),
+        (prepared, "a reaction"),
+        *((written, "a word") for written in (not_prepared, prepared, asked_about, with_a_file, merged)),
+    ],
+)
 async def test_a_stop_withdraws_what_was_written_before(world: CoreWorld, ts: str, written: Written, way: str) -> None:
     """Its writer is asked whether to send it anyway, and it is sent only then."""
     await written(world, ts)
@@ -343,21 +317,6 @@ async def test_a_reply_slack_delivers_late_is_withdrawn_by_a_stop(world: CoreWor
     assert (world.job_api.messages[JOB], asked(world)) == (["After"], [("UBEN", "Before")])
 
 
-@pytest.mark.parametrize("written", ["before the stop is recorded", "after it"])
-async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWorld, ts: str, written: str) -> None:
-    reply = Reply(EVA, "C1", ts, at(1), "Before")
-    if written == "before the stop is recorded":
-        await world.receive(reply)
-    await said(world, ts, at(50))
-    if written == "after it":
-        await world.receive(reply)
-    await world.pass_time(60)
-    assert (world.job_api.messages[JOB], asked(world)) == ([], [])
-    refused = await world.store.transact(lambda tx: tx.requests.get(request_id(source_key_of(reply))))
-    assert refused is not None
-    assert refused.state is RequestState.REJECTED
-
-
 async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: CoreWorld, ts: str) -> None:
     """It was on its way when the job was stopped, and did not arrive. What was sent anyway is not withdrawn again."""
     await world.reply(ts, "Before", at(1), BEN)
@@ -370,25 +329,6 @@ async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: Core
     world.job_api.faults_of["send_message"] = [JobApiUnreachable("down")]
     await anyway(world, "Before")
     assert (world.job_api.messages[JOB], len(asked(world))) == (["Before"], 1)
-
-
-async def test_what_is_uncertain_stays_as_it_is(world: CoreWorld, ts: str) -> None:
-    world.job_api.faults_of["send_message"] = [JobApiUncertain("no answer")]
-    await world.reply(ts, "Before", at(1), BEN, wait=5)
-    await said(world, ts, at(50), wait=30)
-    assert (len(world.chat.posted_as(RequestUncertain)), asked(world)) == (1, [])
-
-
-async def test_a_reply_that_may_have_arrived_is_repeated_in_spite_of_a_stop(world: CoreWorld, ts: str) -> None:
-    """At a job API that does a repeated request once, and before the stop, which ends its work."""
-    world.configure(idempotent=True)
-    await world.reply(ts, "Before", at(1), BEN)
-    world.clock.advance(1.5)
-    being_sent = await world.claim(world.request_sender)
-    await said(world, ts, at(50))
-    world.job_api.faults = [JobApiUncertain("no answer")]
-    await being_sent.process(wait=60)
-    assert (world.job_api.messages[JOB], world.job_api.cancelled, asked(world)) == (["Before"], [JOB], [])
 
 
 async def test_a_refused_stop_withdraws_nothing(world: CoreWorld, ts: str) -> None:
@@ -421,35 +361,6 @@ async def test_a_press_before_a_stop_sends_nothing_after_it(world: CoreWorld, ts
     assert (world.job_api.messages[JOB], world.chat.answers()) == ([], ["stopped_since"])
     await anyway(world, "Before")
     assert world.job_api.messages[JOB] == ["Before"]
-
-
-@pytest.mark.full
-async def test_send_anyway_goes_to_the_job_that_is_alive(world: CoreWorld, ts: str) -> None:
-    """Once, and only by its writer; discarded or deleted, it is not sent."""
-    for number, text in enumerate(["Send me", "Discard me", "Delete me"]):
-        await world.reply(ts, text, at(number), BEN)
-    await said(world, ts, at(50), wait=30)
-    await world.revise(Reply(BEN, "C1", ts, at(2), "", edited_at=at(90), withdrawn=True))
-    await world.press(RequestKind.DISCARD_HELD, BEN, request_of(world, "Discard me"), key="d1")
-    await world.show("failed", wait=60)
-    await world.press_card(RequestKind.RETRY, ts, key="r1", wait=30)
-    for number, person in enumerate((ANA, BEN, BEN)):
-        await anyway(world, "Send me", person=person, key=f"s{number}")
-    for text in ("Discard me", "Delete me"):
-        await anyway(world, text, key=text)
-    assert (world.job_api.messages[JOB], world.job_api.messages["job-2"]) == ([], ["Send me"])
-    assert world.chat.private_as(RequestRefused)[0].refusal is Refusal.NOT_THE_WRITER
-
-
-@pytest.mark.full
-async def test_an_edit_of_a_withdrawn_reply_is_asked_about(world: CoreWorld, ts: str) -> None:
-    """And sent as edited."""
-    await world.reply(ts, "Before", at(1), BEN)
-    await said(world, ts, at(50), wait=30)
-    await world.revise(Reply(BEN, "C1", ts, at(1), "Before, mended", edited_at=at(60)), wait=30)
-    assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before"), ("UBEN", "Before, mended")])
-    await anyway(world, "Before")
-    assert world.job_api.messages[JOB] == ["Before, mended"]
 
 
 async def test_a_job_stopped_before_it_was_sent_keeps_its_replies_for_a_retry(world: CoreWorld) -> None:

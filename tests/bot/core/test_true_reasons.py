@@ -1,22 +1,18 @@
 """Whatever blocks a request, the thread and the card show the same, true reason."""
 
 import pytest
-from support.fakes.ports import FakeJobApi
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.job import Problem
 from bot.domain.requests.request import RequestKind
 from bot.errors import (
     JobApiBusy,
-    JobApiError,
     JobApiFailed,
     JobApiRejected,
     JobApiUncertain,
     JobApiUnreadable,
-    JobGone,
 )
-from bot.jobapi.models import Job, PromptCall
-from bot.notices.notice import Notice, Reaction
+from bot.notices.notice import Notice
 from bot.notices.requests import RequestRejected, RequestUncertain
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
@@ -40,55 +36,6 @@ async def words_of(world: CoreWorld, ts: str) -> list[str]:
     return [messages(thread, notice, MessageContext())[0].text for notice in notices]
 
 
-class Archiving(FakeJobApi):
-    """Archives its job just before a message comes, and answers the message in one of several ways."""
-
-    def __init__(self, answer: JobApiError | None) -> None:
-        super().__init__()
-        self._answer = answer
-
-    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
-        self.show(job_id, "archived")
-        if self._answer is not None:
-            raise self._answer
-        self.messages[job_id].append(call.prompt)
-        return self.jobs[job_id]
-
-
-ARCHIVED_WAYS = {
-    "400": JobApiRejected("400", words="job is archived"),
-    "404": JobGone("404", words="not found"),
-    "409": JobApiBusy("409", status=409),
-    "410": JobGone("410"),
-    "200": None,
-}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("answer", ARCHIVED_WAYS.values(), ids=ARCHIVED_WAYS)
-@pytest.mark.parametrize("restarted", [False, True], ids=["at once", "by another process"])
-async def test_a_follow_up_to_an_archived_job_says_that_it_is_archived(
-    world: CoreWorld, answer: JobApiError | None, *, restarted: bool
-) -> None:
-    world.configure(job_api=Archiving(answer))
-    ts = await world.started()
-    await world.reply(ts, "Shorter, please", "5.1")
-    world.clock.advance(1.2)
-    await world.step(world.outbox)
-    await world.step(world.request_sender)
-    if restarted:
-        world.restart("two")
-    await world.pass_time(60)
-    rejection = (await words_of(world, ts))[-1 if answer is None else world.chat.said(ts).index("request_rejected")]
-    assert "archived" in rejection
-    assert "Start a new one with `/docs`" in rejection
-    assert '("Shorter, please")' in rejection
-    assert not [words for words in await words_of(world, ts) if "Change it" in words or NO_LONGER in words]
-    assert "Archived" in await card_of(world, ts)
-    assert sorted(world.chat.said(ts)) == ["job_archived", "job_started", "request_rejected"]
-    assert world.chat.reactions == {"5.1": Reaction.PROBLEM}
-
-
 async def test_a_job_seen_archived_before_sending_is_not_asked(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "More", "5.1")
@@ -100,18 +47,6 @@ async def test_a_job_seen_archived_before_sending_is_not_asked(world: CoreWorld)
     assert world.job_api.messages == {}
     assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
     assert "this job is archived" in (await words_of(world, ts))[-1]
-
-
-async def test_other_refusals_show_the_apis_own_reason(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.faults = [JobApiRejected("400", words="too vague")]
-    await world.reply(ts, "More", "5.1")
-    world.clock.advance(1.2)
-    await world.step(world.request_sender)
-    await world.pass_time(30)
-    refused = (await words_of(world, ts))[-1]
-    assert 'Your follow-up ("More") was refused. Change it and send it again.' in refused
-    assert ">too vague" in refused
 
 
 @pytest.mark.parametrize(
@@ -219,16 +154,6 @@ async def test_a_start_beyond_the_quota_says_so_in_thread_and_card(world: CoreWo
     await world.pass_time(1_300)
     assert world.chat.said(ts) == ["outage_started", "outage_ended", "job_started"]
     assert "limit" not in await card_of(world, ts)
-
-
-async def test_a_busy_service_is_not_called_out_of_quota(world: CoreWorld) -> None:
-    world.job_api.faults = [JobApiBusy("503", status=503, retry_after=1_200.0)]
-    ts = await world.started()
-    await world.settle()
-    for shown in (*await words_of(world, ts), await card_of(world, ts)):
-        assert "busy, at least until <!date^1700001240^{time}|22:34 UTC>" in shown
-        assert "limit" not in shown
-        assert "can't reach" not in shown
 
 
 async def test_a_press_delivered_twice_has_one_answer_and_one_effect(world: CoreWorld) -> None:
