@@ -1,6 +1,5 @@
 """What each code host promises, and which one is asked for a link with which token."""
 
-import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
@@ -11,7 +10,7 @@ import pytest
 from support.fakes.github import LINK, PULL, GitHubInMemory, pull
 from support.worlds.store_world import a_thread
 
-from bot.app.code_hosts import ConfiguredCodeHosts, github_hosts
+from bot.app.code_hosts import ConfiguredCodeHosts
 from bot.app.settings.code_hosts import CodeHostSettings
 from bot.codehosts.job_server import JobServer
 from bot.codehosts.pull_request import CodeHost, Found, NotModified, PullRequest, Reason, Unreadable
@@ -193,20 +192,3 @@ async def test_reading_never_raises(error: Exception, reason: Reason) -> None:
 )
 def test_each_github_has_its_api(url: str, api_url: str) -> None:
     assert CodeHostSettings(url, RotatingSecret("planted-token")).api_url == api_url
-
-
-@pytest.mark.parametrize(
-    "link",
-    [
-        "https://github.com.evil.example/acme/docs/pull/1",
-        "https://evil.example/github.com/acme/docs/pull/1",
-        "https://github.com@evil.example/acme/docs/pull/1",
-        "http://github.com/acme/docs/pull/1",
-        "https://github.com/../acme/docs/pull/1",
-    ],
-)
-async def test_no_link_chooses_where_a_token_goes(link: str) -> None:
-    nobody: Any = None  # nothing may be sent
-    hosts = github_hosts([CodeHostSettings("https://github.com", RotatingSecret("planted-token"))], nobody, hidden)
-    async with asyncio.timeout(5):
-        assert await configured(*hosts).read(THREAD, link, None) == UNKNOWN

@@ -50,7 +50,7 @@ from bot.domain.projects import (
     route,
 )
 from bot.domain.requests.held import IN_ONE_GO, job_in_hand, lines_with, to_ask_about
-from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import Request, RequestState, WayIn
 from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
 from bot.jobapi.models import Job
 from bot.notices.notice import Notice
@@ -78,22 +78,17 @@ def test_a_quoted_command_word_is_a_prompt(word: str, quotes: str) -> None:
     ("text", "project", "quiet"),
     [
         ("project:guides Fix it", "guides", False),
-        ("Project:Guides Fix it", "Guides", False),
         ("quiet Fix it", "", True),
         ("quiet project:guides Fix it", "guides", True),
         ("project:guides quiet Fix it", "guides", True),
         ("  project:guides\nFix it", "guides", False),
         ('project:"the guides" Fix it', "the guides", False),
         ("project:\u201cthe guides\u201d Fix it", "the guides", False),
-        ("project:\u201ethe guides\u201c quiet Fix it", "the guides", True),
-        ("project:'the guides' Fix it", "the guides", False),
         ("project:\u2018the guides\u2019 Fix it", "the guides", False),
         ("--project guides Fix it", "guides", False),
         ("--project=guides --quiet Fix it", "guides", True),
         ("\u2014project:guides \u2014quiet Fix it", "guides", True),
-        ('--project "the guides" Fix it', "the guides", False),
         ("project:<http://guides.io|guides.io> Fix it", "guides.io", False),
-        ("project:<@U1> Fix it", "@U1", False),
     ],
 )
 def test_leading_options_may_be_in_any_order(text: str, project: str, *, quiet: bool) -> None:
@@ -106,11 +101,8 @@ SLASH: dict[Blank | Help | WrongOption, list[str]] = {
     Blank(Options("guides", quiet=True)): ["quiet project:guides"],
     WrongOption(): [
         "project:a project:b Fix it",
-        "quiet project:a --quiet Fix it",
         "project: guides Fix it",
         "project:",
-        "--project",
-        'project:"" Fix it',
         'project:" " Fix it',
         'project:"the guides Fix it',
     ],
@@ -118,23 +110,16 @@ SLASH: dict[Blank | Help | WrongOption, list[str]] = {
 PROMPTS_ALONE = [
     "status page",
     "stop!",
-    "list of pages",
-    "help me",
     ' Fix "colour" ',
     '"colour"',
     '"',
-    '""',
-    "cancelled",
 ]
 """Words that are no command."""
 PROMPTS_ALONE += [
     "Quiet the warnings",
-    "quietly fix it",
     "projects: fix them",
-    "project guides",
     "Fix it quiet project:guides",
     '"quiet" is a word',
-    "- quiet pages",
 ]
 
 
@@ -182,9 +167,7 @@ def test_a_reply_is_a_follow_up_an_aside_or_empty() -> None:
     [
         ("Please <@UBOT> fix it", "Please fix it"),
         ("Please fix it, <@UBOT>", "Please fix it,"),
-        ("hey <@UBOT>, shorter", "hey, shorter"),
         ("<@UBOT>: shorter", "shorter"),
-        ("<@UBOT>, shorter", "shorter"),
         ("<@UBOT> <@UBOT> shorter", "shorter"),
         ("one\n<@UBOT> two", "one\ntwo"),
         ("<@UBOT>:tada: two  blanks", ":tada: two  blanks"),
@@ -210,21 +193,14 @@ def test_a_control_word_alone_is_for_pagehand(word: ThreadWord) -> None:
         "stop",
         "please !stop",
         "<@UBOT> stop using the passive",
-        "<@UBOT> cancel",
         "<@UBOT> retry this",
         "!list",
-        "!soon",
-        "!stepwise",
         "!spot it",
-        "!important",
         "![a picture](a.png)",
-        "!!! note",
         "!!! help",
         "!!!stop",
         "!now, please",
         "!stop using the passive voice and write shorter",
-        "new pages, please",
-        "<@UBOT> newer pages",
         "<@UBOT> New wording for the index, please",
         "<@UBOT> new: a page",
     ],
@@ -276,7 +252,6 @@ def test_a_near_miss_of_a_control_word_is_asked_about(text: str, word: ThreadWor
     [
         "!new Fix the index",
         "!new: Fix the index",
-        "! new Fix the index",
         "!NEW\nFix the index",
         "<@UBOT> new Fix the index",
     ],
@@ -290,10 +265,8 @@ def test_another_job_is_requested_with_its_prompt(text: str) -> None:
     "text",
     [
         "<@U0BEN> what do you think?",
-        "\u200b <@U0BEN|ben>, see above",
         "<!subteam^S1|@writers> please look",
         "<!here> it is done",
-        "<!channel|@channel> it is done",
     ],
 )
 def test_words_addressed_to_another_person_are_not_for_the_agent(text: str) -> None:
@@ -331,17 +304,14 @@ def test_text_besides_emoji_counts_as_words(text: str) -> None:
     ("text", "said"),
     [
         ("<@UBOT> quiet project:guides Fix it", Start("Fix it", Options("guides", quiet=True))),
-        ("Fix it, <@UBOT>", Start("Fix it,")),
         ("<@UBOT>", Blank()),
         ("<@UBOT> project:", WrongOption()),
         *((text, Help()) for text in ("<@UBOT> list", "<@UBOT> ?", "<@UBOT> help", "!help")),
         ("<@U0BEN> wants <@UBOT> to fix it", Start("\x02@U0BEN\x03 wants to fix it")),
-        ("<@UBOT> stop", Word(ThreadWord.STOP)),
         ("!mute", Word(ThreadWord.MUTE)),
         ("!new quiet Fix it", Start("Fix it", Options(quiet=True))),
         ("<@UBOT> new page about hooks", Start("new page about hooks")),
         ("<@UBOT> // is a bot", Aside()),
-        (":wave: <@UBOT>", Aside()),
         ("<@UBOT> thank you :tada:", Thanks()),
     ],
 )
@@ -370,27 +340,8 @@ def test_a_mention_is_of_exactly_one_person() -> None:
     assert not mentions("hey <@UBOT2> &lt;@UBOT&gt; @UBOT", "UBOT")
 
 
-@pytest.mark.first(piece=5)
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<@UBOT|",
-        "<@UBOT> ",
-        " ",
-        ":a",
-        "`!stop`",
-        " <@UBOT",
-        "\n",
-        "<@UBOT>,",
-        ":",
-        "!new ",
-        "quiet ",
-        "!",
-        "! ",
-        "!oooo",
-    ],
-)
+@pytest.mark.parametrize("piece", ["<@UBOT|", " ", ":a", "`!stop`", "!new ", "quiet "])
 def test_a_hostile_reply_of_a_megabyte_is_read(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     parse_reply(text, bot_user_id="UBOT")
@@ -560,15 +511,6 @@ def test_the_newest_live_job_is_the_one_above() -> None:
 _NEWEST_FIRST = (("t3", DONE), ("t2", AT_WORK), ("t1", AT_WORK))
 
 
-@pytest.mark.parametrize("state", RequestState)
-def test_a_line_may_be_a_job_until_its_author_decides(state: RequestState) -> None:
-    waits = state in {RequestState.AWAITING_PERSON, RequestState.WITHDRAWN}
-    assert a_line(NOW, state).may_be_job is waits
-    for other in (WayIn.REPLY, WayIn.MENTION, WayIn.BUTTON):
-        assert not replace(a_line(NOW, state), way_in=other).may_be_job
-    assert not replace(a_line(NOW, state), kind=RequestKind.START).may_be_job
-
-
 def test_lines_sent_in_quick_succession_belong_together() -> None:
     """In written order, however they were recorded."""
     first, second, third, later = waiting = lines(0, 4, 8, 20)
@@ -646,7 +588,6 @@ GUIDES_BY_WORDS, TWO_OF_THEM = Routed("guides", ProjectReason.WORDS), Ambiguous(
     [
         # a single one needs no question, but a given name is never guessed at
         (ONE, {"prompt": "Fix it"}, Routed("blog", ProjectReason.ONLY_ONE)),
-        (ONE, {"prompt": "Fix it", "said": "Blog"}, Routed("blog", ProjectReason.SAID)),
         (ONE, {"prompt": "Fix it", "said": "gudies"}, Ambiguous(("blog",), "gudies")),
         (THREE, {"prompt": "Fix it", "said": "gudies"}, Ambiguous(("guides", "api", "blog"), "gudies")),
         # a thread's or a person's may have left the settings, or be from when a single project's name was its id
@@ -655,9 +596,7 @@ GUIDES_BY_WORDS, TWO_OF_THEM = Routed("guides", ProjectReason.WORDS), Ambiguous(
         # whole words, in any case and over line breaks, within bounded time
         (THREE, {"prompt": "Shorten the TUTORIAL."}, GUIDES_BY_WORDS),
         (THREE, {"prompt": "the install\n guide's first page"}, GUIDES_BY_WORDS),
-        (THREE, {"prompt": "Two tutorials"}, ANY),
         (THREE, {"prompt": "Guide me to install it"}, ANY),
-        (THREE, {"prompt": ""}, ANY),
         (THREE, {"prompt": "a " * 20_000 + "tutorial"}, ANY),
         # two matches are asked about, whatever the person's default
         (THREE, {"prompt": "The tutorial on the endpoint"}, TWO_OF_THEM),
@@ -673,19 +612,6 @@ def test_many_accents_are_read_in_linear_time() -> None:
     many = "\u0345\u0301\u0323\u0321\u05b0" * 20_000
     first, *_, last = normal_words(f"e\u0301 {many} Tutorial").split()
     assert (first, last) == ("\u00e9", "tutorial")
-
-
-def test_a_channel_without_its_own_settings_uses_the_general_ones() -> None:
-    """Settings of a channel apply to it alone."""
-    assert THREE.channel("CAPI").replies is ReplyMode.MENTIONS
-    assert THREE.channel("CGUIDES") == ChannelSettings()
-
-
-def test_job_api_abilities_are_known_by_project() -> None:
-    """A project that no longer exists has no special abilities."""
-    assert THREE.abilities("api").cancel
-    assert not THREE.abilities("guides").cancel
-    assert not THREE.abilities("old").cancel
 
 
 def test_projects_left_out_of_the_question_are_mentioned() -> None:

@@ -172,19 +172,6 @@ def test_an_ended_job_is_polled_for_a_while_after_a_follow_up() -> None:
     assert decide(polled.state, JobObserved(LINKED), polled.now + POLLING.grace, POLLING).next_poll_in is None
 
 
-def test_an_unknown_status_is_announced_once_and_counts_as_in_progress() -> None:
-    polled = PolledJob()
-    polled.see(job("queued"), job("queued"), PAUSED, PAUSED)
-    assert [notice.message for notice in polled.told] == [
-        STARTED,
-        JobStatusChanged("queued"),
-        JobStatusChanged("paused"),
-    ]
-    assert {notice.due_in for notice in polled.told} == {POLLING.hold_back}
-    assert polled.state.job == PAUSED
-    assert decide(polled.state, JobObserved(PAUSED), 9_999.0, POLLING).next_poll_in is not None
-
-
 def test_polling_ends_with_the_job_but_waits_for_a_late_link() -> None:
     assert decide(ThreadState(), JobObserved(job("completed", LINK)), 0.0, POLLING).next_poll_in is None
     assert decide(ThreadState(), JobObserved(job("failed")), 0.0, POLLING).next_poll_in is None

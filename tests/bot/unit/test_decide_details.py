@@ -189,25 +189,6 @@ def steps(done: int, of: int = 30) -> tuple[PlanStep, ...]:
     )
 
 
-def test_card_edits_are_throttled_and_end_up_to_date() -> None:
-    play = PolledJob(every=0.5)
-    play.see(job())
-    before, began = play.cards, play.now
-    for done in range(60):
-        play.see(job(details=JobDetails(plan=steps(done), activity=f"Reading page {done}")))
-    assert 2 <= play.cards - before <= (play.now - began) / POLLING.card_every + 1
-    play.see(job("completed", JobDetails(plan=steps(60)), LINK))
-    assert play.state.work.progress == Progress()
-
-
-def test_a_poll_with_the_same_progress_saves_nothing() -> None:
-    play, working = PolledJob(), job(details=JobDetails(plan=steps(1), activity="Reading"))
-    play.see(job(), working)
-    before, cards = play.state, play.cards
-    play.see(working, working)
-    assert (play.state, play.cards) == (before, cards)
-
-
 def test_a_completed_step_speeds_up_polling_but_current_activity_does_not() -> None:
     play = PolledJob()
     play.see(job())

@@ -215,7 +215,6 @@ CHOICE = {"title": "Page", "kind": "choice", "options": [{"label": "A"}, {"label
         [CHOICE | {"options": [{"label": f"{n}"} for n in range(101)]}],
         [CHOICE | {"kind": "colour"}],
         [CHOICE | {"title": "x" * 201}],
-        [CHOICE | {"kind": "text"}],
         [CHOICE, CHOICE],
         [CHOICE, CHOICE | {"title": ""}],
         [CHOICE | {"title": f"{n}"} for n in range(11)],
@@ -331,11 +330,9 @@ def test_credentials_in_a_repository_url_are_removed() -> None:
     ("answer", "problem"),
     [
         (b"", "empty"),
-        (b" \n", "empty"),
         (b"<!doctype html><p>Bad gateway", "web page"),
         (b'{"id": "job_1", "sta', "no complete JSON"),
         (b"[]", "no complete JSON"),
-        (b"null", "no complete JSON"),
         (b"\xff\xfe", "no complete JSON"),
         (b"[" * 100_000, "no complete JSON"),
         (b"{}", "no usable id and no usable status"),
@@ -455,19 +452,13 @@ def test_a_lone_surrogate_is_replaced_and_a_pair_joined() -> None:
     [
         ({"error": "Prompt is too long"}, "Prompt is too long"),
         ({"error": {"code": 3, "message": "No such branch"}}, "No such branch"),
-        ({"message": "Quota used up"}, "Quota used up"),
-        ({"detail": "Not here"}, "Not here"),
         ({"detail": [{"loc": ["body"], "msg": "too short"}, {"msg": "no"}]}, "too short; no"),
-        ({"type": "about:blank", "title": "Gone fishing"}, "Gone fishing"),
         ({"error": "", "message": "second"}, "second"),
-        ({"error": 5}, ""),
         ({"error": "invalid_request", "error_description": "No prompt given"}, "No prompt given"),
         ({"errors": [{"code": "x", "detail": "Too long"}, {"detail": "Too rude"}]}, "Too long; Too rude"),
         ({"statusCode": 400, "error": "Bad Request", "message": "Too long"}, "Too long"),
         ({"error": "prompt_too_long", "message": "Shorten it, please"}, "Shorten it, please"),
-        ({"error": "prompt_too_long", "message": "Bad Request"}, "prompt_too_long"),
         ({"data": {"error": {"errors": [{"message": "Too long"}]}}}, "Too long"),
-        ({"error": "400 Bad Request"}, ""),
         ({"error": "not_found", "message": "Not Found"}, ""),
         ({"title": "I'm a Teapot", "detail": "Error: Conflict"}, ""),
         ({"error": "<html><body>nginx</body></html>"}, ""),
@@ -484,28 +475,7 @@ def test_other_bodies_have_no_message(answer: bytes) -> None:
     assert error_message_in(answer) == ""
 
 
-@given(st.text(st.characters()), st.integers(1, 600))
-def test_the_message_is_one_bounded_printable_line(text: str, limit: int) -> None:
-    once = printable_line(text, limit)
-    assert len(once) <= limit
-    assert once.isprintable()
-
-
 anything = any_json(st.sampled_from("ab"))
-
-
-def test_present_fields_are_read() -> None:
-    body = {"a": {"b": "text"}, "list": [{"x": 1}, None, {"y": 2}]}
-    assert text_at(body, "a", "b") == "text"
-    assert object_at(body, "a") == {"b": "text"}
-    assert objects_at(body, "list") == [{"x": 1}, {"y": 2}]
-
-
-def test_fields_of_the_wrong_type_count_as_missing() -> None:
-    body: dict[str, Any] = {"number": 7, "null": None, "list": [], "text": "x"}
-    assert text_at(body, "number") == text_at(body, "null") == text_at(body, "text", "deeper") == ""
-    assert object_at(body, "text") == {}
-    assert objects_at(body, "text") == []
 
 
 @given(anything)

@@ -66,7 +66,6 @@ def message(*parts: Any, text: str = FLAT) -> dict[str, Any]:
     ("parts", "markdown"),
     [
         ([section(words("Fix a < b & c"))], "Fix a < b & c"),
-        ([section(words("one\n\ntwo"))], "one\n\ntwo"),
         (
             [section(words("Do:\n")), bullets("first", "second", indent=0, border=0), section(words("\nThanks"))],
             "Do:\n\n- first\n- second\n\nThanks",
@@ -87,19 +86,15 @@ def message(*parts: Any, text: str = FLAT) -> dict[str, Any]:
         ([section(words("be "), words("bold ", bold=True), words("now"))], "be **bold** now"),
         ([section(words("a", bold=True, italic=True), words("b", strike=True), words(" "))], "**_a_**~~b~~"),
         ([section(words("x = `y`", code=True), words(" and "), words("z", code=True))], "`` x = `y` `` and `z`"),
-        ([section(words("two\nlines", bold=True))], "**two**\n**lines**"),
         (
             [section({"type": "link", "url": "https://x.example/a?b&c", "text": "the page"})],
             "the page (https://x.example/a?b&c)",
         ),
         ([section({"type": "link", "url": "http://README.md", "text": "README.md"})], "README.md"),
-        ([section({"type": "link", "url": "https://x.example/a"})], "https://x.example/a"),
         ([section({"type": "link", "url": "mailto:a@x.example", "text": "a@x.example"})], "a@x.example"),
         ([section({"type": "user", "user_id": "U1"}, words(" wrote it"))], "@U1 wrote it"),
-        ([section({"type": "broadcast", "range": "here"})], "@here"),
         ([section({"type": "emoji", "name": "wave::skin-tone-2", "unicode": "1f44b-1f3fb"})], ":wave::skin-tone-2:"),
         ([section({"type": "date", "timestamp": 1, "format": "{date}", "fallback": "1 Jan"})], "1 Jan"),
-        ([section({"type": "color", "value": "#1f5c4d"})], "#1f5c4d"),
         ([section(words("typed <@U1> \x02@U2\x03"))], "typed <@U1> @U2"),
     ],
     ids=str,
@@ -123,18 +118,13 @@ def test_channels_and_groups_keep_the_names_in_the_text() -> None:
     "payload",
     [
         {"text": FLAT},
-        {"text": FLAT, "blocks": None},
-        {"text": FLAT, "blocks": []},
         {"text": FLAT, "blocks": [{"type": "divider"}]},
         message(),
-        message(section()),
         message(section(words(" \n"))),
         message(section(words("a")), {"type": "rich_text_table"}),
         message(section(words("a"), {"type": "canvas"})),
         message(section({"type": "user", "user_id": "<!channel>"})),
         message(section({"type": "link", "url": "https://x.example|<!channel>"})),
-        message(section({"type": "link"})),
-        message(section({"type": "emoji", "name": "a b"})),
         message({"type": "rich_text_list", "elements": [bullets("inside")]}),
         message(section(*[words("a")] * (MAX_PARTS + 1))),
         message(section(words("a" * (MAX_CHARACTERS + 1)))),
@@ -217,15 +207,8 @@ def test_what_is_pasted_is_read_with_the_text(sent: dict[str, Any], read: str) -
     [
         {"is_share": True},
         {"is_msg_unfurl": True},
-        {"is_app_unfurl": True},
         {"from_url": "https://x.example"},
-        {"original_url": "https://x.example"},
-        {"app_unfurl_url": "https://x.example"},
-        {"title_link": "https://x.example"},
-        {"service_name": "X"},
-        {"author_name": "Ben"},
         {"author_id": "U1"},
-        {"app_id": "A1"},
         {"bot_id": "B1"},
     ],
 )
@@ -453,22 +436,16 @@ SENT_AND_TOLD = [
     # names that Slack links automatically, with the typed text as the label
     ("see <http://README.md|README.md>", "see README.md"),
     ("see <http://example.com|example.com>", "see example.com"),
-    ("see <https://example.org|example.org>", "see example.org"),
     ("see <http://example.com/|example.com>", "see example.com"),
-    ("see <http://readme.md|README.md>", "see README.md"),
     ("see <http://docs.acme.com/a?x=1&amp;y=2|docs.acme.com/a?x=1&amp;y=2>", "see docs.acme.com/a?x=1&y=2"),
-    ("see <https://x.test/a|https://x.test/a>", "see https://x.test/a"),
     ("mail <mailto:bob@x.test|bob@x.test>", "mail bob@x.test"),
     ("mail <mailto:bob@x.test>", "mail bob@x.test"),
     ("call <tel:+15551234|+15551234>", "call +15551234"),
-    ("call <tel:+15551234|+1 (555) 12-34>", "call +1 (555) 12-34"),
     ("call <tel:+15551234>", "call +15551234"),
     # labels that differ from their address
     ("see <https://acme.com/docs/install|install>", "see install (https://acme.com/docs/install)"),
-    ("see <https://example.org/a|the page>", "see the page (https://example.org/a)"),
     ("see <http://x.test/A|x.test/a>", "see x.test/a (http://x.test/A)"),
     ("ask <mailto:bob@x.test|Bob>", "ask Bob (bob@x.test)"),
-    ("ask <tel:112|the fire brigade>", "ask the fire brigade (112)"),
     ("run <slack://open?team=T1|Slack>", "run Slack (slack://open?team=T1)"),
     # bare addresses
     ("see <https://example.org/a?b&amp;c>", "see https://example.org/a?b&c"),
@@ -476,16 +453,12 @@ SENT_AND_TOLD = [
     # people, channels, groups
     ("ask <@U012AB3CD> and <@W012AB3CD>", "ask @U012AB3CD and @W012AB3CD"),
     ("ask <@U012AB3CD|ana>", "ask @ana"),
-    ("ask <@U012AB3CD|@ana>", "ask @ana"),
     ("in <#C012AB3CD|docs>", "in #docs"),
     ("in <#C012AB3CD>", "in #C012AB3CD"),
     ("in <#C012AB3CD|>", "in #C012AB3CD"),
-    ("in <#G012AB3CD|secret-plans>", "in #secret-plans"),
     ("ask <!subteam^S012AB3CD|@writers>", "ask @writers"),
-    ("ask <!subteam^S012AB3CD>", "ask @S012AB3CD"),
     ("<!here> <!channel> <!everyone> <!here|here> <!channel|@channel>", "@here @channel @everyone @here @channel"),
     ("on <!date^1392734382^{date_num}|2014-02-18>", "on 2014-02-18"),
-    ("on <!date^1392734382^{date}^https://x.test|18 Feb>", "on 18 Feb"),
     ("what <!nobody_knows|this> is, and <!that>", "what @this is, and @that"),
     # the three escaped characters, once
     ("a &lt;b&gt; &amp; c", "a <b> & c"),
@@ -584,26 +557,9 @@ def test_a_marker_never_shows_even_in_a_cut_text() -> None:
 
 
 SIZE = 1_000_000
-HOSTILE = [
-    "<",
-    "<a|",
-    "<@U1|",
-    "<http://a|a",
-    "<!date^",
-    "&amp;",
-    " ",
-    "<@",
-    "<http://",
-    "<mailto:",
-    "&",
-    "\n",
-    "|",
-    ">",
-]
-HOSTILE += ["<>", "<a|<a|", "<a" + "b" * 1000 + "|", "\x02U1", "\x02", "<http://a b|"]
+HOSTILE = ["<", "<a|", "<@U1|", "<http://a|a", "<!date^", "&amp;", " ", "\x02U1"]
 
 
-@pytest.mark.first(piece=7)
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("piece", HOSTILE, ids=lambda piece: repr(piece[:8]))
 def test_a_hostile_text_of_a_megabyte_is_read(piece: str) -> None:
@@ -749,13 +705,10 @@ def test_a_message_of_an_app_is_shown_with_its_name() -> None:
     "changes",
     [
         {"subtype": "channel_join"},
-        {"subtype": "tombstone"},
         {"subtype": 5},
         {"ts": None},
         {"ts": "soon"},
-        {"ts": "1700000000"},
         {"text": ""},
-        {"text": None},
         {"text": " \u200b "},
     ],
 )

@@ -14,7 +14,6 @@ from support.worlds.any_notices import KINDS, messages_of
 from bot.domain.delivery import (
     MAX_ATTEMPTS,
     MOST_IN_DOUBT,
-    NOT_ALLOWED_DELAY,
     DeliveryFailure,
     DeliveryFault,
     DeliveryRejected,
@@ -47,7 +46,6 @@ from bot.notices.job import (
     JobDisappeared,
     JobFailed,
     JobFinished,
-    JobSilent,
     JobStarted,
     JobStatusChanged,
     JobStopped,
@@ -69,7 +67,7 @@ from bot.notices.notice import (
     in_database,
     within_thread,
 )
-from bot.notices.pull_requests import PullRequestClosed, PullRequestMerged
+from bot.notices.pull_requests import PullRequestClosed
 from bot.notices.questions import (
     ReplyEdited,
 )
@@ -242,11 +240,6 @@ def test_a_refused_message_is_retried_only_with_plainer_blocks_or_none(
         assert decision == GiveUp(refused.reason, in_doubt=notice.uncertain)
 
 
-@pytest.mark.parametrize(("failure", "due_in"), [(Unreachable("down"), 1.0), (NotAllowed("token"), NOT_ALLOWED_DELAY)])
-def test_a_first_attempt_that_certainly_did_not_arrive_is_repeated(failure: DeliveryFailure, due_in: float) -> None:
-    assert after_failure(NOTICE, failure) == RetryLater(due_in, failure.reason)
-
-
 def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:
     """Only a doubt that follows a doubt counts: the first one may be about the only attempt that got through."""
     uncertain = DeliveryUncertain("timeout")
@@ -261,11 +254,6 @@ def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:
 def test_an_abandoned_notice_names_the_missing_scopes() -> None:
     rejected = DeliveryRejected("missing_scope", missing_scopes=("chat:write",))
     assert after_failure(NOTICE, rejected) == GiveUp("missing_scope", missing_scopes=("chat:write",))
-
-
-def test_the_number_of_attempts_is_an_argument() -> None:
-    third = replace(NOTICE, attempts=3)
-    assert after_failure(third, Unreachable("down"), max_attempts=3) == GiveUp("down")
 
 
 LINK = "https://git.example/pull/7"
@@ -327,13 +315,11 @@ def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
     ("message", "shown"),
     [
         (END, True),
-        (JobFinished(LINK), True),
         (JobFinished(LINK, new=True, again=True), True),
         (JobFinished(LINK, again=True), False),
         (JobFinished(), False),
         (JobFailed(), False),
         (PullRequestFound(LINK), False),
-        (PullRequestMerged(LINK), False),
         (PullRequestClosed(LINK), False),
     ],
 )
@@ -353,11 +339,8 @@ def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeCo
         (JobFailed(), True),
         (PullRequestFound(LINK), True),
         (JobStarted("j1"), False),
-        (JobActiveAgain(), False),
-        (JobSilent(), False),
         (JobStatusChanged("paused"), False),
         (QuestionAsked("Which?"), False),
-        (OutageEnded(), False),
     ],
 )
 def test_a_muted_thread_still_gets_failures_and_pull_requests(message: NoticeContent, *, told: bool) -> None:

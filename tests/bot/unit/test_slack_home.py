@@ -17,11 +17,11 @@ from bot.domain.projects import MOST_PROJECTS
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, can_be_retried, waits_for_person
 from bot.jobapi.models import Job
-from bot.notices.answers import CardNotPosted, word_meant
+from bot.notices.answers import CardNotPosted
 from bot.notices.notice import Notice
 from bot.runtime.secrets import SecretKind
 from bot.slack.receiving.payloads.interactions import ViewPayload
-from bot.slack.rendering.ephemeral_texts import TASK_MISSING, help_text, word_without_job
+from bot.slack.rendering.ephemeral_texts import help_text
 from bot.slack.rendering.home import HOME_EXAMPLE, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import (
@@ -37,7 +37,6 @@ from bot.slack.rendering.modals import (
     hand_over_modal,
     new_job_modal,
     parse_place,
-    secret_found,
     settings_modal,
 )
 from bot.slack.rendering.notices import messages
@@ -298,13 +297,6 @@ def test_an_invalid_place_is_empty(text: str) -> None:
     assert read.files in {(), ("F1",)}
 
 
-def test_a_secret_is_reported_at_its_field() -> None:
-    """With a remedy."""
-    assert secret_found((SecretKind.AWS, SecretKind.JWT)) == (
-        "This looks like a secret (AWS key, JSON Web Token) and would leave Slack. Please take it out."
-    )
-
-
 @given(JSON)
 def test_a_submission_of_any_shape_is_read(body: Any) -> None:
     """Missing values are empty."""
@@ -332,13 +324,6 @@ def test_the_help_lists_every_way_in_and_control_word() -> None:
         assert told in text
     for word in ThreadWord:
         assert f"`!{word}`" in text
-
-
-def test_missing_input_is_named() -> None:
-    assert "the task is missing" in ANSWERED(TASK_MISSING)
-    assert "`!stop`" in word_without_job(ThreadWord.STOP, ANSWERED)
-    assert "`!stop`" in word_meant(ThreadWord.STOP)
-    assert "`!new and the task`" in word_meant(ThreadWord.NEW)
 
 
 def test_a_direct_message_between_people_cannot_have_a_job() -> None:

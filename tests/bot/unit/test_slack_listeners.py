@@ -16,7 +16,7 @@ from support.fakes.slack_reading import FakeSlackReading
 from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
 from bot.domain.commands import NO_OPTIONS, Options, ThreadWord
-from bot.domain.delivery import ReactionCall, ReactionProgress, after_call, next_call
+from bot.domain.delivery import ReactionProgress, after_call, next_call
 from bot.domain.messages import ForwardedMessage, SlackFile
 from bot.domain.people import Account, ChannelInfo, Member
 from bot.domain.permissions import is_outsider
@@ -123,7 +123,6 @@ async def test_emoji_alone_may_answer_a_question(world: ListeningWorld) -> None:
         ({"files": [{"mode": "tombstone"}, None, {"id": "F1", "name": "b"}]}, Attachments((SlackFile("F1", "b"),))),
         ({"attachments": [THEIRS | {"is_share": True}]}, Attachments(forwarded=(FORWARDED,))),
         ({"text": "", "attachments": [THEIRS | {"is_msg_unfurl": True}]}, Attachments(forwarded=(FORWARDED,))),
-        ({"text": "", "files": [{"name": "a.png"}]}, holding("a.png")),
         ({"text": ":tada:", "files": [{"name": "a.png"}]}, holding("a.png")),
     ],
 )
@@ -162,25 +161,20 @@ def asked_before(text: str, before: str = "Old words", **changes: Any) -> dict[s
         (edit(before=None), reply_of()),
         (edit(edited=None), reply_of()),
         (edit(subtype="thread_broadcast"), reply_of()),
-        (edit(subtype="me_message"), reply_of()),
         (edit("// for us"), reply_of("", withdrawn=True)),
         (edit(before="// for us"), reply_of()),
         (edit(f"<@{BOT}>"), reply_of("", mentions_us=True)),
         (edit("!stop"), reply_of("", withdrawn=True, word=ThreadWord.STOP)),
-        (edit("!stpo"), reply_of("", withdrawn=True, word=ThreadWord.STOP)),
         (edit("!new New words"), reply_of("", withdrawn=True, word=ThreadWord.NEW)),
         (edit("!new New words", before="!new Old words"), reply_of(word=ThreadWord.NEW)),
         (edit("!new New words", before="!new"), reply_of(word=ThreadWord.NEW)),
-        (edit("!new New words", before=None), reply_of(word=ThreadWord.NEW)),
         (edit("!new project: words", before="!new words"), reply_of("", withdrawn=True, word=ThreadWord.NEW)),
         (edit(f"<@{BOT}> Old words"), reply_of("Old words", mentions_us=True)),
-        (edit("<@U0BEN> please"), reply_of("", withdrawn=True)),
         (edit(":tada:"), reply_of(":tada:", withdrawn=True)),
         (edit(files=[{"name": "a.png"}]), reply_of(attachments=holding("a.png"))),
         (deletion(), reply_of("", withdrawn=True)),
         (deletion(previous_message=None), reply_of("", withdrawn=True, person=Person("", "T1"), thread_ts="")),
         (asked_before(f"<@{BOT}> quiet New words"), root_of(mentions_us=True, options=Options(quiet=True))),
-        (asked_before(f"<@{BOT}> New words", thread_ts=ROOT["ts"]), root_of(mentions_us=True, options=NO_OPTIONS)),
         (
             asked_before("New words", f"<@{BOT}> Old words"),
             root_of(options=NO_OPTIONS, mentioned_us_before=True),
@@ -192,7 +186,6 @@ def asked_before(text: str, before: str = "Old words", **changes: Any) -> dict[s
         (asked_before(f"<@{BOT}>"), root_of("", mentions_us=True, options=NO_OPTIONS)),
         (asked_before(f"<@{BOT}> // for us"), root_of("", mentions_us=True, withdrawn=True)),
         (asked_before(f"<@{BOT}> help"), root_of("", mentions_us=True, withdrawn=True, word=ThreadWord.HELP)),
-        (asked_before(f"<@{BOT}> cancel"), root_of("", mentions_us=True, withdrawn=True, word=ThreadWord.HELP)),
     ],
     ids=str,
 )
@@ -220,16 +213,13 @@ UNFURLED = {"attachments": [{"from_url": "https://x.example", "title": "A page"}
     "payload",
     [
         edit("Old words", edited=None, **UNFURLED),
-        edit("Old words", **UNFURLED),
         edit("Old <https://x.example|https://x.example>", before="Old <https://x.example>"),
         edit("// b", before="// a"),
         edit(before=None, edited=None),
-        edit(None),
         edit(user=BOT, bot_id="B0BOT"),
         edit(bot_id="B0OTHER"),
         edit(edited={"user": "U0BEN", "ts": "1700000009.000000"}),
         edit(thread_ts=None),
-        edit(ts="1700000001.000100"),
         edit("This message was deleted.", user="USLACKBOT", subtype="tombstone"),
         deletion(previous_message={"user": BOT, "bot_id": "B0BOT", "ts": "1700000002.000100", "thread_ts": "1.000001"}),
         deletion(previous_message={"user": "U0ANA", "ts": "1700000002.000100"}),
@@ -267,21 +257,6 @@ def chosen(action_id: str, value: str, **changes: Any) -> dict[str, Any]:
     option = {"text": {"type": "plain_text", "text": "A label"}, "value": value}
     action = {"type": "overflow", "action_id": action_id, "block_id": "b", "selected_option": option}
     return click(action_id) | {"actions": [action | {"action_ts": "1.1"}]} | changes
-
-
-@pytest.mark.parametrize(
-    ("action_id", "kind"),
-    [
-        (ButtonId.SEND_AGAIN, RequestKind.SEND_AGAIN),
-        (ButtonId.SEND_NEW_WORDS, RequestKind.SEND_NEW_WORDS),
-        (ButtonId.SEND_HELD, RequestKind.SEND_HELD),
-        (ButtonId.SEND_ALL_HELD, RequestKind.SEND_ALL_HELD),
-        (ButtonId.DISCARD_HELD, RequestKind.DISCARD_HELD),
-    ],
-)
-async def test_buttons_about_a_request_are_recorded(world: ListeningWorld, action_id: str, kind: RequestKind) -> None:
-    assert (await world.take(click(action_id, "r1"))).status == 200
-    assert world.service.calls == [("act", Action(ANA, kind, KEY, argument="r1"))]
 
 
 @pytest.mark.parametrize(
@@ -390,11 +365,6 @@ async def test_a_prompt_button_without_its_prompt_is_ignored(world: ListeningWor
 TS = "1700000002.000100"
 
 
-def rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
-    section = {"type": "rich_text_section", "elements": list(elements)}
-    return [{"type": "rich_text", "block_id": "b1", "elements": [section]}]
-
-
 def mention(text: str = f"<@{BOT}> Fix the guides", **changes: Any) -> dict[str, Any]:
     """An `app_mention` at the top level of a channel (docs.slack.dev/reference/events/app_mention)."""
     return event(
@@ -419,16 +389,6 @@ def asked(**changes: Any) -> NewJob:
 def private_attempts(caplog: pytest.LogCaptureFixture) -> int:
     """Returns how many private messages were attempted: there is no Slack here."""
     return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
-
-
-async def test_the_text_is_that_of_the_blocks(world: ListeningWorld) -> None:
-    blocks = rich(
-        {"type": "user", "user_id": BOT},
-        {"type": "text", "text": " Fix "},
-        {"type": "text", "text": "this", "style": {"code": True}},
-    )
-    await world.take(mention(f"<@{BOT}> Fix `this` flat", blocks=blocks))
-    assert world.service.started == [asked(prompt="Fix `this`")]
 
 
 async def test_a_table_that_an_edit_adds_or_takes_away_is_noticed(world: ListeningWorld) -> None:
@@ -461,46 +421,30 @@ async def test_a_message_without_a_task_is_answered_privately_once(
     [
         message("Just between us"),
         message(f"&lt;@{BOT}&gt; in words"),
-        message(f"<@{BOT}2> somebody else"),
         message(f"<@{BOT}> // not for you"),
         message(f":tada: <@{BOT}>"),
         message(user=BOT),
-        message(bot_id="B0OTHER"),
-        message(edited={"user": "U0ANA", "ts": "1.000001"}),
-        message(ts=None),
-        message(channel=None),
         direct("// a note"),
         direct(":wave:"),
-        direct(user=BOT),
-        direct(subtype="bot_message"),
         event(thread_ts=None),
-        event(thread_ts="1700000002.000100"),
         event(user=BOT),
-        event(user="USLACKBOT"),
         event(user=None),
         event(bot_id="B0OTHER"),
         event(hidden=True),
         event(edited={"user": "U0ANA", "ts": "1.000001"}),
         event(text="// what do you think?"),
-        event(text="// see this", files=[{"name": "a.png"}]),
         event(text="<@U0BEN> what do you think?"),
         event(text=""),
-        event(ts="yesterday"),
         event(ts=None),
-        event(channel=None),
         *(event(subtype=name) for name in ("message_changed", "message_deleted", "channel_join", "channel_leave")),
         *(event(subtype=name) for name in ("bot_message", "message_replied", "tombstone", "reminder_add")),
         event(subtype=["file_share"]),
         reaction(reaction="thumbsup"),
         reaction(reaction="negative_squared_cross_mark"),
-        reaction(reaction=None),
         reaction(user=BOT),
-        reaction(user=None),
         reaction(item_user="U0BEN"),
-        reaction(item=None),
         reaction(item={"type": "file", "file": "F1"}),
         reaction(item={"type": "message", "channel": "C1", "ts": "now"}),
-        reaction(item=["C1"]),
         reaction(event_ts=None),
         reaction(type="reaction_removed"),
     ],
@@ -670,23 +614,19 @@ def pressed_by(team_id: str | None) -> dict[str, Any]:
         # an internal channel
         (event_from(team="T1"), (True, True)),
         (event_from(), (True, True)),
-        (event_from(kind="app_mention"), (True, True)),
         (event_from(shared=None), (True, True)),
         (event_from(team="T3"), (False, True)),
         (event_from(user_team="T3", team="T3"), (False, True)),
         (event_from(user_team="E1", team="T3"), (False, True)),
         # one shared with other organizations
         (event_from(shared=True), (False, False)),
-        (event_from(shared=True, kind="app_mention"), (False, False)),
         (event_from(shared="true"), (False, False)),
         (event_from(shared=True, team="T1"), (True, True)),
         (event_from(shared=True, team="T1", top="T2"), (True, True)),
         (event_from(shared=True, user_team="T1", team="T2"), (True, True)),
         (event_from(shared=True, user_team="E1", team="T3"), (False, True)),
-        (event_from(shared=True, kind="app_mention", user_team="E1"), (False, True)),
         (event_from(shared=True, user_team="T2", team="T1"), (False, False)),
         (event_from(shared=True, user_team="E2", team="T1"), (False, False)),
-        (event_from(shared=True, kind="app_mention", user_team="E2", team="T1"), (False, False)),
         (event_from(shared=True, source_team="T2"), (False, False)),
         (event_from(shared=True, team="T3"), (False, False)),
         # one of unknown kind
@@ -908,11 +848,3 @@ def test_each_call_is_made_once_until_only_the_right_mark_is_left(
     assert len(calls) == len(set(calls))
     removed = [call for call in calls if call is not None and call.removes]
     assert not is_known or len(removed) == len(set(there) - {wanted})
-
-
-def test_a_mark_that_is_not_there_is_not_removed() -> None:
-    """It was never added, or replaced before that."""
-    assert next_call(a_notice(None, (), added=True), ReactionChanged("5.1", None)) is None
-    notice, message = a_notice(Reaction.ACCEPTED, ()), ReactionChanged("5.1", Reaction.ACCEPTED)
-    assert next_call(notice, message) == ReactionCall(Reaction.ACCEPTED)
-    assert after_call(notice, message, ReactionCall(Reaction.ACCEPTED)).done

@@ -37,18 +37,6 @@ async def trip(fault: Exception) -> None:
     raise fault
 
 
-async def double(number: int) -> int:
-    return 2 * number
-
-
-@in_virtual_time
-async def test_a_task_can_be_awaited_and_is_forgotten_at_its_end(tasks: BackgroundTasks) -> None:
-    task = tasks.spawn(double(4), name="doubling")
-    assert (len(tasks), list(tasks), task.get_name()) == (1, [task], "doubling")
-    assert await task == 8
-    assert (len(tasks), list(tasks)) == (0, [])
-
-
 @in_virtual_time
 async def test_unexpected_task_failures_are_logged(tasks: BackgroundTasks, caplog: pytest.LogCaptureFixture) -> None:
     tasks.spawn(trip(ValueError("tripped")), name="tripping")
@@ -97,17 +85,6 @@ async def test_late_tasks_are_cancelled_and_awaited(tasks: BackgroundTasks, seco
     await tasks.drain(seconds)
     assert ended
     assert asyncio.get_running_loop().time() == seconds + 0.5
-
-
-@in_virtual_time
-async def test_a_cancelled_waiter_ends_no_task(tasks: BackgroundTasks) -> None:
-    task = tasks.spawn(asyncio.sleep(5.0, "slept"), name="sleeping")
-    draining = asyncio.create_task(tasks.drain(FAR))
-    await asyncio.sleep(1.0)
-    draining.cancel()
-    await asyncio.wait({draining})
-    assert draining.cancelled()
-    assert await task == "slept"
 
 
 async def trip_over() -> None:
@@ -198,16 +175,6 @@ async def test_a_task_that_ends_on_purpose_is_not_restarted(caplog: pytest.LogCa
     assert starts == 1
     await supervisor.stop(1.0)
     assert len(caplog.records) == 1
-
-
-@in_virtual_time
-async def test_a_stop_ends_every_task() -> None:
-    supervisor = Supervisor()
-    tasks = [supervisor.start("Health", lambda: asyncio.sleep(FAR)) for _ in range(3)]
-    await asyncio.sleep(0)
-    await supervisor.stop(1.0)
-    assert all(task.done() for task in tasks)
-    assert not list(supervisor.statuses())
 
 
 @in_virtual_time
@@ -476,19 +443,6 @@ def test_remembered_jobs_cost_the_garbage_collector_nothing() -> None:
 
 MOST, SENDERS = 1_000, 10
 SHARE = MOST // SENDERS
-
-
-def pending(clock: FakeClock) -> PendingBytes[str]:
-    return PendingBytes(MOST, senders=SENDERS, monotonic=clock.monotonic)
-
-
-def test_a_small_body_is_kept_however_long_it_takes() -> None:
-    clock = FakeClock()
-    held = pending(clock)
-    held.add("small", SHARE)
-    clock.advance(60)
-    assert held.add("large", 950) == ["large"]
-    assert held.total == SHARE
 
 
 @given(
