@@ -35,16 +35,12 @@ _REASONS = (
     (("was archived so it is read-only", "repository is archived"),
      "the repository is archived at its host: nobody can change it until it is unarchived there"),
     (("shallow update not allowed", "shallow roots are not allowed", "from a shallow repository"), IS_SHALLOW),
-    (("without `workflow` scope", "without `workflows` permission"),
-     ("the change touches workflows of GitHub Actions, which this token may not change; "
-     "let a person do that, or give it the permission Workflows")),
     (("GH006", "protected branch"),
      ("the branch is protected at its host: exempt branches that begin with pagehand/ from the protection, "
      "or allow the token's user or App to push to them")),
     (("GH013", "rule violations"),
      ("a rule of the repository forbids it: exempt branches that begin with pagehand/ from the rule, "
      "or add the token's user or App to those who may bypass it")),
-    (("GH001", "exceeds GitHub's file size limit"), "a file is larger than the host takes (GitHub: 100 MB)"),
     (("Authentication failed", "could not read Username", "could not read Password"), _NOT_LET_IN),
     (("returned error: 403", "Permission to ", "Write access to repository not granted"), _MAY_NOT_WRITE),
     (("Repository not found", "' not found"),
@@ -52,8 +48,6 @@ _REASONS = (
     (("returned error: 30", "HTTP 301", "HTTP 302", "HTTP 307", "HTTP 308",
       "unable to update url base from redirection"),
      "the repository has another address now: set PAGEHAND_JOBSERVER_REPOSITORY to it"),
-    (("returned error: 429",), "the repository's host limits the rate of requests: try again later"),
-    (("returned error: 5",), "the repository's host has an internal error: try again later"),
     (("Could not resolve host", "Failed to connect", "Connection refused", "Connection timed out",
       "Connection reset", "Empty reply from server", "early EOF", "unexpected disconnect"),
      "the repository's host cannot be reached: check the network and its address, then try again"),

@@ -138,11 +138,6 @@ NOW = 1_700_000_000.0
     [
         (("remote: error: GH013: Repository rule violations found for refs/heads/pagehand/1.\nremote: \n"
          "remote: - Commits must have verified signatures.\n"), "Commits must have verified signatures."),
-        ("remote: error: File big.bin is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB", "larger than"),
-        (("! [remote rejected] a -> a (refusing to allow a Personal Access Token to create or update workflow "
-         "`.github/workflows/x.yml` without `workflow` scope)"), "permission Workflows"),
-        ("fatal: unable to access 'the repository/': The requested URL returned error: 429", "try again later"),
-        ("fatal: unable to access 'the repository/': The requested URL returned error: 503", "an internal error"),
         ("error: RPC failed; HTTP 301 curl 22 The requested URL returned error: 301", "another address now"),
         ("fatal: unable to access 'the repository/': Could not resolve host: git.example.com", "cannot be reached"),
     ],

@@ -56,7 +56,7 @@ class UncertainError(CodeHostError):
 
 @dataclass(frozen=True)
 class Purpose:
-    """The purpose of a call, as the end of "GitHub does not allow to …", and the permission that it needs.
+    """The purpose of a call, as the end of "GitHub did not …", and the permission that it needs.
 
     `is_of_app`: it is called with the App's own JWT.
     """
@@ -78,35 +78,20 @@ FIND_INSTALLATION = Purpose("find where the App is installed", "Metadata: read",
 MAKE_TOKEN = Purpose("make a token for the App", "Metadata: read", is_of_app=True)
 
 
-def refusal(purpose: Purpose, status: int, said: str, headers: Mapping[str, str]) -> str:
-    """Returns an explanation of a status from 400 to 499. `headers` have names in lower case."""
+def refusal(purpose: Purpose, status: int, said: str) -> str:
+    """Returns an explanation of a status from 400 to 499; GitHub's own words name most remedies."""
     match status:
         case 401:
             return _APP_NOT_KNOWN if purpose.is_of_app else _NOT_KNOWN
-        case 403:
-            return _forbidden(purpose, said, headers)
+        case 403 if "not accessible by" in said or "Must have" in said:
+            return (
+                f"the token or App may not {purpose.doing}: give it the permission {purpose.permission}, "
+                "and accept it for the organisation where GitHub asks for that"
+            )
         case 404:
             return _APP_NOT_FOUND if purpose.is_of_app else _NOT_FOUND
         case _:
             return f"GitHub did not {purpose.doing}: {said}"
-
-
-def _forbidden(purpose: Purpose, said: str, headers: Mapping[str, str]) -> str:
-    if "x-github-sso" in headers:
-        return (
-            "the organisation at GitHub wants tokens to be authorised for its single sign-on: "
-            "GitHub > Settings > Developer settings > the token > Configure SSO"
-        )
-    if "archived" in said:
-        return "the repository is archived at GitHub: nobody can change it until it is unarchived"
-    if "IP allow list" in said:
-        return "the organisation at GitHub lets in listed addresses only: add the address of this server to its list"
-    if "not accessible by" in said or "Must have" in said:
-        return (
-            f"the token or App may not {purpose.doing}: give it the permission {purpose.permission}, "
-            "and accept it for the organisation where GitHub asks for that"
-        )
-    return f"GitHub does not allow to {purpose.doing}: {said}"
 
 
 @dataclass(frozen=True)
@@ -213,7 +198,7 @@ class GitHubRestApi:
         status, said = answer.status, answer.said
         if self._note_limit(answer):
             return _RateLimitedError("GitHub limits the rate of calls: try again later", status=status, said=said)
-        return RefusedError(refusal(call.purpose, status, said, answer.headers), status=status, said=said)
+        return RefusedError(refusal(call.purpose, status, said), status=status, said=said)
 
     def _note_limit(self, answer: GitHubAnswer) -> bool:
         """Returns whether an answer is about a rate limit, which everybody obeys from now on."""
