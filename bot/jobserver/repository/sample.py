@@ -5,16 +5,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-_AUTHOR = {
-    "GIT_AUTHOR_NAME": "Robin Field",
-    "GIT_AUTHOR_EMAIL": "robin@lumo.example",
-    "GIT_COMMITTER_NAME": "Robin Field",
-    "GIT_COMMITTER_EMAIL": "robin@lumo.example",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_TEMPLATE_DIR": "",
-    "LC_ALL": "C.UTF-8",
-}
+_COMMIT = """\
+commit refs/heads/main
+committer Robin Field <robin@lumo.example> 1767258000 +0000
+data <<.
+Start the handbook
+.
+"""
+"""Continues with the files, in the format of `git fast-import`."""
 _README = """# Lumo handbook
 
 Lumo is a desk lamp with an open interface: set it up, choose its colour and drive it from your own programs.
@@ -78,25 +76,20 @@ def make_sample_repository(directory: Path) -> Path:
     if target.exists():
         return target
     directory.mkdir(parents=True, exist_ok=True)
+    files = "".join(f"M 100644 inline {name}\ndata {len(text.encode())}\n{text}\n" for name, text in _FILES.items())
     with tempfile.TemporaryDirectory(dir=directory, prefix=".making-") as scratch:
-        work, bare = Path(scratch) / "work", Path(scratch) / "bare"
-        _git(Path(scratch), "init", "--quiet", "--initial-branch=main", str(work))
-        for name, text in _FILES.items():
-            (work / name).parent.mkdir(parents=True, exist_ok=True)
-            (work / name).write_text(text, encoding="utf-8")
-        _git(work, "add", "--all")
-        _git(work, "commit", "--quiet", "-m", "Start the handbook", "--date=2026-01-01T09:00:00Z")
-        _git(Path(scratch), "clone", "--quiet", "--bare", "--no-local", "--", str(work), str(bare))
+        bare = Path(scratch) / "bare"
+        _git(directory, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(bare))
+        _git(bare, "fast-import", "--quiet", stdin=_COMMIT + files)
         bare.rename(target)
     return target
 
 
-def _git(directory: Path, *arguments: str) -> None:
+def _git(directory: Path, *arguments: str, stdin: str = "") -> None:
     path = shutil.which("git")
     if path is None:
         raise FileNotFoundError("git is not installed")
-    environment = {"PATH": str(Path(path).parent), **_AUTHOR}
+    environment = {"PATH": str(Path(path).parent), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     subprocess.run(
-        ["git", "-c", "core.hooksPath=/dev/null", *arguments],
-        cwd=directory, env=environment, check=True, capture_output=True,
-    )  # fmt: skip
+        [path, *arguments], cwd=directory, env=environment, check=True, capture_output=True, input=stdin.encode()
+    )
