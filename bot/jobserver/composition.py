@@ -82,7 +82,8 @@ class Composition:
         self._limits = RunLimits.for_settings(settings)
         self._data = data
         self._stack = stack
-        self._counts = RunCounts()
+        named = settings.agent[0] if settings.agent and settings.agent[0] in NAMED else "other"
+        self._counts = RunCounts(named if settings.editor == "agent" else settings.editor)
 
     async def start(self, public_url: str, *, everybody: str) -> Parts:
         """Starts the background work and returns the request handlers.
@@ -103,7 +104,6 @@ class Composition:
         local = LocalPullRequests(kept, mirror, base=base, public_url=public_url, now=_now)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         queue = InstructionQueue(database, now=_now)
-        metrics = self._count(queue)
         space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
         uploads = UploadStore(database, uploads_folder(self._data), space, now=_now)
         await uploads.prepare()
@@ -133,18 +133,12 @@ class Composition:
         )  # fmt: skip
         gate = Gate(settings, public_url=public_url, everybody=everybody)
         pages = PullRequestPages(local, gate, repository=name)
-        return Parts(api, pages, base.name, metrics)
 
-    def _count(self, queue: InstructionQueue) -> Sequence[web.RouteDef]:
-        """Counts from now on, and returns the route of the metrics; none without their token."""
-        settings = self._settings
-        if settings.metrics_token is None:
-            return ()
-        from bot.jobserver.prometheus import PrometheusRuns  # noqa: PLC0415 - it is slow, and mostly not needed
+        async def metrics() -> bytes:
+            return self._counts.render(await queue.backlog())
 
-        named = settings.agent[0] if settings.agent and settings.agent[0] in NAMED else "other"
-        self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.backlog)
-        return [metrics_route(runs.render, settings.metrics_token)]
+        token = settings.metrics_token
+        return Parts(api, pages, base.name, [metrics_route(metrics, token)] if token else ())
 
     async def _tools(
         self,
