@@ -15,7 +15,6 @@ from aiohttp import web
 from markupsafe import Markup
 
 from bot.codehosts.pull_request import CheckOutcome, Verdict
-from bot.jobapi.models import PullRequestState
 from bot.jobserver.documents import PICTURE_FORMATS, picture_type
 from bot.jobserver.errors import DecisionError, JobServerError, PullRequestNotFoundError
 from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of_files, visible
@@ -55,7 +54,6 @@ TIME_LIMIT_S = 3.0
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
 _PAGE = re.compile(r"[1-9]\d{0,5}")
-_LISTED = (PullRequestState.OPEN, PullRequestState.MERGED, PullRequestState.CLOSED)
 _OUTCOMES: Mapping[str, Mapping[str, Verdict | CheckOutcome]] = {
     "review": {each.value: each for each in (Verdict.APPROVED, Verdict.CHANGES_REQUESTED)},
     "check": {each.value: each for each in CheckOutcome if each is not CheckOutcome.UNKNOWN},
@@ -129,10 +127,7 @@ class PullRequestPages:
 
     async def list(self, request: web.Request) -> web.Response:
         self._gate.check_may_read(request)
-        asked = request.query.get("state", "")
-        state = PullRequestState(asked) if asked in _LISTED else None
-        listed = await self._pull_requests.list(state, _page_number(request))
-        return self._render("list.html", request, listed=listed, state=state, states=_LISTED)
+        return self._render("list.html", request, rows=await self._pull_requests.list())
 
     async def rendered(self, request: web.Request) -> web.Response:
         contents = await self._contents(request)

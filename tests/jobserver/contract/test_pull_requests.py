@@ -186,7 +186,7 @@ async def test_a_database_of_the_first_version_keeps_its_rows(repository: Path, 
             row,
         )
     async with opened(repository, data) as kept:
-        [old] = (await kept.pull_requests.list(None, 1)).rows
+        [old] = await kept.pull_requests.list()
         assert (old.title, old.state, old.ended_by) == ("Old", PullRequestState.CLOSED, None)
         assert (await kept.pull_requests.open(CHANGE)).number == 2
 
@@ -197,7 +197,7 @@ async def test_a_branch_has_one_open_pull_request_and_each_is_listed(repository:
         assert await kept.pull_requests.open(CHANGE) == first
         await kept.pull_requests.close(first.number, by="Ada")
         await kept.pull_requests.open(CHANGE)
-        rows = (await kept.pull_requests.list(None, 1)).rows
+        rows = await kept.pull_requests.list()
         assert [(row.number, row.ended_by, row.requested_by, row.request_url) for row in rows] == [
             (2, None, "Ben", "https://slack.example/p1"),
             (1, "Ada", "Ben", "https://slack.example/p1"),
@@ -215,23 +215,18 @@ async def test_a_branch_without_a_pull_request_waits_for_no_fetch(repository: Pa
         assert (await opening).number == 1
 
 
-async def test_the_list_is_paged(repository: Path, tmp_path: Path) -> None:
+async def test_a_long_list_has_every_open_one_first(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
-        for number in range(1, LIST_LENGTH + 2):
+        opened_first = await kept.pull_requests.open(CHANGE)
+        for number in range(2, LIST_LENGTH + 2):
             await kept.pull_requests._database.execute(
                 "INSERT INTO pull_requests "
                 "(branch, base, title, description, state, base_commit, head_commit, created_at) VALUES "
                 "(?, 'main', 'A change', '', 'closed', '', '', '2026-01-01T00:00:00+00:00')",
                 (f"change-{number}",),
             )
-        pages = [await kept.pull_requests.list(PullRequestState.CLOSED, page) for page in (1, 2, 3)]
-        assert [(page.page, page.pages, len(page.rows)) for page in pages] == [
-            (1, 2, LIST_LENGTH),
-            (2, 2, 1),
-            (2, 2, 1),
-        ]
-        assert pages[0].counts[PullRequestState.CLOSED] == LIST_LENGTH + 1
-        assert not (await kept.pull_requests.list(PullRequestState.OPEN, 1)).rows
+        rows = await kept.pull_requests.list()
+        assert [row.number for row in rows] == [opened_first.number, *range(LIST_LENGTH + 1, 2, -1)]
 
 
 async def test_long_ended_pull_requests_are_deleted_with_their_commits(repository: Path, tmp_path: Path) -> None:

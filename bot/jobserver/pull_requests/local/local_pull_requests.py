@@ -21,8 +21,8 @@ from bot.jobserver.text import shortened
 
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
-LIST_LENGTH = 50
-"""Pull requests on one page of the list."""
+LIST_LENGTH = 100
+"""Pull requests on the page that lists them."""
 STEPS = (
     """
 CREATE TABLE pull_requests (
@@ -83,16 +83,6 @@ class Judgement:
     author: str
     outcome: Verdict | CheckOutcome
     words: str = ""
-
-
-@dataclass(frozen=True)
-class PullRequestList:
-    """One page of the list, the newest first; pages are numbered from 1. `counts` has all of them for None."""
-
-    rows: tuple[PullRequestRow, ...]
-    counts: Mapping[PullRequestState | None, int]
-    page: int
-    pages: int
 
 
 @dataclass(frozen=True)
@@ -200,21 +190,12 @@ class LocalPullRequests:
             )
             await self._refresh(await self._get(pull_request.number))
 
-    async def list(self, state: PullRequestState | None, page: int) -> PullRequestList:
-        """Returns a page of those in one state, or in any; the last one where there are not as many pages."""
-        rows = await self._database.rows("SELECT state, count(*) FROM pull_requests GROUP BY state")
-        counted = {row[0]: row[1] for row in rows}
-        counts: dict[PullRequestState | None, int] = {
-            None: sum(counted.values()),
-            **{each: counted.get(each, 0) for each in PullRequestState},
-        }
-        pages = max(1, -(-counts[state] // LIST_LENGTH))
-        page = min(page, pages)
+    async def list(self) -> tuple[PullRequestRow, ...]:
+        """Returns the open ones, then the others, the newest of each first."""
         rows = await self._database.rows(
-            "SELECT * FROM pull_requests WHERE ?1 IS NULL OR state = ?1 ORDER BY number DESC LIMIT ?2 OFFSET ?3",
-            (state and state.value, LIST_LENGTH, (page - 1) * LIST_LENGTH),
+            "SELECT * FROM pull_requests ORDER BY state = 'open' DESC, number DESC LIMIT ?", (LIST_LENGTH,)
         )
-        return PullRequestList(tuple(map(_from_row, rows)), counts, page, pages)
+        return tuple(map(_from_row, rows))
 
     async def contents(self, number: int) -> PullRequestContents:
         """Returns a pull request as it is now.
