@@ -7,9 +7,10 @@ from bot.workspace.delivery.deliveries import Ack, InteractionResult, NotDeliver
 from bot.workspace.model.app_config import MessagesTab, Shortcut, SlashCommand
 from bot.workspace.model.entities import MAX_FILES, Channel, File, Message, SlackError, Upload, User
 from bot.workspace.model.state import SLACKBOT
-from bot.workspace.model.text import TEXT_LIMIT, emoji_name, escape, stored_typed_text
+from bot.workspace.model.text import TEXT_LIMIT, emoji_name, escape, stored_app_text, stored_typed_text
 from bot.workspace.person_views import ActorContext, PersonViews
 from bot.workspace.wire.interaction_payloads import find_action
+from bot.workspace.wire.views import checked_blocks
 
 
 class Actor:
@@ -30,7 +31,6 @@ class Actor:
         self._app = context.app
         self._context = context
         self._payloads = context.payloads
-        self._response_urls = context.response_urls
 
     @property
     def id(self) -> str:
@@ -120,8 +120,7 @@ class Actor:
         place, command = self._writable(channel), self._app.command(name)
         if command is None or not self._may_use_app():
             return self._failed(place, f"{escape(name)} is not a valid command.", "invalid_command")
-        url = self._response_urls.issue(self.id, place.id)
-        payload = self._payloads.slash_command(self.user, place, command, text, url)
+        payload = self._payloads.slash_command(self.user, place, command, text)
         try:
             ack = await self._context.deliveries.request("slash_commands", payload)
         except NotDeliveredError as error:
@@ -130,11 +129,15 @@ class Actor:
 
     def show_ack(self, place: Channel, command: SlashCommand, ack: Ack) -> InteractionResult:
         """Shows the content of a command's acknowledgement. As in Slack, invalid content fails the command."""
+        text, blocks = ack.payload.get("text") or "", ack.payload.get("blocks")
+        if not text and not blocks:
+            return InteractionResult(ok=True, payload=ack.payload)
         try:
-            message = self._response_urls.show_ack(self.id, place.id, ack.payload)
+            shown = stored_app_text(str(text)), checked_blocks(blocks) if blocks else None
         except SlackError:
             return self._command_failed(place, command, "dispatch_unknown_error")
-        return InteractionResult(ok=True, text=message.text if message else "", payload=ack.payload, message=message)
+        message = self._state.show_ephemeral(self._app.message(place.id, *shown, ephemeral_to=self.id))
+        return InteractionResult(ok=True, text=message.text, payload=ack.payload, message=message)
 
     def _command_failed(self, place: Channel, command: SlashCommand, code: str) -> InteractionResult:
         return self._failed(place, f'{command.command} failed with the error "{code}"', code)
@@ -149,8 +152,7 @@ class Actor:
         """Presses a button of a message, or chooses from its menu by ``value``, and waits for the acknowledgement."""
         message = self._seen(channel, ts)
         action = find_action(message.blocks, action_id, block_id, value)
-        url = self._response_urls.issue(self.id, message.channel)
-        return await self._context.deliver(self._payloads.block_actions(self.user, message, action, url))
+        return await self._context.deliver(self._payloads.block_actions(self.user, message, action))
 
     async def shortcut(self, channel: str, ts: str, callback_id: str) -> InteractionResult:
         """Runs a message shortcut of the app and waits for the acknowledgement.
@@ -161,8 +163,7 @@ class Actor:
         message, shortcut = self._seen(channel, ts), self._shortcut(callback_id, "message")
         if message.ephemeral_to is not None:
             raise SlackError("shortcut_not_found")
-        url = self._response_urls.issue(self.id, message.channel)
-        return await self._context.deliver(self._payloads.message_shortcut(self.user, message, shortcut, url))
+        return await self._context.deliver(self._payloads.message_shortcut(self.user, message, shortcut))
 
     async def global_shortcut(self, callback_id: str) -> InteractionResult:
         """Runs a global shortcut of the app; ``shortcut_not_found`` as above."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.workspace.delivery.deliveries import Deliveries, InteractionResult, deliver_interaction
-from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.model.app_config import AppConfig, MessagesTab
 from bot.workspace.model.elements import Element, InputValue
 from bot.workspace.model.entities import Channel, Json, SlackError, User
@@ -29,7 +28,6 @@ class ActorContext:
         views: The modals and Home tabs.
         payloads: Builds the payloads that tell the app what people did.
         deliveries: Delivers them.
-        response_urls: Issues the URLs at which the app may answer later.
     """
 
     state: State
@@ -38,7 +36,6 @@ class ActorContext:
     views: OpenViews
     payloads: InteractionPayloads
     deliveries: Deliveries
-    response_urls: IssuedResponseUrls
 
     async def deliver(self, payload: Json) -> InteractionResult:
         """Delivers an interaction and returns the outcome."""

@@ -1,4 +1,4 @@
-"""The workspace as a server: one address for the Web API, Socket Mode, response URLs and the page."""
+"""The workspace as a server: one address for the Web API, Socket Mode and the page."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,6 @@ from aiohttp.typedefs import Middleware
 
 from bot.runtime.http.server import listening_socket
 from bot.workspace.delivery.deliveries import RETRY_DELAYS, Deliveries
-from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
 from bot.workspace.model.app_config import AppConfig, AppManifests
@@ -133,7 +132,6 @@ class WorkspaceServer:
         self.signed_http = SignedHttp(app, lambda: self.credentials.signing_secret, now)
         self._transport = self.socket_mode if app.socket_mode else self.signed_http
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)
-        self.response_urls = IssuedResponseUrls(state, app, now, self._origin)
         self._payloads = InteractionPayloads(state, app, self._renderer, self.triggers)
         self._events = EventPayloads(state, app, self._renderer, self.views)
 
@@ -141,7 +139,7 @@ class WorkspaceServer:
         """Builds the parts that the app and the page call."""
         self.web_api = WebApi(self.state, self.manifests, self._new_call, self.credentials, self.changes.notify)
         self.files = FileDownloads(self.state, self.app, self.credentials)
-        reach = self._payloads, self.deliveries, self.response_urls
+        reach = self._payloads, self.deliveries
         self.people = WorkspacePeople(ActorContext(self.state, self.app, self._renderer, self.views, *reach))
         self._page = Page(self.state, self.app, self.people, self._transport)
 
@@ -197,7 +195,6 @@ class WorkspaceServer:
             [
                 web.route("*", "/api/{method}", self.web_api.handle),
                 web.get("/link/", self.socket_mode.handle),
-                web.post("/commands/{team}/{secret}", self.response_urls.handle),
                 *self.files.routes(),
                 *self._page.routes(),
             ]

@@ -28,7 +28,7 @@ HELD: list[JobServer] = []
 
 
 def workspace_handlers() -> Reader:
-    """Web API methods in three encodings, the page's endpoints and the response URLs."""
+    """Web API methods in three encodings, and the page's endpoints."""
     loop = asyncio.new_event_loop()
     server = WorkspaceServer()
     loop.run_until_complete(server.start())
@@ -39,7 +39,6 @@ def workspace_handlers() -> Reader:
     ]
     deeds = ("send", "press", "edit", "delete", "react", "join")
     calls += [("POST", f"/page/{deed}", {"Content-Type": JSON, "Sec-Fetch-Site": "same-origin"}) for deed in deeds]
-    calls += [("POST", "/commands/T/x", {"Content-Type": JSON}), ("POST", "/actions/T/x", {"Content-Type": JSON})]
     channel, person = server.channels["docs"].id, server.people["ana"]
     message = loop.run_until_complete(person.say("docs", "Hello"))
     state = {b"CHANNEL": channel.encode(), b"MESSAGE": message.ts.encode(), b"PERSON": message.user.encode()}

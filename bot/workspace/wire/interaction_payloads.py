@@ -1,5 +1,6 @@
 """Builds the payloads of slash commands, shortcuts and interactive elements in messages and views."""
 
+import secrets
 from collections.abc import Sequence
 
 from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
@@ -28,7 +29,7 @@ class InteractionPayloads:
         self._renderer = renderer
         self._triggers = triggers
 
-    def slash_command(self, user: User, channel: Channel, command: SlashCommand, text: str, response_url: str) -> Json:
+    def slash_command(self, user: User, channel: Channel, command: SlashCommand, text: str) -> Json:
         return {
             "team_id": self._state.team.id,
             "team_domain": self._state.team.domain,
@@ -40,7 +41,7 @@ class InteractionPayloads:
             "text": self._command_text(command, text),
             "api_app_id": self._app.app_id,
             "is_enterprise_install": "false",
-            "response_url": response_url,
+            "response_url": self._response_url(),
             "trigger_id": self._triggers.issue(Trigger(user.id, channel.id)),
         }
 
@@ -53,7 +54,7 @@ class InteractionPayloads:
             "trigger_id": self._triggers.issue(Trigger(user.id)),
         }
 
-    def message_shortcut(self, user: User, message: Message, shortcut: Shortcut, response_url: str) -> Json:
+    def message_shortcut(self, user: User, message: Message, shortcut: Shortcut) -> Json:
         channel = self._state.channels[message.channel]
         return {
             "type": "message_action",
@@ -62,19 +63,19 @@ class InteractionPayloads:
             "channel": {"id": channel.id, "name": _channel_name(channel)},
             "callback_id": shortcut.callback_id,
             "trigger_id": self._triggers.issue(Trigger(user.id, channel.id)),
-            "response_url": response_url,
+            "response_url": self._response_url(),
             "message_ts": message.ts,
             "message": self._renderer.message(message),
         }
 
-    def block_actions(self, user: User, message: Message, action: Json, response_url: str) -> Json:
+    def block_actions(self, user: User, message: Message, action: Json) -> Json:
         """Returns the payload for using a message's element. ``action`` is what `find_action` returned."""
         channel = self._state.channels[message.channel]
         payload = self._block_actions(user, action, Trigger(user.id, channel.id)) | {
             "container": _container(message),
             "channel": {"id": channel.id, "name": _channel_name(channel)},
             "state": {"values": _values(message, action)},
-            "response_url": response_url,
+            "response_url": self._response_url(),
         }
         return payload if message.ephemeral_to is not None else payload | {"message": self._renderer.message(message)}
 
@@ -115,6 +116,10 @@ class InteractionPayloads:
 
     def _team(self) -> Json:
         return {"id": self._state.team.id, "domain": self._state.team.domain}
+
+    def _response_url(self) -> str:
+        """Returns an address for later answers, which this workspace does not take."""
+        return f"{self._renderer.origin()}/commands/{self._state.team.id}/{secrets.token_urlsafe(18)}"
 
     def _command_text(self, command: SlashCommand, text: str) -> str:
         if not command.should_escape:

@@ -66,7 +66,7 @@ class Renderer:
     def __init__(self, state: State, app: AppConfig, origin: Callable[[], str]) -> None:
         self._state = state
         self._app = app
-        self._origin = origin
+        self.origin = origin
 
     def user(self, user: User) -> Json:
         body: Json = {
@@ -127,7 +127,7 @@ class Renderer:
     def file(self, file: File) -> Json:
         """Returns a file as in ``files.info`` and messages."""
         name = quote(file.name)
-        url = f"{self._origin()}{FILES_PATH}/{self._state.team.id}-{file.id}/download/{name}"
+        url = f"{self.origin()}{FILES_PATH}/{self._state.team.id}-{file.id}/download/{name}"
         return {
             "id": file.id,
             "created": file.created,
@@ -142,13 +142,13 @@ class Renderer:
             "is_public": True,
             "url_private": url,
             "url_private_download": url,
-            "permalink": f"{self._origin()}/files/{file.user}/{file.id}/{name}",
+            "permalink": f"{self.origin()}/files/{file.user}/{file.id}/{name}",
             "file_access": "visible",
         }
 
     def permalink(self, message: Message) -> str:
         """Returns a message's permalink; a reply's opens its thread."""
-        link = f"{self._origin()}/archives/{message.channel}/p{message.ts.replace('.', '')}"
+        link = f"{self.origin()}/archives/{message.channel}/p{message.ts.replace('.', '')}"
         if message.is_reply and message.thread_ts:
             link += f"?thread_ts={quote(message.thread_ts)}&cid={message.channel}"
         return link

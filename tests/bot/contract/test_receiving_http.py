@@ -252,7 +252,6 @@ async def test_the_workspace_and_the_job_server_refuse_malformed_bodies_too(tmp_
             (f"{origin}/api/users.info", slack | parts | zipped, PARTS, 200),
             (f"{origin}/api/users.info", slack | form | zipped, b"user=U1", 200),
             (f"{origin}/page/send", as_json | zipped, b"{}", 200),
-            (f"{origin}/commands/T1/none", as_json | zipped, b"{}", 400),
             (f"{jobs.url}{JOB}", {"Authorization": f"Bearer {KEY}"} | as_json | zipped, b"{}", 400),
         ]
         for url, headers, body, status in calls:

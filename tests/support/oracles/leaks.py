@@ -17,7 +17,7 @@ from bot.runtime.logging import NOISY, fields_of
 PLANTED = re.compile(r"planted[-_](?:secret|admin_key|key-of|bot-token|app-token|signing)")
 """How the secrets of the tests are recognized; new ones contain `planted-secret-`."""
 PLANT = "planted-secret-"
-WORKSPACE_SECRETS = ("web_api.method", "delivery.socket_mode", "delivery.response_urls")
+WORKSPACE_SECRETS = ("web_api.method", "delivery.socket_mode", "wire.interaction_payloads")
 """The workspace's modules that create tokens, tickets, and addresses that grant access."""
 LINES_TOLD = 12
 _NOISY = tuple(f"{name}." for name in NOISY)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.webhook.async_client import AsyncWebhookClient
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.workspace_world import client_of, error, refused, running
 
@@ -147,18 +146,6 @@ async def test_replies_in_pages_each_with_the_first_message(client: AsyncWebClie
         page = await client.conversations_replies(channel=DOCS, ts=root, limit=3, cursor=cursor)
         pages.append([m["text"] for m in page["messages"]])
     assert pages == [["root", "0", "1"], ["root", "2", "3"], ["root", "4"]]
-
-
-async def test_a_response_url_can_be_used_five_times(workspace: FaultyWorkspace) -> None:
-    ana = workspace.people["ana"]
-    hook = AsyncWebhookClient(workspace.response_urls.issue(ana.id, GENERAL))
-    assert (await hook.send(text="")).status_code == 400
-    for number in range(5):
-        assert (await hook.send(text=f"only you {number}")).body == "ok"
-    assert [m.text for m in ana.ephemerals("general")] == [f"only you {number}" for number in range(5)]
-    sixth = await hook.send(text="sixth")
-    assert sixth.status_code == 404
-    assert "used_url" in sixth.body
 
 
 async def test_a_group_is_mentioned_by_its_handle(workspace: WorkspaceServer) -> None:
