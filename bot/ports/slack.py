@@ -17,7 +17,7 @@ class Members(Protocol):
     """Looks up people. Raises only ChatError's classes, within a bounded time; ChatRejected for an unknown id."""
 
     async def member(self, person_id: str) -> Member:
-        """Returns the person, as Slack described them within the last hour."""
+        """Returns the person, as Slack described them within the last minutes."""
 
     def known_member(self, person_id: str) -> Member | None:
         """Returns a person without asking Slack; None if that takes a call."""

@@ -6,10 +6,8 @@ event that Slack would have sent, before the request goes out.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from bot.domain.context import PATIENCE
 from bot.domain.requests.new_jobs import is_of_message
@@ -18,12 +16,11 @@ from bot.domain.threads.thread import Thread
 from bot.errors import ChatError
 from bot.ports.slack import CurrentMessages
 from bot.runtime.clock import Clock
+from bot.runtime.recent import RecentDict
 from bot.scheduler.worker import answer_or_none, failing_since, in_time
 from bot.store.request_queue import ClaimedRequest
 
 logger = logging.getLogger(__name__)
-K = TypeVar("K")
-V = TypeVar("V")
 
 READ_SECONDS = 8.0
 """The longest that one look-up takes."""
@@ -65,8 +62,8 @@ class Rereader:
         self._clock = clock
         self._told_for = heard_for
         self._taken_over_at: float | None = None
-        self._conversations: OrderedDict[tuple[str, str], _Conversation] = OrderedDict()
-        self._recorded: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._conversations = RecentDict[tuple[str, str], _Conversation](_MOST_KEPT)
+        self._recorded = RecentDict[tuple[str, str, str], None](_MOST_KEPT)
 
     def claimed(self, items: Sequence[ClaimedRequest], now: float) -> list[ClaimedRequest]:
         """Returns claimed requests, marked if they waited across a gap; `now` is the store's time. A process that died
@@ -93,7 +90,7 @@ class Rereader:
         for version in versions:
             logger.info("a message has changed since it was recorded")
             await self._revise(version)
-            _keep(self._recorded, _key(version), None)  # the request goes out as it is then
+            self._recorded[_key(version)] = None  # the request goes out as it is then
 
     def _heard_for(self) -> float:
         if self._taken_over_at is None:
@@ -119,8 +116,7 @@ class Rereader:
         ChatError.
         """
         at = (channel_id, thread_ts)
-        kept = self._conversations.get(at) or _Conversation()
-        _keep(self._conversations, at, kept)
+        kept = self._conversations[at] = self._conversations.get(at) or _Conversation()
         async with kept.lock:
             missing = kept.versions is not None and ts not in kept.versions
             unread = missing and (ts < kept.since_ts or (kept.at or 0.0) < began)
@@ -149,14 +145,6 @@ class Rereader:
         if found is None:
             logger.warning("requests go out as recorded, because Slack does not show their messages: %s", reason)
         return found
-
-
-def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
-    """Keeps a value as the newest of a limited number."""
-    kept[key] = value
-    kept.move_to_end(key)
-    while len(kept) > _MOST_KEPT:
-        kept.popitem(last=False)
 
 
 def _key(version: Reply) -> tuple[str, str, str]:

@@ -19,11 +19,11 @@ from bot.domain.requests.request import Arrival
 from bot.errors import AuthorUnknown, ChatError, ChatRejected
 from bot.ports.service import ServicePort
 from bot.ports.slack import Members
+from bot.runtime.recent import RecentSet
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.expiring_cache import RecentSet
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)

@@ -24,6 +24,7 @@ from bot.notices.questions import RequestRefused
 from bot.notices.said import Markup
 from bot.ports.service import ServicePort
 from bot.ports.slack import Conversations, DisplayNames, SlackReading
+from bot.runtime.recent import RecentSet
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
 from bot.slack.message_parts.contents import thread_message
@@ -49,7 +50,6 @@ from bot.slack.rendering.modals import (
     settings_modal,
 )
 from bot.slack.rendering.text import width
-from bot.slack.sending.expiring_cache import RecentSet
 from bot.slack.sending.views import ShownView, SlackViews
 
 logger = logging.getLogger(__name__)

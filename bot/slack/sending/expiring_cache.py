@@ -2,14 +2,13 @@
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from bot.runtime.recent import RecentDict
+
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
 
 AT_A_TIME = 20
 """Maximum concurrent fetches of one kind, out of the process's hundred connections."""
@@ -54,30 +53,6 @@ class SingleFlight(Generic[T]):
             del self._flights[key]
 
 
-class RecentDict(OrderedDict[K, V]):
-    """Keeps the `most` values that were set last."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
-
-    def __setitem__(self, key: K, value: V) -> None:
-        super().__setitem__(key, value)
-        self.move_to_end(key)
-        if len(self) > self._most:
-            self.popitem(last=False)
-
-
-class RecentSet(RecentDict[str, None]):
-    """Remembers the keys that were added last, for what Slack can send thousands of times, or twice."""
-
-    def add(self, key: str) -> bool:
-        """Returns whether a key is new, as far as they are remembered."""
-        is_new = key not in self
-        self[key] = None
-        return is_new
-
-
 _MOST_KEPT = 2_000
 
 
@@ -93,6 +68,10 @@ class ExpiringCache(Generic[T]):
     def is_fresh(self, key: str) -> bool:
         """Returns whether the value of a key is known."""
         return key in self._kept and self._monotonic() < self._kept[key][1]
+
+    def known(self, key: str) -> T | None:
+        """Returns the value of a key, however old it is; None if there is none."""
+        return self._kept[key][0] if key in self._kept else None
 
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
         """Returns the cached value of a key, or else that of `fetch`, which runs once for all who wait for it."""

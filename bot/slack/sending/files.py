@@ -17,8 +17,7 @@ from bot.ports.slack import FileReader
 from bot.slack.message_parts.contents import read_file
 from bot.slack.message_parts.slack_message import MessageFile
 from bot.slack.rendering.text import safe_url
-from bot.slack.sending.hosts import origin, slack_proxy
-from bot.slack.sending.web_api import CONNECT_SECONDS, call, chat_error_from, chat_error_of_status
+from bot.slack.sending.web_api import CONNECT_SECONDS, call, chat_error_from, chat_error_of_status, slack_proxy
 
 _SECONDS = 30.0
 _MOST_REDIRECTS = 3
@@ -76,11 +75,11 @@ class SlackFiles(FileReader):
         raise ChatRejected("too_many_redirects")
 
     def _is_slacks(self, url: str) -> bool:
-        if safe_url(url) is None or not (at := origin(url)):
+        if safe_url(url) is None or not (at := _origin(url)):
             return False
         host = urlsplit(url).hostname or ""
         is_slacks_own = at == f"https://{host}:443" and host.endswith(tuple(f".{own}" for own in _SLACKS_OWN))
-        return is_slacks_own or at == origin(self._client.base_url)
+        return is_slacks_own or at == _origin(self._client.base_url)
 
 
 async def _content(answer: aiohttp.ClientResponse, file: SlackFile, max_bytes: int) -> FileContent:
@@ -104,3 +103,13 @@ def _is_sign_in_page(answer: aiohttp.ClientResponse, file: SlackFile) -> bool:
     as_download = answer.headers.get("Content-Disposition", "").lower().startswith("attachment")
     own_size = bool(file.size) and answer.content_length == file.size
     return not (file.mimetype == _HTML and (as_download or own_size))
+
+
+def _origin(url: str) -> str:
+    """Returns the scheme, host and port for comparison; empty if it is not a web URL, or contains a user name."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
+    except (KeyError, ValueError):
+        return ""
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname and "@" not in parts.netloc else ""

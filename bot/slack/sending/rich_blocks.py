@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.domain.delivery import TOO_LONG
+from bot.runtime.recent import RecentDict
 from bot.slack.rendering.blocks import ChatMessage, RichBlock
-from bot.slack.sending.expiring_cache import RecentDict
 
 logger = logging.getLogger(__name__)
 

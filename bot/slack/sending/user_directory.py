@@ -12,60 +12,36 @@ from bot.errors import ChatMissingScope, ChatRejected
 from bot.ports.slack import Members
 from bot.runtime.text import displayable
 from bot.runtime.untrusted_json import LenientModel, Text
-from bot.slack.sending.expiring_cache import RecentDict, SingleFlight
+from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call
 
-_MOST_KEPT = 5_000
-_KEPT, _UNKNOWN_KEPT = 3_600.0, 300.0
-"""Seconds for which a person counts as known, and for which an unknown id or a missing name does."""
 RIGHTS_KEPT = 300.0
-"""Seconds for which cached data about a person decides what they may do: somebody who was made a guest can keep their
-permissions for that long.
+"""Seconds for which what Slack says about a person counts: somebody who was made a guest can keep their permissions for
+that long.
 """
 _LONGEST_NAME = 80
 
 
-class UserDirectory:
+class UserDirectory(ExpiringCache[Member | None]):
     """One per process. `monotonic` returns the time in seconds."""
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(seconds=RIGHTS_KEPT, monotonic=monotonic)
         self._client = client
-        self._monotonic = monotonic
-        self._known = RecentDict[str, tuple[Member | None, float]](_MOST_KEPT)
-        self._flights = SingleFlight[Member | None]()
 
-    def is_fresh(self, user_id: str, *, within: float = _KEPT) -> bool:
-        """Returns whether this id is cached and was fetched within the given number of seconds."""
-        if user_id not in self._known:
-            return False
-        found, asked_at = self._known[user_id]
-        kept = _KEPT if found is not None and found.name else _UNKNOWN_KEPT
-        return self._monotonic() < asked_at + min(kept, within)
-
-    def known(self, user_id: str) -> Member | None:
-        """Returns the cached data, however old."""
-        return self._known[user_id][0] if user_id in self._known else None
-
-    async def look_up(self, user_id: str, *, within: float = _KEPT) -> Member | None:
-        """Returns a person, from the cache if they were fetched recently enough; None for an unknown id. Raises
-        ChatError.
-        """
-        if self.is_fresh(user_id, within=within):
-            return self.known(user_id)
-        return await self._flights.get(user_id, self._fetch)
+    async def look_up(self, user_id: str) -> Member | None:
+        """Returns a person, from the cache if they were fetched recently; None for an unknown id. Raises ChatError."""
+        return await self.get(user_id, self._fetch)
 
     async def _fetch(self, user_id: str) -> Member | None:
-        asked_at = self._monotonic()  # the response may lack changes that happen while it is on its way
         try:
             user = (await call(self._client.users_info(user=user_id))).get("user")
-            found = read_user(user_id, DescribedUser.read(user)) if isinstance(user, dict) else None
         except ChatMissingScope:
             raise
         except ChatRejected:
-            found = None
-        self._known[user_id] = (found, asked_at)
-        return found
+            return None
+        return read_user(user_id, DescribedUser.read(user)) if isinstance(user, dict) else None
 
 
 class UserProfile(LenientModel):
@@ -128,15 +104,14 @@ class SlackMembers(Members):
 
     async def member(self, person_id: str) -> Member:
         """See Members. Everybody in our organization counts as a member of our workspace."""
-        user = await self._directory.look_up(person_id, within=RIGHTS_KEPT)
+        user = await self._directory.look_up(person_id)
         if user is None:
             raise ChatRejected("user_not_found")
         return self._counted(user)
 
     def known_member(self, person_id: str) -> Member | None:
         """See Members."""
-        fresh = self._directory.is_fresh(person_id, within=RIGHTS_KEPT)
-        user = self._directory.known(person_id) if fresh else None
+        user = self._directory.known(person_id) if self._directory.is_fresh(person_id) else None
         return self._counted(user) if user else None
 
     def known_account(self, user_id: str) -> Account | None:

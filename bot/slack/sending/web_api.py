@@ -12,9 +12,12 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
+from slack_sdk.proxy_env_variable_loader import load_http_proxy_from_env
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
@@ -30,12 +33,12 @@ from bot.errors import (
     ChatUnreachable,
     StoreError,
 )
+from bot.runtime.http.proxies import is_this_machine, proxy_address
 from bot.runtime.http.retry_after import retry_after_in
+from bot.runtime.recent import RecentDict
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.untrusted_json import text_at
 from bot.slack.sending.authorization import NOT_ALLOWED, MissingScopes, missing_scopes_in, refusal_of_call
-from bot.slack.sending.expiring_cache import RecentDict
-from bot.slack.sending.hosts import slack_proxy
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +79,19 @@ def new_session() -> aiohttp.ClientSession:
     """Returns the session for all of a process's calls to Slack. The caller closes it."""
     timeout = aiohttp.ClientTimeout(total=CALL_SECONDS, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
     return aiohttp.ClientSession(timeout=timeout)
+
+
+def slack_proxy(url: str) -> str | None:
+    """Returns the proxy's URL; None for this machine itself and the hosts in NO_PROXY, which slack-sdk has not.
+
+    Raises:
+        ConfigError: The proxy that would be used is neither http nor https.
+    """
+    host = urlsplit(url).hostname or ""
+    if is_this_machine(host) or proxy_bypass(host):
+        return None
+    address = load_http_proxy_from_env()
+    return proxy_address(address) if address else None
 
 
 LONGEST_WAIT = 3.0

@@ -44,9 +44,8 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender
-from bot.slack.sending.hosts import slack_proxy
 from bot.slack.sending.identity import identify
-from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session
+from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session, slack_proxy
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 
 LINK = "https://git.example/team/guides/pull/7"

@@ -21,7 +21,7 @@ from bot.jobapi.transport import job_api_proxy
 from bot.runtime.env_file import add_env_file, env_line, read_env_file, write_env_file
 from bot.runtime.logging import TextFormatter
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.hosts import slack_proxy
+from bot.slack.sending.web_api import slack_proxy
 
 COMPLETE = {
     "SLACK_BOT_TOKEN": "xoxb-planted-bot",

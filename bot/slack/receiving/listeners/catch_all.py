@@ -7,11 +7,11 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
+from bot.runtime.recent import RecentSet
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.interactions import ClickPayload, user_of
 from bot.slack.receiving.payloads.payload import SlackPayload
 from bot.slack.rendering.ephemeral_texts import UNKNOWN_COMMAND, UNKNOWN_INTERACTION
-from bot.slack.sending.expiring_cache import RecentSet
 
 logger = logging.getLogger(__name__)
 
