@@ -63,7 +63,8 @@ class Reply:
     HELP, the word that was probably meant, if any); with `withdrawn`, it was edited into that word, or one that was
     probably meant. `options` are those that stood in front of `text`, where its listener has read them; None: they are
     part of it.
-    `mentioned_us_before`: what it said before the edit or the deletion mentions Pagehand.
+    `mentioned_us_before`: what it said before the edit or the deletion mentions Pagehand. `answers_us`: the thread's
+    first message is ours; known of one that was just written.
     """
 
     person: Person
@@ -79,7 +80,13 @@ class Reply:
     in_direct_message: bool = False
     options: Options | None = None
     mentioned_us_before: bool = False
+    answers_us: bool = False
     arrival: Arrival = Arrival.LIVE
+
+    @property
+    def is_to_us(self) -> bool:
+        """Whether it is written to Pagehand."""
+        return self.mentions_us or self.in_direct_message
 
     @property
     def version(self) -> MessageVersion:

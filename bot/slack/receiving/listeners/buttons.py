@@ -159,24 +159,23 @@ def read_click(payload: ClickPayload, dependencies: Dependencies) -> Click | Non
 
 def read_action(click: Click) -> Action | None:
     """Returns what a click asks for; None if no button of ours has such a value."""
+    about = _about(click)
+    if about is None:
+        return None
+    kind, thread_id, argument = about
+    return Action(
+        click.person, kind, click.source_key, click.channel_id, thread_id=thread_id, argument=argument, at=click.at
+    )
+
+
+def _about(click: Click) -> tuple[RequestKind, str, str] | None:
+    """Returns the kind, the id of the thread, which that of a request can stand for, and the argument."""
     if kind := ABOUT_REQUESTS.get(click.action_id):
-        return Action(click.person, kind, click.source_key, argument=click.value, at=click.at)
+        return kind, "", click.value
     if kind := ABOUT_JOBS.get(click.action_id):
-        return _about_job(click, kind, click.value)
+        return kind, click.value, ""
     if kind := WITH_ARGUMENTS.get(click.action_id):
         thread_id, _, argument = click.value.partition("/")
-        return _about_job(click, kind, thread_id, argument) if thread_id and argument else None
+        return (kind, thread_id, argument) if thread_id and argument else None
     chosen = read_menu_value(click.value)
-    return _about_job(click, FROM_MENU[chosen[0]], chosen[1]) if chosen else None
-
-
-def _about_job(click: Click, kind: RequestKind, thread_id: str, argument: str = "") -> Action:
-    return Action(
-        click.person,
-        kind,
-        click.source_key,
-        channel_id=click.channel_id,
-        thread_id=thread_id,
-        argument=argument,
-        at=click.at,
-    )
+    return (FROM_MENU[chosen[0]], chosen[1], "") if chosen else None

@@ -16,18 +16,13 @@ from bot.domain import commands
 from bot.domain.commands import NO_OPTIONS, Options, ThreadWord
 from bot.domain.people import Account
 from bot.domain.requests.new_jobs import job_of_reply, source_key_of
+from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import may_ask
 from bot.errors import StoreError
 from bot.notices.answers import word_meant
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
 from bot.slack.receiving.payloads.payload import MessagePayload, RevisionPayload
-from bot.slack.receiving.payloads.person_message import (
-    PersonMessage,
-    deleted_reply,
-    is_deletion,
-    read_edit,
-    read_message,
-)
+from bot.slack.receiving.payloads.person_message import deleted_reply, is_deletion, read_edit, read_message
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.ephemeral_texts import (
     EDITED_TOO_LATE,
@@ -63,7 +58,7 @@ class MessageListeners:
         """Handles a message that was just written."""
         payload, identity = MessagePayload.read(body), self.dependencies.identity
         message = read_message(payload, identity, arrival_in(context))
-        if message is None or not message.may_concern_us:
+        if message is None or not (message.thread_ts or message.is_to_us):
             return
         match self.dependencies.authors.account(
             payload.event, message.person.id, lambda: self.on_message(body, context)
@@ -110,13 +105,13 @@ class MessageListeners:
 
     # -- what a message asks for ---------------------------------------------------------------------------------------
 
-    async def _handle(self, message: PersonMessage) -> None:
+    async def _handle(self, message: Reply) -> None:
         if message.thread_ts:
             await self._reply(message)
         elif message.is_to_us:
             await self._request(message)
 
-    async def _reply(self, message: PersonMessage) -> None:
+    async def _reply(self, message: Reply) -> None:
         """Records a reply in a thread, or tells its author that there is no job for it."""
         context = self.dependencies.message_context
         parsed = commands.parse_reply(
@@ -127,7 +122,7 @@ class MessageListeners:
         )
         match parsed:
             case commands.OnlyEmoji(words):
-                await self.dependencies.service.receive(message.as_reply(words))
+                await self.dependencies.service.receive(replace(message, text=words))
             case commands.NoWords() if message.attachments:
                 alone = self._is_forwarded_alone(message)
                 await self._record(
@@ -148,7 +143,7 @@ class MessageListeners:
             case _:
                 assert_never(parsed)
 
-    async def _word(self, message: PersonMessage, word: ThreadWord, prompt: str) -> None:
+    async def _word(self, message: Reply, word: ThreadWord, prompt: str) -> None:
         context, asked = self.dependencies.message_context, commands.parse_prompt(prompt)
         if word is ThreadWord.NEW and isinstance(asked, commands.WrongOption | commands.Blank):
             self._tell(message, context(WRONG_OPTION if isinstance(asked, commands.WrongOption) else TASK_MISSING))
@@ -156,19 +151,19 @@ class MessageListeners:
             await self._record(message, prompt, word, no_job=word_without_job(word, context))
 
     async def _record(
-        self, message: PersonMessage, text: str, word: ThreadWord | None = None, *, no_job: str | ChatMessage = ""
+        self, message: Reply, text: str, word: ThreadWord | None = None, *, no_job: str | ChatMessage = ""
     ) -> None:
         """Records a reply, or a word for Pagehand in it. `no_job` is what its author is told if there is no job and it
         was written to us; help is given under messages of ours, too, elsewhere that the job is unknown.
         """
-        if await self.dependencies.service.receive(message.as_reply(text, word)):
+        if await self.dependencies.service.receive(replace(message, text=text, word=word)):
             return
         if message.answers_us and word is not ThreadWord.HELP:
             self._tell(message, self.dependencies.message_context(UNKNOWN_JOB))
         elif no_job and (message.is_to_us or message.answers_us):
             self._tell(message, no_job)
 
-    async def _request(self, message: PersonMessage) -> None:
+    async def _request(self, message: Reply) -> None:
         """Records the job that a message at the beginning of a thread asks for, or tells its author why there is none.
         Thanks in a direct message get a reaction; elsewhere nobody knows what they are for.
         """
@@ -176,7 +171,7 @@ class MessageListeners:
         asked = commands.parse_request(message.text, bot_user_id=bot_user_id, has_attachments=bool(message.attachments))
         match asked:
             case commands.Thanks() if message.in_direct_message:
-                await self.dependencies.service.thank(message.as_reply(message.text))
+                await self.dependencies.service.thank(message)
             case commands.Aside() | commands.Thanks():
                 return
             case commands.Start(prompt, options):
@@ -194,7 +189,7 @@ class MessageListeners:
             case _:
                 assert_never(asked)
 
-    async def _without_task(self, message: PersonMessage, options: Options) -> None:
+    async def _without_task(self, message: Reply, options: Options) -> None:
         """Starts a job for a file without text; otherwise asks the author what to do."""
         context = self.dependencies.message_context
         if self._is_forwarded_alone(message):
@@ -204,12 +199,12 @@ class MessageListeners:
         else:
             self._tell(message, help_text(context) if options == NO_OPTIONS else context(TASK_MISSING))
 
-    async def _start(self, message: PersonMessage, prompt: str, options: Options) -> None:
+    async def _start(self, message: Reply, prompt: str, options: Options) -> None:
         is_new = commands.says_new(message.text, self.dependencies.identity.bot_user_id)
-        reply = message.as_reply(prompt, ThreadWord.NEW if is_new else None)
-        await self.dependencies.service.start(job_of_reply(replace(reply, options=options), None))
+        reply = replace(message, text=prompt, word=ThreadWord.NEW if is_new else None, options=options)
+        await self.dependencies.service.start(job_of_reply(reply, None))
 
-    def _is_forwarded_alone(self, message: PersonMessage) -> bool:
+    def _is_forwarded_alone(self, message: Reply) -> bool:
         """Returns whether a message was forwarded without text or a file, so the author has to be asked what to do with
         it.
         """
@@ -218,12 +213,12 @@ class MessageListeners:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def _tell(self, message: PersonMessage, words: str | ChatMessage) -> None:
+    def _tell(self, message: Reply, words: str | ChatMessage) -> None:
         """Tells a message's author something privately, once, even if Slack sends it again to another process."""
         if self.dependencies.told.add(f"{source_key_of(message)}/{message.edited_at}"):
             self.dependencies.recorder.in_background(self._tell_once(message, words), name="answering a message")
 
-    async def _tell_once(self, message: PersonMessage, words: str | ChatMessage) -> None:
+    async def _tell_once(self, message: Reply, words: str | ChatMessage) -> None:
         with suppress(StoreError):  # then rather twice than not at all
             if not await self.dependencies.service.is_first_answer(message.version):
                 return

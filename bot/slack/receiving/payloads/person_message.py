@@ -3,7 +3,7 @@ a preview that it adds.
 """
 
 import logging
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from bot.domain import commands
 from bot.domain.commands import ThreadWord
@@ -29,33 +29,9 @@ _MENTION = "app_mention"
 _PRIVATE_MESSAGES = "groups:history"
 
 
-@dataclass(frozen=True)
-class PersonMessage(Reply):
-    """A message by a person, whose `text` is in Slack's escaped form. `thread_ts` is empty for a message outside a
-    thread, even if it begins one. `answers_us`: the thread's first message is ours.
-    """
-
-    answers_us: bool = False
-
-    @property
-    def may_concern_us(self) -> bool:
-        """Whether it may have an effect."""
-        return bool(self.thread_ts) or self.is_to_us
-
-    @property
-    def is_to_us(self) -> bool:
-        """Whether it is written to Pagehand."""
-        return self.mentions_us or self.in_direct_message
-
-    def as_reply(self, text: str = "", word: ThreadWord | None = None) -> Reply:
-        """Returns the message as a reply that says this."""
-        values = {each.name: getattr(self, each.name) for each in fields(Reply)}
-        return Reply(**values | {"text": text, "word": word})
-
-
-def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> PersonMessage | None:
-    """Returns the message of an event; None if no person can have written it (see `may_be_from_a_person`), or if its
-    other event has more information.
+def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> Reply | None:
+    """Returns the message of an event, with its text in Slack's escaped form; None if no person can have written it
+    (see `may_be_from_a_person`), or if its other event has more information.
     """
     event, bot_user_id = payload.event, identity.bot_user_id
     if event.hidden or event.is_edited or not may_be_from_a_person(event, event.user, identity):
@@ -67,7 +43,7 @@ def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival =
         logger.warning("a message without its channel or ts is left alone")
         return None
     text = message_text(event)
-    return PersonMessage(
+    return Reply(
         person=person,
         channel_id=event.channel,
         message_ts=event.ts,
@@ -163,7 +139,7 @@ def is_deletion(payload: RevisionPayload) -> bool:
 
 def read_edit(
     payload: RevisionPayload, identity: Identity, arrival: Arrival = Arrival.LIVE, *, concerns_us: bool = False
-) -> tuple[PersonMessage, Reply] | None:
+) -> tuple[Reply, Reply] | None:
     """Returns a message after its author changed its text or files, and what it means as a reply; None if that is not
     what happened. `concerns_us`: it is known to have had an effect.
     """
@@ -180,7 +156,7 @@ def read_edit(
     if not (edited_at and message.ts and event.channel):
         logger.warning("an edit without its channel or ts is left alone")
         return None
-    edited = PersonMessage(
+    edited = Reply(
         person=replace(message_author(message, payload, identity), id=after.author_id),
         channel_id=event.channel,
         message_ts=message.ts,
@@ -223,11 +199,11 @@ def deleted_reply(payload: RevisionPayload, identity: Identity) -> Reply | None:
     )
 
 
-def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
+def _reply(edited: Reply, now: Parsed, before: Parsed | None) -> Reply:
     """An edit gives no commands: a message that became a word for Pagehand is no longer for the agent, and names the
     word, about which its author is told. But one that already asked for another job asks for it with its new text.
     """
-    reply = edited.as_reply()
+    reply = replace(edited, text="")
     match now:
         case commands.FollowUp(prompt):
             return replace(reply, text=prompt)
