@@ -3,14 +3,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
 from bot.domain.jobs.job import ACTIVE, SHOWN_CHECKS, SHOWN_FILES, SHOWN_PROBLEMS, FailedCheck, JobReport, QuestionField
 from bot.domain.requests.request import Request
 from bot.jobapi.models import ChangeKind, Changes, FileChange
 from bot.notices.notice import Addressed, NoticeContent, NoticeKey
-from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined
+from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined, open_button
 
 if TYPE_CHECKING:
     from bot.domain.threads.thread import Thread  # whose state contains a notice
@@ -42,10 +41,6 @@ class _InRound:
     def key(cls, round_: int, nth: int = 1) -> NoticeKey:
         """Told once each time."""
         return _in_round(round_, nth, cls.fact)
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -80,9 +75,9 @@ class JobStatusChanged(NoticeContent, kind="job_status_changed"):
         return Said(show("At work.") if self.status == ACTIVE else show(self.words, status=show.line(self.status)))
 
     @staticmethod
-    def key(round_: int, status: str, nth: int = 1) -> NoticeKey:
-        """Told once each time, for a status that is no end. It can be any text."""
-        return _in_round(round_, nth, f"/status/{_digest(status)}")
+    def key(round_: int, status_digest: str, nth: int = 1) -> NoticeKey:
+        """Told once each time, for a status that is no end."""
+        return _in_round(round_, nth, f"/status/{status_digest}")
 
 
 @dataclass(frozen=True)
@@ -135,10 +130,6 @@ def discard_button(thread_id: str) -> Button:
     return Button(DISCARD, ButtonId.DISCARD_WORK, thread_id, _DISCARD)
 
 
-def _open_button(link: str) -> tuple[Button, ...]:
-    return (Button("Open the pull request", ButtonId.OPEN_PULL_REQUEST, link),) if link else ()
-
-
 def _found(show: Renderer, link: str, *, changed: bool) -> Markup:
     words = "Here's a new pull request: {link}" if changed else "Here's the pull request: {link}"
     return show(words, link=show.link(link))
@@ -185,7 +176,7 @@ class JobEnd(_InRound, Addressed):
             first = show("{who} {words}", who=show.person(told), words=first)
         size = _size(show, report.changes) if self.link else NOTHING
         discard = (discard_button(thread.id),) if report.partial_files else ()
-        return Said(joined([first, *more, *([size] if size else [])], "\n"), (*_open_button(self.link), *discard))
+        return Said(joined([first, *more, *([size] if size else [])], "\n"), (*open_button(self.link), *discard))
 
     def _outcome(self, show: Renderer, report: JobReport) -> list[Markup]:
         """The lines, without whom they are for."""
@@ -312,9 +303,9 @@ class QuestionAsked(Addressed, kind="question_asked"):
     person_id: str = field(default="", kw_only=True)
 
     @staticmethod
-    def key(round_: int, digest: str) -> NoticeKey:
-        """Told once per round for each question that the agent asks while it works."""
-        return NoticeKey(f"r{round_}/question/{digest}")
+    def key(round_: int, asked: str) -> NoticeKey:
+        """Told once per round for each question that the agent asks while it works, by its digest."""
+        return NoticeKey(f"r{round_}/question/{asked}")
 
 
 @dataclass(frozen=True)
@@ -356,12 +347,12 @@ class PullRequestFound(NoticeContent, kind="pull_request_found"):
         found = _found(show, self.link, changed=self.changed)
         if show.mentioned:
             found = show("{who} {words}", who=show.person(show.mentioned), words=found)
-        return Said(found, _open_button(self.link))
+        return Said(found, open_button(self.link))
 
     @staticmethod
-    def key(link: str) -> NoticeKey:
-        """Told once for each link, which can have any length."""
-        return NoticeKey(f"link/{_digest(link)}")
+    def key(link_digest: str) -> NoticeKey:
+        """Told once for each link."""
+        return NoticeKey(f"link/{link_digest}")
 
 
 @dataclass(frozen=True)

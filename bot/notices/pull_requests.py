@@ -1,13 +1,13 @@
 """Posts about a pull request after its link: in the thread only, each once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.codehosts.pull_request import CheckOutcome, PullRequest, Reason, Verdict
 from bot.jobapi.models import PullRequestState
 from bot.notices.notice import NoticeContent, NoticeKey
-from bot.notices.said import NOTHING, Button, ButtonId, Markup, Renderer, Said, joined
+from bot.notices.said import NOTHING, Markup, Renderer, Said, joined, open_button, some
 
 if TYPE_CHECKING:
     from bot.domain.pull_requests import FollowedPullRequest  # which decides on these notices
@@ -64,7 +64,7 @@ def _checks(show: Renderer, pull: PullRequest) -> Markup:
     by_outcome = {outcome: [check for check in pull.checks if check.outcome is outcome] for outcome in CheckOutcome}
     failed, running = by_outcome[CheckOutcome.FAILED], len(by_outcome[CheckOutcome.RUNNING])
     passed = len(by_outcome[CheckOutcome.PASSED])
-    told = [show("failed: {names}", names=_named(show, [check.name for check in failed]))] if failed else []
+    told = [show("failed: {names}", names=some(show, [check.name for check in failed]))] if failed else []
     told += [show("{count} running", count=running)] if running else []
     told += [show("{count} passed", count=passed)] if passed else []
     return show("Checks: {told}", told=joined(told, ", ")) if told else NOTHING
@@ -90,12 +90,6 @@ def _previews(show: Renderer, pull: PullRequest) -> list[Markup]:
     ]
 
 
-def _named(show: Renderer, names: Sequence[str]) -> Markup:
-    listed = joined([show.line(name) for name in names[:_SHOWN_NAMES]], ", ")
-    left = len(names) - _SHOWN_NAMES
-    return show("{names} and {count} more", names=listed, count=left) if left > 0 else listed
-
-
 @dataclass(frozen=True)
 class PullRequestNews(NoticeContent):
     """News of a pull request. It mentions whoever asked for the job, unless they or the channel want no mentions."""
@@ -107,7 +101,7 @@ class PullRequestNews(NoticeContent):
         words = self.told(show)
         if show.mentioned:
             words = show("{who} {words}", who=show.person(show.mentioned), words=words)
-        return Said(words, (Button("Open the pull request", ButtonId.OPEN_PULL_REQUEST, self.link),))
+        return Said(words, open_button(self.link))
 
     def told(self, show: Renderer) -> Markup:
         """Returns the news, without whom it is for."""
@@ -146,7 +140,7 @@ class ChecksFailed(PullRequestNews, kind="checks_failed"):
     def told(self, show: Renderer) -> Markup:
         """See PullRequestNews."""
         words = "A check failed: {names}." if len(self.checks) == 1 else "{count} checks failed: {names}."
-        return show(f"{words} {{reply}} to have it fixed.", count=len(self.checks), names=_named(show, self.checks))
+        return show(f"{words} {{reply}} to have it fixed.", count=len(self.checks), names=some(show, self.checks))
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 API, during which requests wait.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from bot.domain.jobs.job import Problem
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind
 from bot.notices.notice import Addressed, NoticeContent, NoticeKey, Quotes
-from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined
+from bot.notices.said import NOTHING, Button, ButtonId, Confirmation, Markup, Renderer, Said, joined, some
 
 if TYPE_CHECKING:
     from bot.domain.threads.thread import Thread  # whose state contains a notice
@@ -277,15 +277,6 @@ class RequestUncertain(_AboutRequest, kind="request_uncertain"):
         return NoticeKey(f"{request.id}/unsure/{request.attempts}")
 
 
-_MOST_NAMES = 5
-
-
-def _names(show: Renderer, names: Sequence[str], left: int) -> Markup:
-    """Returns the first of these names; `left`: how many more there are."""
-    shown = joined([show.line(name) or show("a file") for name in names[:_MOST_NAMES]], ", ")
-    return show("{names} and {count} more", names=shown, count=left) if left > 0 else shown
-
-
 @dataclass(frozen=True)
 class ReplyNotFullySent(Addressed, kind="reply_not_fully_sent"):
     """A reply contained more than text, or no text."""
@@ -350,7 +341,7 @@ class ContextCut(Addressed, kind="context_cut"):
             show(
                 line,
                 kinds=kinds,
-                names=_names(show, files, len(files) - _MOST_NAMES) if isinstance(files, tuple) else NOTHING,
+                names=some(show, files, "a file") if isinstance(files, tuple) else NOTHING,
             )
             for line, files in lines.items()
             if files

@@ -1,6 +1,6 @@
 """What a notice says: words and buttons, without Slack's blocks. A renderer at the edge escapes what is filled in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, Protocol
@@ -83,12 +83,27 @@ class Button:
     confirm: Confirmation | None = None
 
 
+def open_button(link: str) -> tuple[Button, ...]:
+    """Returns the button that opens a pull request; none without a link."""
+    return (Button("Open the pull request", ButtonId.OPEN_PULL_REQUEST, link),) if link else ()
+
+
 @dataclass(frozen=True)
 class Said:
     """A message of one paragraph, with its buttons."""
 
     words: Markup
     buttons: tuple[Button, ...] = ()
+
+
+_SHOWN_NAMES = 5
+
+
+def some(show: Renderer, names: Sequence[str], unnamed: str = "") -> Markup:
+    """Returns the first of these names, and how many more there are; `unnamed` in the place of an empty one."""
+    shown = joined([show.line(name) or show(unnamed) for name in names[:_SHOWN_NAMES]], ", ")
+    left = len(names) - _SHOWN_NAMES
+    return show("{names} and {count} more", names=shown, count=left) if left > 0 else shown
 
 
 def joined(parts: Iterable[Markup], by: str = " ") -> Markup:

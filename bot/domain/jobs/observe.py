@@ -267,7 +267,7 @@ def _news_of(state: ThreadState, seen: _Seen, told: str) -> JobNews:
 def _key(state: ThreadState, news: JobNews, nth: int = 1) -> NoticeKey:
     """Returns the key of the job's status, the `nth` time in its round."""
     if isinstance(news, JobStatusChanged):
-        return JobStatusChanged.key(state.round, news.status, nth)
+        return JobStatusChanged.key(state.round, digest(news.status), nth)
     return news.key(state.round, nth)
 
 
@@ -292,7 +292,7 @@ def _announce_link(state: ThreadState, job: Job, news: Sequence[NewNotice]) -> t
     alone = job.status == ARCHIVED and not any(map(tells_of_an_end, state.announcements.announced))
     found = PullRequestFound(job.pr_link, changed=bool(state.announcements.links), alone=alone)
     state = replace(state, announcements=replace(state.announcements, links=(*state.announcements.links, job.pr_link)))
-    return state, [] if _tell_of_an_end(news) else [NewNotice(PullRequestFound.key(found.link), found)]
+    return state, [] if _tell_of_an_end(news) else [NewNotice(PullRequestFound.key(digest(found.link)), found)]
 
 
 def _note_silence(state: ThreadState, seen: _Seen, polling: Polling) -> list[NewNotice]:

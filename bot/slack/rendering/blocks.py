@@ -174,6 +174,14 @@ def select(action_id: str, placeholder: str, options: Mapping[str, str]) -> Bloc
     return made | {"options": list(starmap(option, options.items()))}
 
 
+def choices(action_ids: Sequence[str], list_id: str, placeholder: str, values: Mapping[str, str]) -> list[Block]:
+    """Returns a button for each value, given by label, if there are ids for so many; otherwise a list."""
+    if len(values) > len(action_ids):
+        return [select(list_id, placeholder, values)]
+    pairs = zip(action_ids, values.items(), strict=False)
+    return [button(label, action_id, value) for action_id, (label, value) in pairs]
+
+
 def option(label: str, value: str) -> Block:
     """Returns an option, with as much of its label as Slack allows."""
     return {"text": plain_text(shorten_plain(label, MAX_OPTION)), "value": _sendable(value)}

@@ -27,6 +27,7 @@ from bot.slack.rendering.blocks import (
     SEND_ANSWERS,
     Block,
     button,
+    choices,
     context_block,
     option,
     plain_text,
@@ -52,12 +53,7 @@ def answer_choices(thread: Thread, fields: Sequence[QuestionField]) -> list[Bloc
         value = f"{thread.id}/{encoded_fields(fields)}"
         return [button(job.ANSWER, FILL_IN_ANSWER, value)] if fields and width(value) <= MAX_VALUE else []
     values = {label: f"{thread.id}/{label}" for label in options_of(fields[0])}
-    if not _fit(values):
-        return []
-    if len(values) > len(SEND_ANSWERS):
-        return [select(CHOOSE_ANSWER, job.CHOOSE_ANSWER, values)]
-    pairs = zip(SEND_ANSWERS, values.items(), strict=False)
-    return [button(label, action_id, value) for action_id, (label, value) in pairs]
+    return choices(SEND_ANSWERS, CHOOSE_ANSWER, job.CHOOSE_ANSWER, values) if _fit(values) else []
 
 
 def fits_a_button(label: str) -> bool:

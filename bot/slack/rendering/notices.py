@@ -116,23 +116,15 @@ def _which_project(message: ProjectAsked, show: MessageContext) -> ChatMessage:
     choices = {name: f"{message.thread_id}/{name}" for name in message.projects if name.strip()}
     fitting = _with_room({name: value for name, value in choices.items() if len(value) <= blocks.MAX_OPTION_VALUE})
     ask = message.asked(show, len(message.projects) - len(fitting))
-    return blocks.paragraph(ask, *_choices(fitting)) if fitting else blocks.paragraph(ask)
+    labelled = {_label(name): value for name, value in fitting.items()}
+    shown = blocks.choices(blocks.CHOOSE_PROJECT_BUTTONS, blocks.CHOOSE_PROJECT, CHOOSE_LABEL, labelled)
+    return blocks.paragraph(ask, *shown if fitting else ())
 
 
 def _with_room(choices: dict[str, str]) -> dict[str, str]:
     """The first of them that are not too long together."""
     widths = accumulate(len(_label(name)) + len(value) for name, value in choices.items())
     return dict(each for each, used in zip(choices.items(), widths, strict=True) if used <= _MAX_CHOICES)
-
-
-def _choices(values: dict[str, str]) -> tuple[Block, ...]:
-    """Returns a button for each if there are few, otherwise a menu."""
-    if len(values) <= len(blocks.CHOOSE_PROJECT_BUTTONS):
-        ids = zip(blocks.CHOOSE_PROJECT_BUTTONS, values.items(), strict=False)
-        return tuple(blocks.button(_label(name), action_id, value) for action_id, (name, value) in ids)
-    return (
-        blocks.select(blocks.CHOOSE_PROJECT, CHOOSE_LABEL, {_label(name): value for name, value in values.items()}),
-    )
 
 
 def _label(name: str) -> str:
@@ -144,24 +136,20 @@ def _whole_answer(message: AnswerRequested) -> list[ChatMessage]:
     if message.missing is not None:
         return [blocks.paragraph(message.words_by_reason[message.missing])]
     shown = [part for part in map(defused, markdown_pieces(message.text, _ANSWER_PIECE)) if part.strip()]
-    made = []
-    for number, part in enumerate(shown or [EMPTY]):
-        title = CONTINUED if number else message.words
-        made.append(ChatMessage(f"{title}\n{shorten(part, 3_000)}", (blocks.section(title), blocks.markdown(part))))
-    return made
+    return _in_parts(message.words, [(part, [blocks.markdown(part)]) for part in shown or [EMPTY]])
 
 
 def _whole_prompt(message: PromptRequested) -> list[ChatMessage]:
     """Returns a whole prompt, in as many messages as it needs."""
     parts = pieces(message.prompt, _PROMPT_PIECE) or [EMPTY]
-    made = []
-    for start in range(0, len(parts), _PIECES_A_MESSAGE):
-        group = parts[start : start + _PIECES_A_MESSAGE]
-        title = CONTINUED if start else message.words
-        made.append(
-            ChatMessage(
-                f"{title}\n{shorten(group[0], 3_000)}",
-                (blocks.section(title), *(blocks.section(quote(p)) for p in group)),
-            )
-        )
-    return made
+    groups = (parts[start : start + _PIECES_A_MESSAGE] for start in range(0, len(parts), _PIECES_A_MESSAGE))
+    return _in_parts(message.words, [(group[0], [blocks.section(quote(part)) for part in group]) for group in groups])
+
+
+def _in_parts(words: str, parts: Sequence[tuple[str, list[Block]]]) -> list[ChatMessage]:
+    """Returns a message for each part, which is a text and its blocks."""
+    titles = (CONTINUED if number else words for number, _ in enumerate(parts))
+    return [
+        ChatMessage(f"{title}\n{shorten(text, 3_000)}", (blocks.section(title), *shown))
+        for title, (text, shown) in zip(titles, parts, strict=True)
+    ]

@@ -30,6 +30,7 @@ from bot.domain.delivery import (
     private_place,
     shown_in_channel,
 )
+from bot.domain.jobs.job import digest
 from bot.domain.projects import ChannelSettings
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, Surface
 from bot.domain.threads.thread import Participation, Thread, ThreadOptions, ThreadState
@@ -168,7 +169,7 @@ def test_notice_keys_match_stored_ones() -> None:
     assert made == ["r1/active", "r2/completed", "r0/failed", "r0/archived"]
     once = (CardChanged.KEY, JobStarted.KEY, JobDisappeared.key(1), RecordDamaged.KEY, CardNotPosted.KEY)
     assert once == ("card", "started", "gone", "damaged", "cannot_post")
-    assert PullRequestFound.key("https://example.org/pull/1") == "link/470459a013b5c298"
+    assert PullRequestFound.key(digest("https://example.org/pull/1")) == "link/470459a013b5c298"
     assert (OutageStarted.key(3), OutageEnded.key(3)) == ("out/3", "back/3")
     assert tells_of_a_finish(JobFinished.key(7))
     assert not tells_of_a_finish(JobFailed.key(7))
