@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
-from bot.runtime.tasks import both_running
+from bot.runtime.tasks import watched
 
 _GRACE_S = 4.0
 """Time between SIGTERM and SIGKILL."""
@@ -26,16 +26,12 @@ _OUTSIDE = Path("/")
 _OWN_ENVIRONMENT = {"PATH": "", "LC_ALL": "C.UTF-8"}
 Write = Callable[[bytes], object]
 """Takes output."""
-Watch = Callable[[int], Coroutine[Any, Any, str]]
-"""Given a process id, waits until the process must be ended, and returns the reason. Cancelled when it ends."""
+Watch = Callable[[int], Coroutine[Any, Any, NoReturn]]
+"""Given a process id, waits until the process must be ended, and raises the reason. Cancelled when it ends."""
 
 
 class ProcessTimeoutError(Exception):
     """The process was ended at its time limit."""
-
-
-class ProcessStoppedError(Exception):
-    """The process was ended by its watch, for this reason."""
 
 
 class _KeptBytes:
@@ -69,23 +65,6 @@ class LastBytes(_KeptBytes):
             self.is_complete = False
 
 
-class BoundedWriter:
-    """Writes to a stream up to a limit in bytes, and counts the rest in `dropped`."""
-
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
-        self._stream = stream
-        self._room = limit
-        self.dropped = 0
-
-    def write(self, data: bytes) -> None:
-        kept = data[: self._room]
-        self._room -= len(kept)
-        self.dropped += len(data) - len(kept)
-        if kept:
-            self._stream.write(kept)
-            self._stream.flush()
-
-
 @dataclass(frozen=True)
 class Command:
     """What to run, without a shell. `time_limit` is in seconds."""
@@ -109,12 +88,11 @@ def own_module(name: str, task: bytes, time_limit: float) -> Command:
 async def run(command: Command, *, stdout: Write, stderr: Write | None = None, watch: Watch | None = None) -> int:
     """Runs a command and returns its exit code; without `stderr`, standard error joins standard output.
 
-    The rest of the process group is ended with the process, also if this call is cancelled.
+    The rest of the process group is ended with the process, also if this call is cancelled or the watch raises.
 
     Raises:
         OSError: the program cannot be started.
         ProcessTimeoutError: the time limit passed.
-        ProcessStoppedError: the watch had it ended.
     """
     async with contextlib.AsyncExitStack() as stack:
         out = await pipe_into(stdout, stack)
@@ -122,20 +100,12 @@ async def run(command: Command, *, stdout: Write, stderr: Write | None = None, w
         process = await _start(command, stdout=out, stderr=err)
         try:
             async with asyncio.timeout(command.time_limit):
-                return await (_watched(process, watch) if watch else process.wait())
+                return await (watched(process.wait(), watch(process.pid)) if watch else process.wait())
         except TimeoutError:
             raise ProcessTimeoutError from None
         finally:
             # Shielded: a second cancellation must not leave a group running.
             await asyncio.shield(_end(process))
-
-
-async def _watched(process: asyncio.subprocess.Process, watch: Watch) -> int:
-    async with both_running(process.wait(), watch(process.pid)) as (ending, watching):
-        await asyncio.wait({watching, ending}, return_when=asyncio.FIRST_COMPLETED)
-        if not ending.done():
-            raise ProcessStoppedError(watching.result())
-        return ending.result()
 
 
 async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:

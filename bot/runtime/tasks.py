@@ -5,9 +5,9 @@ supervisor, a task that ends is logged, reported and restarted.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from bot.runtime.backoff import Backoff
 from bot.runtime.health import RECOVERY_SECONDS, ComponentStatus, Outage
@@ -15,7 +15,6 @@ from bot.runtime.health import RECOVERY_SECONDS, ComponentStatus, Outage
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-W = TypeVar("W")
 
 
 class BackgroundTasks:
@@ -66,18 +65,19 @@ class BackgroundTasks:
             log_fault(task)
 
 
-@contextlib.asynccontextmanager
-async def both_running(
-    work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, W]
-) -> AsyncIterator[tuple[asyncio.Task[T], asyncio.Task[W]]]:
-    """Runs two things at the same time; at the end of the block, what still runs is cancelled and awaited."""
-    running = asyncio.create_task(work), asyncio.create_task(watch)
+async def watched(work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, NoReturn]) -> T:
+    """Runs `work` until it is done or `watch` raises, whose error is raised then; a result at that same moment counts.
+
+    At the end, what still runs is cancelled and awaited.
+    """
+    working, watching = asyncio.create_task(work), asyncio.create_task(watch)
     try:
-        yield running
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else watching.result()
     finally:
-        for task in running:
+        for task in (working, watching):
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(working, watching, return_exceptions=True)
 
 
 def log_fault(task: asyncio.Task[Any]) -> None:

@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NoReturn
 
 from acp import schema
 
@@ -20,7 +20,6 @@ from bot.jobserver.editors.interface import (
     EditProgress,
     EditResult,
     EditTask,
-    TaskFile,
     attachments_in_words,
     with_conversation,
 )
@@ -28,12 +27,12 @@ from bot.jobserver.editors.job_log import JobLog, open_log, told_refusals
 from bot.jobserver.egress.model_relay import RelayedModel
 from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.errors import EditError
-from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
+from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.store.records import EarlierInstruction
 from bot.jobserver.usage import Spent
 from bot.runtime.secrets.masking import SecretMasker
-from bot.runtime.tasks import both_running
+from bot.runtime.tasks import watched
 
 _RULES = """\
 You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
@@ -45,42 +44,6 @@ This continues your earlier work. The files may have changed since: what is on t
 _REQUEST = "This is the instruction now:"
 _CANCEL_S = 1.5
 """Time for an agent to stop on request; agents that do take up to 75 ms."""
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class AttachedFiles:
-    """The files attached to an instruction. `seen` is their folder as the agent sees it, `real` the same folder here;
-    it also contains the files of the job's earlier instructions.
-    """
-
-    files: Sequence[TaskFile]
-    seen: Path
-    real: Path | None
-
-    def in_words(self) -> str:
-        return attachments_in_words(self.files, self.seen) if self.files else ""
-
-    def directories(self, capabilities: schema.InitializeResponse) -> list[str]:
-        """Returns the folder, if it exists, for an agent that accepts additional directories. Blocking."""
-        agent = capabilities.agent_capabilities
-        sessions = agent.session_capabilities if agent else None
-        takes_more = sessions is not None and sessions.additional_directories is not None
-        return [str(self.seen)] if takes_more and self.real is not None and self.real.is_dir() else []
-
-    def content(self, text: str) -> list[Content]:
-        """Returns the whole prompt, with a link to each file."""
-        links = [
-            schema.ResourceContentBlock(
-                type="resource_link",
-                name=file.name,
-                uri=(self.seen / file.name).as_uri(),
-                mime_type=file.mimetype,
-                size=file.size,
-            )
-            for file in self.files
-        ]
-        return [schema.TextContentBlock(type="text", text=text), *links]
 
 
 def first_prompt(prompt: str, conversation: Sequence[EarlierInstruction] = (), files: str = "") -> str:
@@ -100,15 +63,36 @@ def next_prompt(prompt: str, files: str = "") -> str:
 
 @dataclass(frozen=True)
 class _Run:
-    """The context of one instruction."""
+    """The context of one instruction. `attachments`: the folder of the job's attached files, as the agent sees it."""
 
     task: EditTask
     progress: EditProgress
     log: JobLog
     redact: Hide
-    given: AttachedFiles
+    attachments: Path
     questions: Questions
     relayed: RelayedModel | None
+
+    def directories(self, capabilities: schema.InitializeResponse) -> list[str]:
+        """Returns that folder, if it exists, for an agent that accepts additional directories. Blocking."""
+        agent, folder = capabilities.agent_capabilities, self.task.workspace.attachments
+        sessions = agent.session_capabilities if agent else None
+        takes_more = sessions is not None and sessions.additional_directories is not None
+        return [str(self.attachments)] if takes_more and folder is not None and folder.is_dir() else []
+
+    def content(self, text: str) -> list[Content]:
+        """Returns the whole prompt, with a link to each file."""
+        links = [
+            schema.ResourceContentBlock(
+                type="resource_link",
+                name=file.name,
+                uri=(self.attachments / file.name).as_uri(),
+                mime_type=file.mimetype,
+                size=file.size,
+            )
+            for file in self.task.attachments
+        ]
+        return [schema.TextContentBlock(type="text", text=text), *links]
 
 
 @dataclass(frozen=True)
@@ -127,13 +111,12 @@ class AgentEditor:
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         seen = self.sandbox.attachments(task.workspace)
-        given = AttachedFiles(task.attachments, seen, task.workspace.attachments)
         async with told_refusals(task.log) as refusals:
             async with self._opened(task, refusals, progress.spent) as (launch, prepared, log, redact):
                 try:
                     async with asyncio.timeout(self.time_limit) as limit:
                         questions = Questions(progress, redact, limit)
-                        run = _Run(task, progress, log, redact, given, questions, launch.relayed)
+                        run = _Run(task, progress, log, redact, seen, questions, launch.relayed)
                         result = await self._edit(run, prepared)
                 except TimeoutError:
                     raise EditError(f"{self.launch.agent.name} took longer than {self.time_limit:g} s") from None
@@ -152,7 +135,7 @@ class AgentEditor:
 
     @contextlib.asynccontextmanager
     async def _opened(
-        self, task: EditTask, refusals: EgressRefusals, spent: Callable[[Spent], None] | None = None
+        self, task: EditTask, refusals: EgressRefusals, spent: Callable[[Spent], None] = lambda _: None
     ) -> AsyncIterator[tuple[AgentLaunch, SandboxedProgram, JobLog, Hide]]:
         """Prepares a run: its ways to the model and other hosts, its HOME, its log."""
         async with self.egress.opened(refusals) as connected, self.launch.opened(refusals.note, spent) as launch:
@@ -167,14 +150,12 @@ class AgentEditor:
 
     async def _edit(self, run: _Run, prepared: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace
-        attachments = run.given.seen if workspace.attachments else None
         paths = CopyPaths(prepared.copy, workspace.copy)
-        permissions = PermissionPolicy(paths, attachments)
+        permissions = PermissionPolicy(paths, run.attachments if workspace.attachments else None)
         async with self._connected(prepared, run.log) as (process, connection):
-            end = await self._within_limits(
-                process, run, self._take_turn(connection, run, permissions, str(prepared.copy))
-            )
-        run.log.line(f"[{end.stop_reason}]")
+            turn = self._take_turn(connection, run, permissions, str(prepared.copy))
+            end = await watched(turn, self._watch(process, workspace))
+        run.log.line(f"[{end.response.stop_reason}]")
         check(end, self.launch.agent, permissions.refused, run.relayed.fault if run.relayed else None)
         refused = list(map(run.redact, permissions.refused))
         return result(end, refused, run.questions.unanswered, was_answered=run.questions.has_answer)
@@ -189,15 +170,13 @@ class AgentEditor:
             run.progress.spent(turn.spent(None if self.launch.login else response.usage))
         return turn.ended(response)
 
-    async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
-        """Runs `work`, and ends the agent if it exceeds its limits."""
-        watch = self.limits.exceeded(process.pid, run.task.workspace)
-        async with both_running(work, watch) as (working, watching):
-            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                return working.result()
+    async def _watch(self, process: AgentProcess, workspace: Workspace) -> NoReturn:
+        """Ends the agent if it exceeds its limits, and then raises EditError."""
+        try:
+            await self.limits.watch(self.launch.agent.name, workspace, process.pid)
+        except EditError:
             await process.kill()
-            raise EditError(f"{self.launch.agent.name} was ended: {watching.result()}")
+            raise
 
     @contextlib.asynccontextmanager
     async def _connected(
@@ -221,9 +200,10 @@ class AgentEditor:
 
     async def _open_session(self, connection: AgentConnection, run: _Run, directory: str) -> tuple[str, list[Content]]:
         """Returns the session and the prompt; a resumed session needs less context."""
-        task, files = run.task, run.given.in_words()
+        task = run.task
+        files = attachments_in_words(task.attachments, run.attachments) if task.attachments else ""
         capabilities = await connection.initialize()
-        roots = [directory, *await asyncio.to_thread(run.given.directories, capabilities)]
+        roots = [directory, *await asyncio.to_thread(run.directories, capabilities)]
         session = None
         if task.session:
             session = await connection.reopen_session(task.session, roots, capabilities)
@@ -239,7 +219,7 @@ class AgentEditor:
             text = first_prompt(task.prompt, task.conversation, files)
         else:
             text = next_prompt(task.prompt, files)
-        return session.id, run.given.content(text)
+        return session.id, run.content(text)
 
 
 async def _prompted(

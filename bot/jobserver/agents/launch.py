@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from bot.jobserver.agents.connection import Category, Wanted
 from bot.jobserver.agents.named import Agent, agent_for
 from bot.jobserver.editors.command import passed_variables
-from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, RelayedModel, relayed_model, relays_models
+from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, RelayedModel, model_relay, relays_models
 from bot.jobserver.egress.providers import ModelLogin, login_of, login_with
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program
@@ -94,13 +94,13 @@ class AgentLaunch:
 
     @asynccontextmanager
     async def opened(
-        self, refused: Callable[[str], None], spent: Callable[[Spent], None] | None = None
+        self, refused: Callable[[str], None], spent: Callable[[Spent], None] = lambda _: None
     ) -> AsyncIterator["AgentLaunch"]:
-        """Yields the launch for one run, with its model relayed if it has a login for that, as `relayed_model` does."""
-        async with relayed_model(self.login, refused, spent) as model:
-            if model is None:
-                yield self
-                return
+        """Yields the launch for one run, with its model relayed if it has a login for that, as `model_relay` does."""
+        if self.login is None:
+            yield self
+            return
+        async with model_relay(self.login, refused, spent) as model:
             passed, variables = map(model.login.removed_from, (self.passed, self.variables))
             placeholders = {**self.placeholders, MODEL_URL: model.address, MODEL_KEY: model.token}
             passed |= model.variables

@@ -46,15 +46,10 @@ _MOST_SHOWN = 5
 
 @dataclass(frozen=True)
 class TurnEnd:
-    """How a turn ended, according to the agent.
+    """How a turn ended, according to the agent. `was_system_error`: Codex's signal for an error."""
 
-    `has_usage`: whether it reported tokens. `was_system_error`: Codex's signal for an error.
-    """
-
-    stop_reason: str
+    response: schema.PromptResponse
     answer: str
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    has_usage: bool = True
     was_system_error: bool = False
 
 
@@ -63,20 +58,21 @@ def codex_failure(end: TurnEnd) -> str | None:
 
     Codex reports errors as its answer and, on request, also as a separate object, in terms that no other agent uses.
     """
-    failure = nested(end.meta, "jetbrains", "air", "sessionFailure")
+    failure = nested(end.response.field_meta, "jetbrains", "air", "sessionFailure")
     if isinstance(failure, Mapping) and failure.get("severity") != "warning":
         return one_line(str(failure.get("title") or end.answer or failure.get("category")))
-    if end.was_system_error and not end.has_usage:
+    if end.was_system_error and end.response.usage is None:
         return one_line(end.answer) or "a system error"
     return None
 
 
 def stopped_early(end: TurnEnd) -> str | None:
     """Returns why a turn stopped early, or None if it claims to be complete."""
-    if end.stop_reason == "end_turn":
+    stop_reason = end.response.stop_reason
+    if stop_reason == "end_turn":
         return None
-    reason = _STOPPED_EARLY.get(end.stop_reason, "it stopped for a reason that Pagehand does not know")
-    return f"{reason}: {one_line(end.answer)}" if end.stop_reason == "refusal" and end.answer else reason
+    reason = _STOPPED_EARLY.get(stop_reason, "it stopped for a reason that Pagehand does not know")
+    return f"{reason}: {one_line(end.answer)}" if stop_reason == "refusal" and end.answer else reason
 
 
 def request_failed(name: str, code: int, message: str, data: Any, *, login: str) -> str:
@@ -210,13 +206,7 @@ class Turn:
         return f"{reason}; it said: {said}" if said and said not in reason else reason
 
     def ended(self, response: schema.PromptResponse) -> TurnEnd:
-        return TurnEnd(
-            stop_reason=response.stop_reason,
-            answer=self.redact(self._answer.text),
-            meta=response.field_meta or {},
-            has_usage=response.usage is not None,
-            was_system_error=self._was_system_error,
-        )
+        return TurnEnd(response, self.redact(self._answer.text), self._was_system_error)
 
     def spent(self, usage: schema.Usage | None) -> Spent:
         """Returns the turn's usage as reported at its end; `usage` is None if the relay counts the tokens."""
@@ -234,7 +224,7 @@ def check(end: TurnEnd, agent: Agent, refused: Sequence[str], model_fault: str |
     if failure := codex_failure(end) or model_fault:
         raise EditError(failed(agent.name, failure, login=agent.login))
     # Some agents give up after a refusal, others continue.
-    if (reason := stopped_early(end)) and not (end.stop_reason == "cancelled" and refused):
+    if (reason := stopped_early(end)) and not (end.response.stop_reason == "cancelled" and refused):
         raise EditError(f"{agent.name} stopped before it was done: {reason}")
 
 

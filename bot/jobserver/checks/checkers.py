@@ -17,9 +17,9 @@ from bot.jobserver import subprocesses
 from bot.jobserver.checks.change import CheckedChange, text_of
 from bot.jobserver.documents import is_page
 from bot.jobserver.egress.proxy import Egress, EgressRefusals
-from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
-from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits
+from bot.jobserver.sandbox.limits import RunLimits
 
 _OUTPUT_BYTES = 2_000_000
 _NONE = re.compile(r"(?!)")
@@ -29,10 +29,6 @@ _MARKDOWNLINT = re.compile(
 )
 _CSPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}):\d{1,9} - (?P<words>[^\n]+)")
 _CODESPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}): (?P<words>[^\n]+ ==> [^\n]+)")
-
-
-class CheckCouldNotRunError(JobServerError):
-    """The program of a check could not run to its end; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +54,17 @@ class CheckProgram:
         """Runs a program in the copy.
 
         Raises:
-            CheckCouldNotRunError: it cannot be started, took too long, or used too many resources.
+            EditError: it cannot be started, took too long, or used too many resources.
         """
         with tempfile.TemporaryDirectory(dir=copy.parent, prefix="check-") as home:
             workspace, refusals = Workspace(copy, Path(home)), EgressRefusals()
-            try:
-                async with self.egress.opened(refusals) as connected:
-                    program = self.sandbox.prepare(connected(Program(arguments, self.environment)), workspace)
-                    command = subprocesses.Command(
-                        program.arguments, program.directory, program.environment, self.time_limit
-                    )
-                    output = subprocesses.LastBytes(_OUTPUT_BYTES)
-                    code = await self.limits.run(command, workspace, stdout=output.write)
-            except EditError as error:
-                raise CheckCouldNotRunError(str(error)) from error
-            except ProgramFailedError as error:
-                raise CheckCouldNotRunError(f"it {error}") from error
+            async with self.egress.opened(refusals) as connected:
+                program = self.sandbox.prepare(connected(Program(arguments, self.environment)), workspace)
+                command = subprocesses.Command(
+                    program.arguments, program.directory, program.environment, self.time_limit
+                )
+                output = subprocesses.LastBytes(_OUTPUT_BYTES)
+                code = await self.limits.run("it", command, workspace, stdout=output.write)
         text = output.getvalue().decode(errors="replace")
         return Finished(code, text, tuple(refusals.in_words))
 
@@ -92,7 +83,7 @@ class Checker:
     """A program that a repository can have settings for.
 
     `command` is followed by the paths of pages, each in the form `page`. `read` parses its output into findings and may
-    raise `CheckCouldNotRunError`. It applies if there is a file whose path matches `settings` or, in a folder above a
+    raise `JobServerError`. It applies if there is a file whose path matches `settings` or, in a folder above a
     changed page or at the root, one whose name matches `beside`; also if one at the root that is `shared` by many
     programs contains a match. `endings` are the file types that it checks; if empty, all.
     """
@@ -134,10 +125,10 @@ class Checker:
         return any(text is not None and mark.search(text) for mark, text in texts)
 
 
-def could_not_run(done: Finished) -> CheckCouldNotRunError:
+def could_not_run(done: Finished) -> JobServerError:
     """Returns the error for a program that failed, with the end of its output."""
     words = " ".join(done.output.split())[-_LAST_CHARACTERS:]
-    return CheckCouldNotRunError(f"it ended with exit code {done.exit_code}{f': {words}' if words else ''}")
+    return JobServerError(f"it ended with exit code {done.exit_code}{f': {words}' if words else ''}")
 
 
 def _reader(parse: Callable[[str], re.Match[str] | None], found: int) -> Callable[[Finished], Iterator[LineFault]]:
@@ -203,7 +194,7 @@ def _read_vale(done: Finished) -> Iterator[LineFault]:
     try:
         report = _VALE_REPORT.validate_json(done.output)
     except ValidationError:
-        raise CheckCouldNotRunError("its report cannot be read") from None
+        raise JobServerError("its report cannot be read") from None
     for name, alerts in report.items():
         for alert in alerts:
             if alert.severity != "suggestion":

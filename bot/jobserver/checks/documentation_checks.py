@@ -21,8 +21,9 @@ from pathlib import Path, PurePosixPath
 from bot.jobapi.models import CheckResult, CheckStatus
 from bot.jobserver.checks import links
 from bot.jobserver.checks.change import CheckedChange
-from bot.jobserver.checks.checkers import CHECKERS, CheckCouldNotRunError, Checker, CheckProgram, LineFault
+from bot.jobserver.checks.checkers import CHECKERS, Checker, CheckProgram, LineFault
 from bot.jobserver.documents import is_page
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.listings import Snapshot
 from bot.jobserver.text import one_line
@@ -65,7 +66,7 @@ def _lay_out(change: CheckedChange, folder: Path, *, is_base: bool) -> Path:
                 (copy / path).write_bytes(change.after.read(path) or b"")
     except OSError as error:
         words = f"its files cannot be laid out: {error.strerror or 'unknown reason'}"
-        raise CheckCouldNotRunError(words) from error
+        raise JobServerError(words) from error
     return copy
 
 
@@ -132,7 +133,7 @@ class DocumentationChecks:
         if not checker.is_installed:
             program = checker.command[0]
             words = f"the repository has settings for {checker.name}, but the program `{program}` is not installed"
-            raise CheckCouldNotRunError(words)
+            raise JobServerError(words)
         found = await self._found(checker, pages, change, job_copy, is_base=False)
         new = await asyncio.to_thread(_on_new_lines, found, change)
         known = Counter[_Kind]()
@@ -169,7 +170,7 @@ def _broken_links(change: CheckedChange) -> list[str]:
 async def _result(name: str, check: Check) -> CheckResult:
     try:
         found = await check()
-    except CheckCouldNotRunError as error:
+    except JobServerError as error:
         return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=_reported([str(error)]))
     except TimeoutError:
         return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=("it took too long",))

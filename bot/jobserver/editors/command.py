@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from bot.errors import ConfigError
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask, attachments_in_words, with_conversation
 from bot.jobserver.editors.job_log import JobLog, open_log, told_refusals
-from bot.jobserver.egress.model_relay import RelayedModel, relayed_model
+from bot.jobserver.egress.model_relay import RelayedModel, model_relay
 from bot.jobserver.egress.providers import ModelLogin
 from bot.jobserver.egress.proxy import Connected, Egress
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program, Sandbox
-from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits
+from bot.jobserver.sandbox.limits import RunLimits
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.settings import read_variable
 from bot.runtime.text import without_misleading
@@ -79,7 +79,7 @@ class CommandEditor:
         async with told_refusals(task.log) as refusals:
             async with (
                 self.egress.opened(refusals) as connected,
-                relayed_model(self.login, refusals.note, progress.spent) as model,
+                model_relay(self.login, refusals.note, progress.spent) if self.login else nullcontext() as model,
             ):
                 result = await self._edit(task, connected, model)
             return replace(result, notes=refusals.in_words)
@@ -97,12 +97,9 @@ class CommandEditor:
             command = subprocesses.Command(
                 program.arguments, program.directory, program.environment, self.time_limit, stdin
             )
-            try:
-                exit_code = await self.limits.run(
-                    command, task.workspace, stdout=_both(log, answer), stderr=_both(log, errors)
-                )
-            except ProgramFailedError as error:
-                raise EditError(f"the editor {error}") from error
+            exit_code = await self.limits.run(
+                "the editor", command, task.workspace, stdout=_both(log, answer), stderr=_both(log, errors)
+            )
         if exit_code:
             signal = exit_code - _SIGNALS
             ended = f"was ended by signal {signal}" if signal > 0 else f"ended with exit code {exit_code}"

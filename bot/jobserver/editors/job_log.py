@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import IO
 
 from bot.jobserver.egress.proxy import EgressRefusals
 from bot.jobserver.errors import EditError
-from bot.jobserver.subprocesses import BoundedWriter
 from bot.jobserver.text import one_line
 
 LOG_LIMIT = 1_000_000
@@ -20,16 +20,20 @@ def append_line(log: Path, text: str) -> None:
 
 
 class JobLog:
-    """Writes lines about a run, and its program's output, which is masked by whole lines."""
+    """Writes lines about a run, and its program's output, which is masked by whole lines. `dropped`: the number of
+    bytes beyond the limit.
+    """
 
-    def __init__(self, output: BoundedWriter, mask: Callable[[str], str]) -> None:
-        self._output = output
+    def __init__(self, stream: IO[bytes], mask: Callable[[str], str]) -> None:
+        self._stream = stream
+        self._room = LOG_LIMIT
+        self.dropped = 0
         self._mask = mask
         self._unfinished = b""
         self._last_words = ""
 
     def line(self, text: str) -> None:
-        self._output.write(self._mask(text).encode(errors="replace") + b"\n")
+        self._append(f"{self._mask(text)}\n")
 
     def write(self, data: bytes) -> None:
         """Accepts a piece of the program's output."""
@@ -52,22 +56,29 @@ class JobLog:
 
     def _write(self, lines: bytes) -> None:
         text = self._mask(lines.decode(errors="replace"))
-        self._output.write(text.encode(errors="replace"))
+        self._append(text)
         self._last_words = one_line(text.rstrip().rpartition("\n")[2]) or self._last_words
+
+    def _append(self, text: str) -> None:
+        data = text.encode(errors="replace")
+        kept = data[: self._room]
+        self._room -= len(kept)
+        self.dropped += len(data) - len(kept)
+        self._stream.write(kept)
+        self._stream.flush()
 
 
 @contextmanager
 def open_log(path: Path, mask: Callable[[str], str]) -> Iterator[JobLog]:
     """Appends a run to a job's log."""
     with path.open("ab") as stream:
-        output = BoundedWriter(stream, LOG_LIMIT)
-        log = JobLog(output, mask)
+        log = JobLog(stream, mask)
         try:
             yield log
         finally:
             log.finish()
-            if output.dropped:
-                stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())
+            if log.dropped:
+                stream.write(f"\n[{log.dropped} more bytes of output were not kept]\n".encode())
 
 
 @asynccontextmanager

@@ -94,8 +94,8 @@ class RelayedModel:
     login: ModelLogin
     socket: Path
     token: str = field(repr=False)
-    key: str = field(default="", repr=False)
-    tell: Callable[[Spent], None] = lambda _: None
+    key: str = field(repr=False)
+    tell: Callable[[Spent], None]
     last: ModelAnswer | None = None
 
     @property
@@ -124,30 +124,38 @@ class RelayedModel:
 
 
 @asynccontextmanager
-async def model_relay(login: ModelLogin, tell_refused: Callable[[str], None]) -> AsyncIterator[RelayedModel]:
-    """Serves one run; pending requests end with it.
+async def model_relay(
+    login: ModelLogin, tell_refused: Callable[[str], None], tell: Callable[[Spent], None] = lambda _: None
+) -> AsyncIterator[RelayedModel]:
+    """Serves one run; pending requests end with it. The callables are told what the relay refuses and counts.
 
     Raises:
-        OSError: the socket cannot be created.
+        EditError: it cannot be started.
     """
-    with tempfile.TemporaryDirectory(prefix="pagehand-model-", ignore_cleanup_errors=True) as directory:
-        run = RelayedModel(login, Path(directory, "socket"), secrets.token_urlsafe(24))
+    async with AsyncExitStack() as stack:
+        scratch = tempfile.TemporaryDirectory(prefix="pagehand-model-", ignore_cleanup_errors=True)
+        try:
+            place = Path(stack.enter_context(scratch), "socket")
+            run = RelayedModel(login, place, secrets.token_urlsafe(24), login.key(), tell)
+            listener = _listener(place)
+        except ConfigError as error:
+            raise EditError(str(error)) from None
+        except OSError as error:
+            raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
         connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
         session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar())
-        async with session:
-            relay = _Relay(run, session, tell_refused, RequestPolicy(login.api, login.model))
-            server = HttpServer(
-                web.Application(middlewares=[relay.answer]),
-                request_seconds=_REQUEST_S,
-                most_connections=_MOST_CONNECTIONS,
-                most_pending_bytes=_MOST_HELD,
-                handler_cancellation=True,
-            )
-            await server.start(_listener(run.socket))
-            try:
-                yield run
-            finally:
-                await server.stop()
+        policy = RequestPolicy(login.api, login.model)
+        relay = _Relay(run, await stack.enter_async_context(session), tell_refused, policy)
+        server = HttpServer(
+            web.Application(middlewares=[relay.answer]),
+            request_seconds=_REQUEST_S,
+            most_connections=_MOST_CONNECTIONS,
+            most_pending_bytes=_MOST_HELD,
+            handler_cancellation=True,
+        )
+        await server.start(listener)
+        stack.push_async_callback(server.stop)
+        yield run
 
 
 def _listener(path: Path) -> socket.socket:
@@ -255,30 +263,6 @@ async def _read(content: aiohttp.StreamReader, limit: int) -> bytes:
         if len(found) > limit:
             break
     return bytes(found)
-
-
-@asynccontextmanager
-async def relayed_model(
-    login: ModelLogin | None, refused: Callable[[str], None], spent: Callable[[Spent], None] | None = None
-) -> AsyncIterator[RelayedModel | None]:
-    """Relays a run's model, if it has a login; `refused` and `spent` are told what the relay refuses and counts.
-
-    Raises:
-        EditError: the relay cannot be started.
-    """
-    if login is None:
-        yield None
-        return
-    async with AsyncExitStack() as stack:
-        try:
-            key = login.key()
-            run = await stack.enter_async_context(model_relay(login, refused))
-        except ConfigError as error:
-            raise EditError(str(error)) from None
-        except OSError as error:
-            raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
-        run.key, run.tell = key, spent or run.tell
-        yield run
 
 
 def relays_models(settings: SandboxSettings) -> bool:

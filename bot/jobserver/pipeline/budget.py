@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.settings.server import TokenBudget
 from bot.jobserver.store.records import says_no
 from bot.jobserver.usage import Spent
-from bot.runtime.tasks import both_running
+from bot.runtime.tasks import watched
 
 T = TypeVar("T")
 
@@ -108,8 +108,9 @@ class Allowance:
         Raises:
             BudgetUsedUpError: the tokens ran out before the work was done.
         """
-        async with both_running(work, self._is_used_up.wait()) as (working, watching):
-            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done() or self._error is None:
-                return working.result()
-            raise self._error
+        return await watched(work, self._watch())
+
+    async def _watch(self) -> NoReturn:
+        while self._error is None:
+            await self._is_used_up.wait()
+        raise self._error

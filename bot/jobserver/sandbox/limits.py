@@ -6,11 +6,12 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from pydantic import ByteSize
 
 from bot.jobserver import subprocesses
-from bot.jobserver.errors import JobServerError
+from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.supervise import descendants
 from bot.jobserver.settings.sandbox import SandboxSettings
@@ -22,10 +23,6 @@ _THREADS = 8
 _ENTRY_BYTES = 4096
 """Added per file: many empty files also fill a disk, and slow down everything that scans them."""
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's block size
-
-
-class ProgramFailedError(JobServerError):
-    """A program did not run to its end; the message continues a sentence that begins with its name."""
 
 
 class UnreadableFolderError(Exception):
@@ -51,6 +48,7 @@ class RunLimits:
 
     async def run(
         self,
+        name: str,
         command: subprocesses.Command,
         workspace: Workspace,
         *,
@@ -60,23 +58,24 @@ class RunLimits:
         """Runs a supervised program and returns its exit code; for the output, see `subprocesses.run`.
 
         Raises:
-            ProgramFailedError: it cannot be started, took too long, or exceeded a limit.
+            EditError: it cannot be started, took too long, or exceeded a limit; `name` is what it is called then.
         """
-        watch = partial(self.exceeded, workspace=workspace)
+        watch = partial(self.watch, name, workspace)
         try:
             return await subprocesses.run(command, stdout=stdout, stderr=stderr, watch=watch)
         except OSError as error:
-            raise ProgramFailedError(f"cannot be started: {error.strerror or 'unknown reason'}") from error
+            raise EditError(f"{name} cannot be started: {error.strerror or 'unknown reason'}") from error
         except subprocesses.ProcessTimeoutError:
-            raise ProgramFailedError(f"took longer than {command.time_limit:g} s") from None
-        except subprocesses.ProcessStoppedError as error:
-            raise ProgramFailedError(f"was ended: {error}") from None
+            raise EditError(f"{name} took longer than {command.time_limit:g} s") from None
 
-    async def exceeded(self, pid: int, workspace: Workspace) -> str:
-        """Waits until the process and its descendants exceed a limit, and says which one.
+    async def watch(self, name: str, workspace: Workspace, pid: int) -> NoReturn:
+        """Waits until a process and its descendants exceed a limit.
 
         It checks processes and their memory four times a second, and the disk every two seconds. Without /proc, it
         checks only the disk.
+
+        Raises:
+            EditError: they did; the message says which one, and that they were ended.
         """
         at_start = 0
         with contextlib.suppress(UnreadableFolderError):
@@ -89,7 +88,7 @@ class RunLimits:
             if not reason and rounds % _DISK_EVERY == 0:
                 reason = await asyncio.to_thread(self._of_disk, workspace, at_start)
             if reason:
-                return reason
+                raise EditError(f"{name} was ended: {reason}")
 
     def _of_processes(self, pid: int) -> str:
         try:

@@ -106,7 +106,7 @@ async def test_a_second_key_beside_the_token_is_refused(world: RelayWorld) -> No
 
 
 async def test_a_rotated_key_is_reloaded_and_a_missing_one_reported() -> None:
-    keys = iter(["first-key", "second-key"])
+    keys = iter(["first-key", "first-key", "second-key"])  # the first is read at the start
 
     def key() -> str:
         if (found := next(keys, None)) is None:

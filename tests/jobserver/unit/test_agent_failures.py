@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from acp import schema
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,8 +20,17 @@ from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.text import one_line
 
 
-def end(answer: str = "", stop: str = "end_turn", **more: Any) -> TurnEnd:
-    return TurnEnd(stop, answer, **more)
+def end(
+    answer: str = "",
+    stop: Any = "end_turn",
+    *,
+    meta: Any = None,
+    has_usage: bool = True,
+    was_system_error: bool = False,
+) -> TurnEnd:
+    usage = schema.Usage(input_tokens=1, output_tokens=1, total_tokens=2) if has_usage else None
+    response = schema.PromptResponse.model_construct(stop_reason=stop, usage=usage, field_meta=meta)
+    return TurnEnd(response, answer, was_system_error)
 
 
 def failure(severity: str | None, title: str | None = "Too many requests") -> dict[str, Any]:
