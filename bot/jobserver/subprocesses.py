@@ -67,13 +67,14 @@ class LastBytes(_KeptBytes):
 
 @dataclass(frozen=True)
 class Command:
-    """What to run, without a shell. `time_limit` is in seconds."""
+    """What to run, without a shell. `time_limit` is in seconds; `inherited` are descriptors that the process gets."""
 
     arguments: Sequence[str]
     directory: Path
     environment: Mapping[str, str]
     time_limit: float
     stdin: bytes = b""
+    inherited: Sequence[int] = ()
 
 
 def own_module(name: str, task: bytes, time_limit: float) -> Command:
@@ -110,7 +111,8 @@ async def run(command: Command, *, stdout: Write, stderr: Write | None = None, w
 
 async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:
     # No asyncio pipes: with them, `wait` would also wait for processes that inherited them.
-    with _readable(command.stdin) as stdin, stdout, stderr or contextlib.nullcontext():
+    no_stdin = contextlib.nullcontext(asyncio.subprocess.DEVNULL)
+    with in_memory(command.stdin) if command.stdin else no_stdin as stdin, stdout, stderr or contextlib.nullcontext():
         return await asyncio.create_subprocess_exec(
             *command.arguments,
             cwd=command.directory,
@@ -119,17 +121,14 @@ async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | Non
             stdout=stdout,
             stderr=stderr or asyncio.subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=command.inherited,
         )
 
 
 @contextlib.contextmanager
-def _readable(data: bytes) -> Iterator[IO[bytes] | int]:
-    """Provides standard input for a child."""
-    if not data:
-        yield asyncio.subprocess.DEVNULL
-        return
-    # In memory where that is possible: it may contain secrets.
-    with os.fdopen(os.memfd_create("stdin"), "w+b") if sys.platform == "linux" else tempfile.TemporaryFile() as file:
+def in_memory(data: bytes) -> Iterator[IO[bytes]]:
+    """Provides a file for a child, in memory where that is possible: it may contain secrets."""
+    with os.fdopen(os.memfd_create("input"), "w+b") if sys.platform == "linux" else tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)
         yield file

@@ -1,31 +1,19 @@
 """Gives git credentials for https without exposing them.
 
-Other processes can read arguments and environments, and `.git` is permanent. So git's own helper `credential-store`
-reads the credential from a file that only this user can open, in a folder that exists only while git runs, in memory if
-possible. The helper is configured for one origin, which the file also names, so that git finds no credential after a
-redirect to another host.
+Other processes can read arguments and environments, and `.git` is permanent. So git's helper reads the credential from
+a descriptor that it inherits, in memory if possible. The helper is configured for one origin, so that git finds no
+credential after a redirect to another host.
 """
 
-import asyncio
-import os
-import shlex
-import shutil
-import tempfile
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
-from urllib.parse import quote
 
+from bot.jobserver import subprocesses
 from bot.jobserver.errors import GitError, JobServerError
 
 _REMOTE_COMMANDS = {"clone", "fetch", "ls-remote", "push"}
-_MEMORY = Path("/dev/shm")  # noqa: S108 - files go to a private folder in it
-_PREFIX = "pagehand-git-"
-_ABANDONED_S = 3600.0
-"""Much longer than git may take: older folders were left by a server that was killed."""
 _REFUSALS = ("Authentication failed", "could not read Username", "could not read Password")
 
 
@@ -58,8 +46,8 @@ class GitResult:
     is_complete: bool = True
 
 
-Run = Callable[[Sequence[str]], Awaitable[GitResult]]
-"""Runs a git command with additional options."""
+Run = Callable[[Sequence[str], Sequence[int]], Awaitable[GitResult]]
+"""Runs a git command with additional options, and descriptors that it inherits."""
 
 
 def speaks_to_remote(arguments: Sequence[str]) -> bool:
@@ -68,7 +56,7 @@ def speaks_to_remote(arguments: Sequence[str]) -> bool:
 
 
 async def run_with_credentials(credentials: GitCredentials, run: Run) -> GitResult:
-    """Runs git with options that give it a token, and once more if that was refused and could be renewed.
+    """Runs git with a token, and once more if that was refused and could be renewed.
 
     Raises:
         GitError: no token can be obtained.
@@ -76,11 +64,11 @@ async def run_with_credentials(credentials: GitCredentials, run: Run) -> GitResu
     tokens = credentials.tokens
     try:
         token = await tokens.token()
-        async with _credential_file(credentials, token) as options:
-            result = await run(options)
+        with _given(credentials, token) as given:
+            result = await run(*given)
         if result.exit_code and any(words in result.errors for words in _REFUSALS) and await tokens.renew(token):
-            async with _credential_file(credentials, await tokens.token()) as options:
-                result = await run(options)
+            with _given(credentials, await tokens.token()) as given:
+                result = await run(*given)
     except GitError:
         raise
     except JobServerError as error:
@@ -88,37 +76,10 @@ async def run_with_credentials(credentials: GitCredentials, run: Run) -> GitResu
     return result
 
 
-def remove_abandoned() -> None:
-    """Removes folders that any killed server left."""
-    for folder in _parent_folder().glob(f"{_PREFIX}*"):
-        try:
-            is_abandoned = folder.stat().st_uid == os.getuid() and time.time() - folder.stat().st_mtime > _ABANDONED_S
-        except OSError:
-            continue
-        if is_abandoned:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-@asynccontextmanager
-async def _credential_file(credentials: GitCredentials, token: str) -> AsyncIterator[Sequence[str]]:
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=_PREFIX, dir=_parent_folder()))
-    try:
-        file = folder / "credentials"
-        await asyncio.to_thread(_write, file, credentials, token)
-        yield (
-            "-c", f"credential.{credentials.origin}.helper=store --file={shlex.quote(str(file))}",
-            "-c", "http.followRedirects=initial",
-        )  # fmt: skip
-    finally:
-        await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
-
-
-def _write(file: Path, credentials: GitCredentials, token: str) -> None:
-    scheme, _, host = credentials.origin.partition("://")
-    line = f"{scheme}://{quote(credentials.username, safe='')}:{quote(token, safe='')}@{host}\n"
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-        stream.write(line)
-
-
-def _parent_folder() -> Path:
-    return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+@contextmanager
+def _given(credentials: GitCredentials, token: str) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
+    """Provides the options of a helper, and the descriptor from which it reads the credential."""
+    with subprocesses.in_memory(f"username={credentials.username}\npassword={token}\n".encode()) as file:
+        helper = f'!f() {{ test "$1" = get && cat /dev/fd/{file.fileno()}; }}; f'
+        options = ("-c", f"credential.{credentials.origin}.helper={helper}", "-c", "http.followRedirects=initial")
+        yield options, (file.fileno(),)

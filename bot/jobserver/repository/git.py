@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -153,28 +153,23 @@ class Git:
         Raises:
             GitError: git cannot be started, took longer than ten minutes, or has no credentials for the remote.
         """
-        if self.credentials and speaks_to_remote(arguments):
-            return await run_with_credentials(
-                self.credentials, lambda options: self._try_run(directory, arguments, stdin, place, options)
-            )
-        return await self._try_run(directory, arguments, stdin, place)
 
-    async def _try_run(
-        self,
-        directory: Path,
-        arguments: tuple[str, ...],
-        stdin: bytes,
-        place: Mapping[str, str] | None,
-        options: Sequence[str] = (),
-    ) -> GitResult:
+        async def run(options: Sequence[str] = (), inherited: Sequence[int] = ()) -> GitResult:
+            command = self.command(directory, (*options, *arguments), stdin, place or {})
+            return await self._run(arguments[0], replace(command, inherited=inherited))
+
+        if self.credentials and speaks_to_remote(arguments):
+            return await run_with_credentials(self.credentials, run)
+        return await run()
+
+    async def _run(self, name: str, command: subprocesses.Command) -> GitResult:
         output, errors = subprocesses.FirstBytes(_OUTPUT_LIMIT), subprocesses.FirstBytes(_ERROR_LIMIT)
-        command = self.command(directory, (*options, *arguments), stdin, place or {})
         try:
             exit_code = await subprocesses.run(command, stdout=output.write, stderr=errors.write)
         except OSError as error:
             raise GitError("git cannot be started: is it installed?") from error
         except subprocesses.ProcessTimeoutError:
-            raise GitError(f"git {arguments[0]} took longer than ten minutes") from None
+            raise GitError(f"git {name} took longer than ten minutes") from None
         words = printable(_text(errors)).replace(self.address, "the repository")
         return GitResult(exit_code, _text(output), words, output.is_complete)
 

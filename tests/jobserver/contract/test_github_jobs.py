@@ -89,29 +89,6 @@ async def test_the_token_watch_detects_a_leak(tmp_path: Path) -> None:
     assert {found.partition(" ")[0] for found in watched.found} == {"environ", "cmdline"}
 
 
-async def test_the_credential_file_is_private_and_deleted_on_cancellation(server: GitHubServer, tmp_path: Path) -> None:
-    token = f"planted-secret-{uuid.uuid4().hex}"  # other tests push at the same time
-    server.tokens = {token: ALL_PERMISSIONS}
-    git, copy = await git_for(server, tmp_path, github_token=SecretStr(token))
-    reached, modes = asyncio.Event(), list[tuple[int, int]]()
-    folders = set[Path]()
-
-    def look() -> None:
-        for folder in Path("/dev/shm").glob("pagehand-git-*"):  # noqa: S108
-            if (folder / "credentials").exists() and token in (folder / "credentials").read_text():
-                folders.add(folder)
-                modes.append((folder.stat().st_mode & 0o777, (folder / "credentials").stat().st_mode & 0o777))
-        reached.set()
-
-    server.before_push = look
-    task = asyncio.create_task(git.push(copy, "HEAD", BRANCH))
-    await reached.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert set(modes) == {(0o700, 0o600)}
-    assert not any(folder.exists() for folder in folders)
-
-
 async def test_another_host_gets_no_credential(server: GitHubServer, tmp_path: Path) -> None:
     git, copy = await git_for(server, tmp_path)
 

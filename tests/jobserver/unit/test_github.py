@@ -1,8 +1,5 @@
 """Settings of pull requests at GitHub, what its refusals mean, how long its limits last, and what a kill leaves."""
 
-import os
-import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,7 @@ from support.servers.github_server_state import app_key_pem
 
 from bot.codehosts.github_client import GitHubAnswer
 from bot.errors import ConfigError
-from bot.jobserver.repository.credentials import remove_abandoned, speaks_to_remote
+from bot.jobserver.repository.credentials import speaks_to_remote
 from bot.jobserver.repository.git import explain
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.github import github_address
@@ -182,16 +179,3 @@ def test_retry_delays_are_parsed(status: int, said: str, headers: dict[str, str]
 )
 def test_credentials_are_used_only_for_the_remote(arguments: tuple[str, ...], *, expected: bool) -> None:
     assert speaks_to_remote(arguments) is expected
-
-
-def test_leftovers_of_a_killed_server_are_eventually_removed() -> None:
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # noqa: S108
-    old, new = (Path(tempfile.mkdtemp(prefix="pagehand-git-", dir=place)) for _ in range(2))
-    (old / "credentials").write_text("https://x:planted-secret@github.com\n")
-    long_ago = time.time() - 2 * 3600
-    os.utime(old, (long_ago, long_ago))
-    try:
-        remove_abandoned()
-        assert (old.exists(), new.exists()) == (False, True)
-    finally:
-        new.rmdir()

@@ -30,7 +30,7 @@ from bot.jobserver.pull_requests.github.api import (
 from bot.jobserver.pull_requests.github.repository_api import InstallationTokens, PersonalToken, RepositoryApi
 from bot.jobserver.pull_requests.github.wire import PullRequestPayload, parse
 from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
-from bot.jobserver.repository.credentials import GitCredentials, TokenSource, remove_abandoned
+from bot.jobserver.repository.credentials import GitCredentials, TokenSource
 from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.github import GitHubAddress, GitHubSettings, github_address
@@ -258,7 +258,6 @@ async def connect(
     if address is None:
         yield None
         return
-    remove_abandoned()
     url = settings.github_api_url or address.api_url
     async with aiohttp.ClientSession(trust_env=True) as session:
         api = GitHubRestApi(GitHubClient(session, url), url, now or SteadyClock().now, sleep)
