@@ -1,7 +1,7 @@
 """Reads the contents of a pull request from the mirror: commits, changed files and patches."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,12 +16,11 @@ PATCH_BYTES = 200_000
 """The size limit of one file's patch."""
 ALL_PATCH_BYTES = 2_000_000
 """The size limit of all patches that are read at once."""
-_BLOB_BYTES = 20_000_000
-"""Larger files are not compared."""
 # Newer versions of git read attributes from the branch of a bare repository, but its authors must not decide what is
 # shown. The attributes file makes git show the heading above a change instead of any line.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _DIFF = (
+    "-c", "core.bigFileThreshold=20m",  # larger files are not compared
     "-c", f"attr.tree={_EMPTY_TREE}", "-c", f"core.attributesFile={Path(__file__).with_name('diff.attributes')}",
     "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
     "--ignore-submodules=none", "--no-relative", "--diff-algorithm=myers",
@@ -70,10 +69,7 @@ class ContentsReader:
 
         The smallest get their room first, so that a huge file hides no other.
         """
-        sizes = await self._sizes(
-            {side.id for file in files for side in (file.before, file.after) if side.mode.is_file}
-        )
-        found = [await self._patch(change, file, sizes) for file in files]
+        found = [await self._patch(change, file) for file in files]
         room = fair_shares([len(patch) for patch in found], each=PATCH_BYTES, total=ALL_PATCH_BYTES)
         return tuple(_cut(patch, limit) for patch, limit in zip(found, room, strict=True))
 
@@ -107,9 +103,7 @@ class ContentsReader:
         words = (line.split(" ") for line in listed.splitlines())
         return {blob: int(size) for blob, size in words if size.isdigit()}
 
-    async def _patch(self, change: PullRequestChange, file: ChangedFile, sizes: Mapping[str, int]) -> str:
-        if sizes.get(file.before.id, 0) + sizes.get(file.after.id, 0) > _BLOB_BYTES:
-            return ""
+    async def _patch(self, change: PullRequestChange, file: ChangedFile) -> str:
         paths = {file.before.path, file.after.path}
         result = await self.mirror.try_run(*_DIFF, "--find-renames", change.start, change.end, "--", *sorted(paths))
         return result.output
