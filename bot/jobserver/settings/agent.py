@@ -1,33 +1,21 @@
 """The agent, and the model that it or another program uses."""
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from bot.errors import ConfigError
-from bot.jobserver.settings.values import PREFIX, Words
+from bot.jobserver.settings.values import Words
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
-from bot.runtime.settings import Settings, read_variable
+from bot.runtime.settings import Settings
 
 EXAMPLES = Path(__file__).with_name("agent_examples")
 """Settings for agents that are not known by name, by whom they are for."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[a-z0-9-]{1,60}")
-
-
-def former_agent(environ: Mapping[str, str], given: object) -> Iterator[str]:
-    """Yields the settings that replace an agent's name, if it is known as an example only."""
-    agent = given
-    with contextlib.suppress(ConfigError):
-        agent = given or read_variable(f"{PREFIX}AGENT", environ)
-    if isinstance(agent, str) and (example := EXAMPLES / f"{agent.strip()}.env") in EXAMPLES.iterdir():
-        text = example.read_text(encoding="utf-8")
-        yield f"{PREFIX}AGENT={agent} is replaced by these settings, with a model and a key of yours:\n\n{text}"
 
 
 def _variables(value: object) -> object:
@@ -65,6 +53,16 @@ class AgentSettings(Settings):
         description="how much the agent's model thinks, such as low or high: one of the values that the agent lists, "
         "which --check shows; by default the agent's own",
     )
+
+    @field_validator("agent")
+    @classmethod
+    def _is_no_example(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Says what replaces agents that were known by name before."""
+        examples = {(path.stem,): path for path in EXAMPLES.iterdir()}
+        if value in examples:
+            text = examples[value].read_text(encoding="utf-8")
+            raise ValueError(f"is replaced by these settings, with a model and a key of yours:\n\n{text}")
+        return value
 
     @field_validator("agent_home")
     @classmethod

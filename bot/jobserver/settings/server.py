@@ -3,11 +3,11 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_settings import SettingsConfigDict
 
-from bot.jobserver.settings.agent import AgentSettings, ModelSettings, former_agent
+from bot.jobserver.settings.agent import AgentSettings, ModelSettings
 from bot.jobserver.settings.github import GitHubSettings
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import (
@@ -310,11 +310,6 @@ class JobServerSettings(
         "runs",
         validate_default=True,
     )
-
-    @classmethod
-    def from_environment(cls, environ: Mapping[str, str], further: Iterable[str] = (), **given: object) -> Self:
-        """Reads the settings, as `Settings` does, and says what replaces agents that were known by name before."""
-        return super().from_environment(environ, [*further, *former_agent(environ, given.get("agent"))], **given)
 
     @model_validator(mode="before")
     @classmethod

@@ -153,7 +153,7 @@ def test_a_former_name_is_refused_with_the_settings_that_replace_it(name: str) -
     with pytest.raises(ConfigError) as refused:
         JobServerSettings.from_environment({**environment, "PAGEHAND_JOBSERVER_AGENT": name})
     told = str(refused.value)
-    assert f"PAGEHAND_JOBSERVER_AGENT={name} is replaced by these settings" in told
+    assert "PAGEHAND_JOBSERVER_AGENT is replaced by these settings" in told
     assert (EXAMPLES / f"{name}.env").read_text(encoding="utf-8") in told
     with pytest.raises(ConfigError, match="is replaced"):
         JobServerSettings.from_environment(environment, agent=name)
