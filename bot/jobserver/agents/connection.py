@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from acp import PROTOCOL_VERSION, schema
@@ -34,16 +34,16 @@ Content = schema.TextContentBlock | schema.ResourceContentBlock
 M = TypeVar("M", bound=BaseModel)
 
 
-class Category(Enum):
-    """The protocol's categories with our names, in the order to set: the model determines the efforts and modes."""
+class Category(StrEnum):
+    """The protocol's categories under our names, in the order to set: the model determines the efforts and modes."""
 
-    MODEL = "model", "model"
-    EFFORT = "thought_level", "effort"
-    MODE = "mode", "mode"
+    MODEL = "model"
+    EFFORT = "thought_level"
+    MODE = "mode"
 
-    def __init__(self, category: str, label: str) -> None:
-        self.category = category
-        self.label = label
+    @property
+    def label(self) -> str:
+        return self.name.lower()
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def options_of(
     """Returns the options of known categories; as for the agent, the first of a category counts."""
     found: dict[Category, SessionOption] = {}
     for option in listed or ():
-        category = next((known for known in Category if known.category == option.category), None)
+        category = next((known for known in Category if known == option.category), None)
         if category and category not in found and isinstance(option, schema.SessionConfigOptionSelect):
             values: list[str] = []
             for entry in option.options:

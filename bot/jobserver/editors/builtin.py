@@ -199,8 +199,8 @@ async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str,
 
 
 def _program() -> str:
-    beside = Path(sys.executable).with_name("typos")
-    program = str(beside) if beside.is_file() else shutil.which("typos")
+    beside = str(Path(sys.executable).parent)
+    program = shutil.which("typos", path=beside) or shutil.which("typos")
     if program is None:
         raise EditError("the program `typos` is not installed: pip install typos")
     return program

@@ -25,6 +25,7 @@ from bot.jobserver.settings.sandbox import OPEN, AllowedHost, find_allowed, host
 
 MOST_NAMES = 20
 """Distinct names kept per run: a program could try any number."""
+_OTHERS = "others"
 _SHOWN_NAMES = 5
 _SHOWN_CHARACTERS = 80
 UNREADABLE = "an address that is not a host name"
@@ -67,7 +68,6 @@ class EgressRefusals:
 
     def __init__(self) -> None:
         self._counts = Counter[str]()
-        self._others = 0
 
     def refused(self, host: str, port: int = 0) -> None:
         """Counts a host and port as the program named them."""
@@ -75,23 +75,21 @@ class EgressRefusals:
 
     def note(self, name: str) -> None:
         """Counts a refusal under a trusted name."""
-        if name in self._counts or len(self._counts) < MOST_NAMES:
-            self._counts[name] += 1
-        else:
-            self._others += 1
+        is_counted = name in self._counts or len(self._counts) < MOST_NAMES
+        self._counts[name if is_counted else _OTHERS] += 1
 
     @property
     def total(self) -> int:
         """How many refusals there were."""
-        return self._counts.total() + self._others
+        return self._counts.total()
 
     @property
     def in_words(self) -> tuple[str, ...]:
         """One sentence for people; empty if nothing was refused."""
-        names = list(self._counts)
-        shown, left = names[:_SHOWN_NAMES], len(names[_SHOWN_NAMES:]) + self._others
+        shown = list(self._counts)[:_SHOWN_NAMES]
+        left = self.total - sum(self._counts[name] for name in shown)
         more = f" and {left} more" if left else ""
-        return (f"It tried to reach {', '.join(shown)}{more}: not allowed here.",) if names else ()
+        return (f"It tried to reach {', '.join(shown)}{more}: not allowed here.",) if shown else ()
 
     def after(self, words: str) -> str:
         """Appends the refusals to the reason for a failure, since they may have caused it."""
@@ -100,8 +98,7 @@ class EgressRefusals:
     @property
     def in_log(self) -> Sequence[str]:
         """A line per name, with the number of refusals."""
-        lines = [f"refused: {name} ({times})" for name, times in self._counts.items()]
-        return [*lines, *([f"refused: others ({self._others})"] if self._others else [])]
+        return [f"refused: {name} ({times})" for name, times in self._counts.items()]
 
 
 def _shown(host: str, port: int) -> str:
