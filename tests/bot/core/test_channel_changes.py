@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from support.fakes.listening_app import listening_app
 from support.worlds.core_world import ANA, CoreWorld
+from support.worlds.listening_world import listening_app
 
 from bot.app.edges import channel_aliases, newest_id
 from bot.cli.personal_data import _forget_batch

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, Claim, CoreWorld
-from support.worlds.message_versions import BOT, LATE, ROOT, SOON, MessageVersions
+from support.worlds.listening_world import BOT
+from support.worlds.message_versions import LATE, ROOT, SOON, MessageVersions
 from support.worlds.tutorial_world import TutorialWorld
 
 from bot.domain.commands import ThreadWord

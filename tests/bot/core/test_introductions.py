@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fakes.listening_app import listening_app
 from support.fakes.recording_service import RecordingService
 from support.worlds.core_world import CoreWorld
+from support.worlds.listening_world import listening_app
 
 from bot.domain.people import ChannelInfo
 from bot.errors import ChatNotInChannel, ChatRejected, ChatUncertain, ChatUnreachable

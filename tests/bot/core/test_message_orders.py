@@ -5,7 +5,8 @@ from itertools import permutations
 
 import pytest
 from support.worlds.core_world import CoreWorld
-from support.worlds.message_versions import BOT, ROOT, SOON, Json, MessageVersions
+from support.worlds.listening_world import BOT
+from support.worlds.message_versions import ROOT, SOON, Json, MessageVersions
 
 pytestmark = pytest.mark.promise("newest version")
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fakes.listening_app import OURS, listening_app
 from support.worlds.core_world import CoreWorld
+from support.worlds.listening_world import BOT, IDENTITY, listening_app
 
 from bot.domain.permissions import Refusal
 from bot.domain.requests.new_jobs import NewJob
@@ -18,11 +18,10 @@ from bot.slack.receiving.payloads.interactions import ViewPayload, user_of
 from bot.slack.receiving.slack_app import SlackApp
 from bot.workspace.wire.rendering import rich_text_of
 
-BOT = OURS.bot_user_id
 TS = "1700000005.000100"
 CHANGED = [f"170000000{n}.000200" for n in range(6, 10)]
 Json = dict[str, Any]
-GRID = replace(OURS, enterprise_id="E1")
+GRID = replace(IDENTITY, enterprise_id="E1")
 
 
 @pytest.fixture

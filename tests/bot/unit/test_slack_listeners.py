@@ -68,7 +68,7 @@ async def test_the_command_shows_help_and_records_nothing(world: ListeningWorld,
 
 
 async def test_the_command_has_the_configured_name() -> None:
-    async with listening(context=MessageContext(command="/pages")) as world:
+    async with listening(message_context=MessageContext(command="/pages")) as world:
         assert (await world.take(command(command="/pages"))).body == RECORDED
         assert "/pages help" in (await world.take(command(command="/docs"))).body
         assert len(world.service.calls) == 1

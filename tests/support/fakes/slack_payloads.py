@@ -64,7 +64,13 @@ def click(action_id: str, value: str = "r1", **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def edit(text: Any = "New words", *, before: Any = "Old words", **changes: Any) -> dict[str, Any]:
+def changed(subtype: str, at: str = CHANGED_AT, **what: Any) -> dict[str, Any]:
+    """A message that is no longer as it was, as Slack delivers that."""
+    nothing = dict.fromkeys(("user", "text", "thread_ts", "team"))
+    return event(**(nothing | {"subtype": subtype, "hidden": True, "ts": at} | what))
+
+
+def edit(text: Any = "New words", *, before: Any = "Old words", at: str = CHANGED_AT, **changes: Any) -> dict[str, Any]:
     """An edit as Slack delivers it. `changes` are those of the message."""
     message = {
         "type": "message",
@@ -77,14 +83,9 @@ def edit(text: Any = "New words", *, before: Any = "Old words", **changes: Any) 
     } | changes
     previous = {**message, "text": before}
     previous.pop("edited")
-    return event(
-        user=None,
-        text=None,
-        thread_ts=None,
-        team=None,
-        subtype="message_changed",
-        hidden=True,
-        ts=CHANGED_AT,
+    return changed(
+        "message_changed",
+        at,
         message={name: value for name, value in message.items() if value is not None},
         previous_message=previous if before is not None else None,
     )
@@ -92,9 +93,7 @@ def edit(text: Any = "New words", *, before: Any = "Old words", **changes: Any) 
 
 def deletion(**changes: Any) -> dict[str, Any]:
     previous = {"user": "U0ANA", "text": "x", "ts": "1700000002.000100", "thread_ts": "1700000001.000100", "team": "T1"}
-    nothing = dict.fromkeys(("user", "text", "thread_ts", "team"))
-    gone = {"subtype": "message_deleted", "hidden": True, "ts": CHANGED_AT, "deleted_ts": "1700000002.000100"}
-    return event(**(nothing | gone | {"previous_message": previous} | changes))
+    return changed("message_deleted", **({"deleted_ts": "1700000002.000100", "previous_message": previous} | changes))
 
 
 def in_a_table(words: str) -> str:

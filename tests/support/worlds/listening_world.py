@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+import aiohttp
 from slack_bolt.response import BoltResponse
-from support.fakes.ephemeral import unreachable_ephemeral, unreachable_modals
 from support.fakes.recording_service import RecordingService
 
-from bot.ports.slack import Members
+from bot.ports.service import ServicePort
+from bot.slack.receiving.modal_opener import ModalEdges
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.conversations import Permalinks, SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.web_api import new_session
+from bot.slack.sending.people import SlackPeople
+from bot.slack.sending.views import SlackViews
+from bot.slack.sending.web_api import SlackClient, new_session
 
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 BOT = "U0BOT"
@@ -29,7 +33,6 @@ class ListeningWorld:
 
     service: RecordingService
     app: SlackApp
-    ephemeral: EphemeralSender
 
     async def take(self, payload: Any) -> BoltResponse:
         """Sends a payload as over Socket Mode."""
@@ -49,29 +52,37 @@ class ListeningWorld:
         return over_http
 
 
+def slack_app(
+    service: ServicePort, session: aiohttp.ClientSession, identity: Identity = IDENTITY, **options: Any
+) -> SlackApp:
+    """Returns Pagehand's Slack app over a service, as if Slack could not be called."""
+    client = SlackClient("xoxb-x", session, base_url="http://127.0.0.1:9/api/")
+    people = SlackPeople(client)
+    views = SlackViews(client, people, MessageContext(), Permalinks(client))
+    return SlackApp(
+        service,
+        identity=identity,
+        ephemeral_sender=EphemeralSender(client),
+        modal_edges=ModalEdges(views, SlackConversations(client, identity, people), people),
+        **{"message_context": MessageContext(bot_user_id=identity.bot_user_id), **options},
+    )
+
+
 @asynccontextmanager
-async def listening(
-    identity: Identity = IDENTITY,
-    *,
-    context: MessageContext | None = None,
-    members: Members | None = None,
-    recording_timeout: float = 5.0,
-) -> AsyncIterator[ListeningWorld]:
-    """Opens it; `recording_timeout`: seconds within which Slack gets an answer."""
-    service = RecordingService()
+async def listening_app(service: ServicePort, identity: Identity = IDENTITY, **options: Any) -> AsyncIterator[SlackApp]:
+    """Opens it; `options` are those of `SlackApp`."""
     async with new_session() as session:
-        ephemeral = unreachable_ephemeral(session)
-        app = SlackApp(
-            service,
-            identity=identity,
-            message_context=context or MessageContext(bot_user_id=BOT),
-            ephemeral_sender=ephemeral,
-            modal_edges=unreachable_modals(session, identity),
-            members=members,
-            recording_timeout=recording_timeout,
-        )
-        yield ListeningWorld(service, app, ephemeral)
+        app = slack_app(service, session, identity, **options)
+        yield app
         await app.drain(1)
+
+
+@asynccontextmanager
+async def listening(identity: Identity = IDENTITY, **options: Any) -> AsyncIterator[ListeningWorld]:
+    """Opens it over a service that keeps its calls."""
+    service = RecordingService()
+    async with listening_app(service, identity, **options) as app:
+        yield ListeningWorld(service, app)
 
 
 def as_http(payload: dict[str, Any]) -> tuple[str, str]:

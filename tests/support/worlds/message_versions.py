@@ -5,14 +5,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from support.fakes.listening_app import OURS, listening_app
+from support.fakes.slack_payloads import changed, event
 from support.worlds.core_world import CoreWorld
+from support.worlds.listening_world import listening_app
 
 from bot.domain.requests.request import MessageVersion
 from bot.slack.receiving.slack_app import SlackApp
 from bot.workspace.wire.rendering import rich_text_of
 
-BOT = OURS.bot_user_id
 ROOT = "1700000000.000100"
 TS = "1700000005.000100"
 SOON = ("1700000016.000100", "1700000017.000100", "1700000018.000100")
@@ -34,17 +34,18 @@ class MessageVersions:
 
     def written(self, text: str) -> Json:
         """Its own event."""
-        return _envelope(self._message(text) | {"channel": self.channel, "event_ts": TS})
+        return event(**{"thread_ts": None} | self._message(text), **self._place(TS))
 
     def edited(self, before: str, after: str, at: str = SOON[0]) -> Json:
         """An edit of it."""
-        edited = {"edited": {"user": "UANA", "ts": at}}
-        versions = {"message": self._message(after) | edited, "previous_message": self._message(before)}
-        return self._changed("message_changed", at, versions)
+        message = self._message(after) | {"edited": {"user": "UANA", "ts": at}}
+        return changed(
+            "message_changed", at, message=message, previous_message=self._message(before), **self._place(at)
+        )
 
     def deleted(self, before: str, at: str = SOON[2]) -> Json:
         """Its deletion."""
-        return self._changed("message_deleted", at, {"deleted_ts": TS, "previous_message": self._message(before)})
+        return changed("message_deleted", at, deleted_ts=TS, previous_message=self._message(before), **self._place(at))
 
     def version(self, at: str) -> MessageVersion:
         """Its version as of a time."""
@@ -70,20 +71,8 @@ class MessageVersions:
         in_thread = {"thread_ts": self.thread_ts, "parent_user_id": self.parent or "UBEN"} if self.thread_ts else {}
         return message | in_thread
 
-    def _changed(self, subtype: str, at: str, what: Json) -> Json:
-        changed = {"type": "message", "subtype": subtype, "hidden": True}
-        return _envelope(changed | {"channel": self.channel, "ts": at, "event_ts": at} | what)
-
-
-def _envelope(event: Json) -> Json:
-    return {
-        "type": "event_callback",
-        "team_id": "T1",
-        "api_app_id": "A1",
-        "event": event,
-        "authorizations": [{"team_id": "T1", "user_id": BOT, "is_bot": True}],
-        "is_ext_shared_channel": False,
-    }
+    def _place(self, at: str) -> Json:
+        return {"channel": self.channel, "channel_type": None, "event_ts": at}
 
 
 @asynccontextmanager

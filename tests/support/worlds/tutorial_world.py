@@ -9,22 +9,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from support.fakes.ephemeral import unreachable_ephemeral, unreachable_modals
+from support.fakes import slack_payloads
 from support.fakes.ports import FakeChat
 from support.worlds.core_world import CoreWorld, stored
+from support.worlds.listening_world import BOT, slack_app
 
 from bot.domain.threads.thread import Thread
 from bot.notices.notice import Notice
-from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
-from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import new_session
 
-BOT, ANA, CHANNEL = "UBOT", "UANA", "C1"
-IDENTITY = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="BBOT")
+ANA = "UANA"
 CONTEXT = MessageContext(bot_user_id=BOT)
 
 
@@ -65,31 +63,26 @@ class TutorialWorld(CoreWorld):
     async def types(self, command: str) -> str:
         """Types a slash command as Ana; returns what she alone reads in answer."""
         name, _, text = command.partition(" ")
-        place = {"channel_id": CHANNEL, "user_id": ANA, "team_id": "T1"}
-        answer = await self._receive({"command": name, "text": text, "trigger_id": "1.2.a", **place})
-        return str(answer.body)
+        return str((await self._receive(slack_payloads.command(text, command=name, user_id=ANA))).body)
 
     async def replies(self, text: str) -> str:
         """Replies as Ana in the job's thread; returns the message's ts."""
         at = self._now()
-        await self._event({"user": ANA, "text": text, "ts": at, "thread_ts": self._card().ts, "team": "T1"})
+        await self._receive(slack_payloads.event(user=ANA, text=text, ts=at, thread_ts=self._card().ts), seconds=0.5)
         return at
 
     async def edits(self, message: str, before: str, after: str) -> None:
         """Edits the words of a reply as Ana."""
-        now, place = self._now(), {"user": ANA, "ts": message, "thread_ts": self._card().ts, "team": "T1"}
-        edited = {**place, "text": after, "edited": {"user": ANA, "ts": now}}
-        previous = {**place, "text": before}
-        changed = {"subtype": "message_changed", "hidden": True, "message": edited, "previous_message": previous}
-        await self._event({**changed, "ts": now})
+        at, place = self._now(), {"user": ANA, "ts": message, "thread_ts": self._card().ts}
+        edited = {**place, "edited": {"user": ANA, "ts": at}}
+        await self._receive(slack_payloads.edit(after, before=before, at=at, **edited), seconds=0.5)
 
     async def presses(self, label: str) -> None:
         """Presses a button in the thread as Ana."""
         buttons = [button for message in self.chat.shown for button in _buttons(message)]
         pressed = next(button for button in reversed(buttons) if button["text"]["text"] == label)
-        action = {"type": "button", "block_id": "b", "action_ts": "1.1", **pressed}
-        who = {"user": {"id": ANA, "team_id": "T1"}, "team": {"id": "T1"}, "channel": {"id": CHANNEL}}
-        await self._receive({"type": "block_actions", "trigger_id": "1.3.a", "actions": [action], **who})
+        click = slack_payloads.click(pressed["action_id"], pressed["value"], user={"id": ANA, "team_id": "T1"})
+        await self._receive(click)
 
     async def later(self, seconds: float = 40.0) -> None:
         """Lets time pass; the bot works on what falls due."""
@@ -119,16 +112,7 @@ class TutorialWorld(CoreWorld):
     # -- implementation -----------------------------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        nobody = unreachable_ephemeral(self._session)
-        modals = unreachable_modals(self._session, IDENTITY)
-        self._app = SlackApp(
-            self.service, identity=IDENTITY, message_context=CONTEXT, ephemeral_sender=nobody, modal_edges=modals
-        )
-
-    async def _event(self, event: dict[str, Any]) -> None:
-        message = {"type": "message", "channel": CHANNEL, "channel_type": "channel", **event}
-        payload = {"type": "event_callback", "team_id": "T1", "event_id": f"Ev{self._now()}", "event": message}
-        await self._receive(payload, seconds=0.5)
+        self._app = slack_app(self.service, self._session)
 
     async def _receive(self, payload: dict[str, Any], seconds: float = 5.0) -> Any:
         answer = await self._app.handle_payload(payload)
