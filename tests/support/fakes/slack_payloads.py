@@ -70,7 +70,7 @@ def changed(subtype: str, at: str = CHANGED_AT, **what: Any) -> dict[str, Any]:
     return event(**(nothing | {"subtype": subtype, "hidden": True, "ts": at} | what))
 
 
-def edit(text: Any = "New words", *, before: Any = "Old words", at: str = CHANGED_AT, **changes: Any) -> dict[str, Any]:
+def edit(text: Any = "New words", *, before: Any = "Old words", at: Any = CHANGED_AT, **changes: Any) -> dict[str, Any]:
     """An edit as Slack delivers it. `changes` are those of the message."""
     message = {
         "type": "message",
