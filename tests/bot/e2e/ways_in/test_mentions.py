@@ -2,7 +2,7 @@
 
 import pytest
 from support.worlds.app_world import until
-from support.worlds.ways_in_world import LINK, Job, OpenWorld, WaysInWorld, labels, text_of
+from support.worlds.ways_in_world import LINK, WaysInWorld, labels, text_of
 
 from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import HAND_OVER
@@ -13,11 +13,8 @@ from bot.slack.rendering.home import (
     HOME_OLDER,
     HOME_RETRY,
     HOME_START,
-    HOME_STOP,
 )
-from bot.slack.rendering.modals import PROMPT_MISSING
-from bot.workspace.model.entities import Message, Upload, User
-from bot.workspace.model.sample_data import HOME
+from bot.workspace.model.entities import Message, Upload
 
 
 async def test_a_message_delivered_as_two_events_starts_one_job(world: WaysInWorld) -> None:
@@ -61,17 +58,6 @@ async def test_a_mention_in_a_thread_includes_the_thread(world: WaysInWorld) -> 
     assert (await world.card()).thread_ts == root.ts
 
 
-async def test_forwarded_messages_and_link_previews_are_included_as_text(world: WaysInWorld) -> None:
-    """Their authors are named."""
-    said = await world.ben.say("general", "The port is 8443")
-    root = await world.ben.forward("general", said.ts, "docs", text="Look at this")
-    await world.ana.say("docs", f"{world.bot} write that down", thread_ts=root.ts)
-    prompt = (await world.job("write that down")).prompt
-    assert "> Look at this" in prompt
-    assert "> The port is 8443" in prompt
-    assert "A message of ben" in prompt
-
-
 @pytest.mark.parametrize(("channel", "seen_as"), [("docs", "docs"), ("pagehand", "ana")])
 async def test_a_forwarded_message_without_words_is_asked_about(world: WaysInWorld, channel: str, seen_as: str) -> None:
     """Privately; its button opens the form with the message included."""
@@ -87,34 +73,6 @@ async def test_a_forwarded_message_without_words_is_asked_about(world: WaysInWor
     await world.said("Started.", channel=seen_as, thread_ts=sent.ts)
 
 
-async def test_a_mention_without_words_is_helped_privately(world: WaysInWorld) -> None:
-    """It starts nothing, and nobody else sees the help."""
-    await world.ana.say("docs", world.bot)
-    await world.private_message(world.ana, "Pagehand hands documentation tasks")
-    assert world.ben.ephemerals("docs") == []
-    assert world.job_api.created == []
-
-
-@pytest.mark.parametrize("options", ["quiet project:docs", "project:docs quiet"])
-async def test_command_options_may_be_in_any_order(world: WaysInWorld, options: str) -> None:
-    """The agent does not get them; with `quiet` nobody is mentioned at the end."""
-    await world.ana.command("docs", "/docs", f"{options} Fix the guides")
-    created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
-    assert created.prompt == "Fix the guides"
-    world.job_api.show(created.job_id, "completed", LINK)
-    ended = await world.said("Done.", thread_ts=card.ts)
-    assert LINK in ended.text
-    assert world.ana.mention not in ended.text
-
-
-async def test_an_invalid_option_starts_nothing_and_is_explained(world: WaysInWorld) -> None:
-    """Privately and at once."""
-    answer = await world.ana.command("docs", "/docs", "quiet quiet Fix the guides")
-    assert "can't read the options" in answer.text
-    await world.begun("Another one")
-    assert [created.prompt for created in world.job_api.created] == ["Another one"]
-
-
 async def test_the_bare_command_opens_the_modal_of_its_channel(world: WaysInWorld) -> None:
     """It asks for no project if there is only one; the prompt can be as long as Slack's input allows."""
     assert (await world.ana.command("docs", "/docs")).ok
@@ -127,19 +85,6 @@ async def test_the_bare_command_opens_the_modal_of_its_channel(world: WaysInWorl
     created, card = await world.job(long.strip()), await world.card("asked: Line &amp; &lt;one&gt;")
     world.job_api.show(created.job_id, "completed", LINK)
     assert world.ana.mention not in (await world.said("Done.", thread_ts=card.ts)).text
-
-
-async def test_an_error_appears_at_its_field_and_loses_no_text(world: WaysInWorld) -> None:
-    """The modal stays open until the error is corrected."""
-    await world.ana.command("docs", "/docs")
-    view = await world.modal(world.ana, "New job")
-    await world.ana.views.enter("prompt", "\n ")
-    assert (await world.ana.views.submit()).errors == {"prompt": PROMPT_MISSING}
-    await world.ana.views.enter("prompt", "Fix the guides")
-    assert world.ana.views.top == view
-    assert (await world.ana.views.submit()).ok
-    assert world.workspace.views.modal(world.ana.id) is None
-    await world.job("Fix the guides")
 
 
 async def test_the_draft_of_a_closed_modal_is_restored_until_it_is_sent(world: WaysInWorld) -> None:
@@ -230,20 +175,6 @@ def _with_thread(world: WaysInWorld) -> bool:
     return top is not None and "Who knows about ports?" in str(top.blocks)
 
 
-async def test_only_mentions_count_in_the_thread_of_a_handed_over_message(world: WaysInWorld) -> None:
-    """It is another conversation."""
-    question = await world.ben.say("docs", "The port is wrong")
-    await world.ana.shortcut("docs", question.ts, SHORTCUT)
-    await world.modal(world.ana, "Hand to Pagehand")
-    await world.ana.views.enter("prompt", "Fix the port")
-    await world.ana.views.submit()
-    created = await world.job("Fix the port")
-    await world.said("Started.", thread_ts=question.ts)
-    await world.ben.say("docs", "Thank you", thread_ts=question.ts)
-    await world.ben.say("docs", f"{world.bot} in the manual as well", thread_ts=question.ts)
-    await world.steered(created.job_id, "in the manual as well")
-
-
 DIRECT = "pagehand"
 
 
@@ -262,19 +193,6 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
     assert len(world.job_api.created) == 1
 
 
-async def test_each_direct_message_is_its_own_job_and_help_is_not_one(world: WaysInWorld) -> None:
-    """Messages for nobody start nothing."""
-    await world.ana.say(DIRECT, "help")
-    await world.private_message(world.ana, "Pagehand hands documentation tasks")
-    await world.ana.say(DIRECT, ":tada:")
-    await world.ana.say(DIRECT, "// a note to myself")
-    await world.ana.say(DIRECT, "Fix the guides")
-    await world.ana.say(DIRECT, "!new Fix the manual")
-    await world.job("Fix the guides")
-    await world.job("Fix the manual")
-    assert len(world.job_api.created) == 2
-
-
 async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -> None:
     """There is a button for each; the question is at the line."""
     await world.ana.say(DIRECT, "Fix the guides")
@@ -291,20 +209,6 @@ async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -
     assert len(world.job_api.created) == 2
 
 
-@pytest.mark.full
-async def test_without_a_scope_one_way_in_is_off_and_the_rest_work(
-    open_world: OpenWorld, caplog: pytest.LogCaptureFixture
-) -> None:
-    """One line in the log says so."""
-    world = await open_world(without=("im:history",))
-    await world.ana.say(DIRECT, "Fix the guides")
-    await world.begun("Fix the manual")
-    assert [created.prompt for created in world.job_api.created] == ["Fix the manual"]
-    told = [record.getMessage() for record in caplog.records if "im:history" in record.getMessage()]
-    assert len(told) == 1
-    assert "direct messages start no jobs" in told[0]
-
-
 async def test_an_introduction_offers_an_example_to_the_inviter(world: WaysInWorld) -> None:
     """Once, even if it is removed and invited again."""
     await world.ana.invite("general", world.bot)
@@ -319,12 +223,6 @@ async def test_an_introduction_offers_an_example_to_the_inviter(world: WaysInWor
     assert (await world.ben.views.submit()).ok
     await world.card("Fix the guides", channel="general")
     assert [message.ts for message in world.messages("general") if "Hello, I'm" in message.text] == [hello.ts]
-
-
-async def test_joining_a_channel_for_a_job_posts_no_introduction(world: WaysInWorld) -> None:
-    await world.begun(channel="general")
-    await world.app.settled()
-    assert not [message for message in world.messages("general") if "Hello, I'm" in message.text]
 
 
 @pytest.mark.full
@@ -392,36 +290,6 @@ async def test_personal_defaults_are_saved_and_applied(world: WaysInWorld) -> No
     assert world.ana.mention not in (await world.said("Done.", thread_ts=job.ts)).text
 
 
-@pytest.mark.full
-async def test_questions_of_the_agent_come_first(world: WaysInWorld) -> None:
-    """Until somebody has answered."""
-    async with world.app.hurrying():
-        await world.ana.views.open_home()
-        job = await world.begun()
-        world.job_api.show(job.id, "completed", None, details={"question": "Which guides?"})
-        home = text_of((await world.home(world.ana, "the agent has a question")).blocks)
-        assert home.index("Waiting for you") < home.index("Your jobs")
-        await world.ana.say("docs", "All of them", thread_ts=job.ts)
-        await world.steered(job.id, "All of them")
-        await world.home(world.ana, "Your jobs", without="Waiting for you")
-
-
-async def test_a_job_is_stopped_on_home_until_its_card_can_be_posted(open_world: OpenWorld) -> None:
-    world = await open_world(JOB_API_CANCEL="true")
-    async with world.app.hurrying():
-        await world.ana.views.open_home()
-        await world.home(world.ana, "You haven't asked")
-        # Late rather than refused: after a refusal that came first, the job would wait for its card.
-        world.workspace.faults.delay(600, method="chat.postMessage", count=None)
-        await world.ana.command("docs", "/docs", "Fix the guides")
-        await world.job_api.until(lambda: world.job_api.created)
-        await world.home(world.ana, "Fix the guides")
-        assert (await world.ana.views.press(HOME_STOP)).ok
-        await world.job_api.until(lambda: world.job_api.cancelled)
-        world.workspace.faults.clear()
-        await world.said("Stopped", thread_ts=(await world.card("Fix the guides")).ts)
-
-
 def post(world: WaysInWorld, user_id: str, text: str, *, thread_ts: str | None = None) -> Message:
     """Posts as an app does."""
     state = world.workspace.state
@@ -443,31 +311,3 @@ async def test_a_person_asks_and_steers_by_a_tool(world: WaysInWorld) -> None:
     post(world, world.ana.id, "And the manual", thread_ts=asked.ts)
     await world.steered(created.job_id, "And the manual")
     assert len(world.cards()) == len(world.job_api.created) == 1
-
-
-@pytest.mark.full
-@pytest.mark.promise("ways in")
-async def test_a_workflow_is_told_once_and_a_bot_never(world: WaysInWorld, caplog: pytest.LogCaptureFixture) -> None:
-    """The bot mentions Pagehand with all that it repeats. That starts no conversation, and is not even refused."""
-    flow = world.workspace.state.add_user(User("U0FLOW001", "flow", "Flow", HOME.id, is_bot=True, is_workflow_bot=True))
-    echo = world.workspace.state.add_user(User("U0ECHO001", "echo", "Echo", HOME.id, is_bot=True))
-    job = await world.begun()
-    post(world, flow.id, mention(world, "Fix the weekly report"))
-    answer = await world.said("a workflow can't ask me")
-    said = ours(world, job)
-    for message in said:
-        post(world, echo.id, mention(world, message.text))
-        post(world, echo.id, mention(world, message.text), thread_ts=job.card.ts)
-    post(world, flow.id, mention(world, "Fix the weekly report"), thread_ts=answer.ts)
-    await world.ben.say("docs", "And the manual", thread_ts=job.card.ts)
-    await world.steered(job.id, "And the manual")
-    await world.app.settled()
-    assert ours(world, job) == said
-    assert len(world.job_api.created) == 1
-    assert "refused" not in caplog.text
-
-
-def ours(world: WaysInWorld, job: Job) -> list[Message]:
-    """Returns the messages of Pagehand in the channel and the job's thread."""
-    shown = (*world.messages(), *world.messages(thread_ts=job.card.ts))
-    return [message for message in shown if message.user == world.workspace.app.bot_user_id]
