@@ -1,7 +1,6 @@
 """The commands as a person or a platform runs them: real processes, signals, exit codes, what they print."""
 
 import asyncio
-import json
 import os
 import pty
 import re
@@ -11,9 +10,8 @@ import sqlite3
 import sys
 import termios
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -23,21 +21,16 @@ from support.oracles.leaks import leaks
 from support.programs import Program, Programs
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.jobserver_world import JobServerWorld, make_bare, running, until
+from support.worlds.jobserver_world import make_bare, until
 from support.worlds.store_world import StoreWorld, a_follow_up, a_post, a_start, a_thread
-from support.worlds.ways_in_world import SeenInSlack
 
 from bot import __version__
 from bot.cli.demo_services import manifest
 from bot.cli.starting import HOW_TO_BEGIN
-from bot.domain.requests.request import Person, Reply
-from bot.notices.answers import PromptRequested
-from bot.notices.notice import CARD_CHANGED, NewNotice, NoticeKey
 from bot.runtime.env_file import read_env_file
 from bot.store.schema.migration import migrate
-from bot.store.store import Store, Transaction, open_store
+from bot.store.store import Store, open_store
 from bot.workspace import Credentials, WorkspaceServer
-from bot.workspace.model.entities import Message
 
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-bot-token", "xapp-1-planted-app-token"
 SIGNING_SECRET, JOB_KEY = "planted-signing-secret", "planted-key-of-the-job-server"
@@ -85,28 +78,6 @@ async def shell(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Shell]
     shell = Shell(tmp_path, pagehand)
     yield shell
     await shell.close()
-
-
-async def test_every_command_has_help(shell: Shell) -> None:
-    commands = ("run", "demo", "jobserver", "migrate")
-    answers = await asyncio.gather(
-        shell.run("--version"), shell.run("--help"), *(shell.run(command, "--help") for command in commands)
-    )
-    assert {code for code, _ in answers} == {0}
-    assert answers[0][1].strip() == f"pagehand, version {__version__}"
-    assert all(command in answers[1][1] for command in (*commands, "forget", "export", "backup", "restored"))
-    assert "--once PROMPT" in answers[3][1]
-    assert "\b" not in "".join(output for _, output in answers)
-
-
-@pytest.mark.full
-async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
-    url = "sqlite:///made-by-migrate.sqlite3"
-    assert [(await shell.run("migrate", DATABASE_URL=url))[0] for _ in range(2)] == [0, 0]
-    assert (shell.directory / "made-by-migrate.sqlite3").exists()
-    code, said = await shell.run("migrate", DATABASE_URL="oracle://someone:planted-key-of-the-job-server@host/name")
-    assert code == 2
-    assert "sqlite:/// or postgresql://" in said
 
 
 @pytest.mark.full
@@ -196,8 +167,7 @@ class Kept:
 
     def texts(self) -> set[object]:
         """Returns all texts written by people."""
-        words = ("prompt FROM threads", "text FROM requests", "text FROM early_replies", "text FROM drafts")
-        return {text for (text,) in self.rows(" UNION ".join(f"SELECT {each}" for each in words))}
+        return {text for (text,) in self.rows("SELECT prompt FROM threads UNION SELECT text FROM requests")}
 
 
 @pytest_asyncio.fixture
@@ -209,57 +179,14 @@ async def kept(shell: Shell) -> AsyncIterator[Kept]:
     await store.close()
 
 
-async def _fill(store: Store) -> None:
-    """Adds a job of Ana's in C1 with a reply of Ben's, and one of Ben's in C2 with
-    everything in it that can be Ana's.
-    """
-    told = NewNotice(NoticeKey("told"), PromptRequested("UANA", "planted told to Ana"))
-    await StoreWorld(store).add(
-        a_thread("hers", prompt="planted prompt of Ana"),
-        a_start("hers", text="planted prompt of Ana"),
-        a_follow_up("5.1", "hers", text="planted reply of Ben"),
-        say=[CARD_CHANGED],
-    )
-    await StoreWorld(store).add(
+async def test_forgetting_asks_for_confirmation(kept: Kept) -> None:
+    store = StoreWorld(kept.store)
+    await store.add(a_thread("hers", prompt="planted prompt of Ana"), a_start("hers", text="planted prompt of Ana"))
+    await store.add(
         a_thread("his", channel_id="C2", requester_id="UBEN", prompt="planted prompt of Ben"),
         a_start("his", person_id="UBEN", text="planted prompt of Ben"),
         a_follow_up("6.1", "his", person_id="UANA", text="planted reply of Ana"),
-        a_follow_up("6.2", "his", text="planted answer of Ben"),
-        say=[CARD_CHANGED, told],
     )
-    await store.transact(lambda tx: tx.drafts.save("UANA", "C2", "planted draft of Ana"))
-    await store.transact(lambda tx: tx.homes.opened("UANA"))
-    for channel in ("C1", "C2"):
-        early = Reply(Person("UANA", "T1"), channel, "1700000000.5", "1700000000.6", f"planted early in {channel}")
-        assert await store.transact(partial(_keep, early))
-
-
-async def _keep(early: Reply, tx: Transaction) -> bool:
-    return await tx.early_replies.keep(early)
-
-
-OF_BEN = {"planted prompt of Ben", "planted answer of Ben"}
-
-
-async def test_forgetting_a_person_deletes_and_counts_their_rows(kept: Kept) -> None:
-    await _fill(kept.store)
-    code, said = await kept.run("forget", "--user", "UANA", "--yes")
-    assert code == 0
-    assert kept.texts() == OF_BEN
-    assert kept.rows("SELECT thread_id, key FROM notices") == [("his", "his/card")]
-    assert kept.rows("SELECT thread_id FROM polls") == [("his",)]
-    counts = "jobs: 1, requests: 3, notices: 2, early replies: 2, other entries: 2"
-    logged, printed, out_of_reach = said.splitlines()
-    assert "INFO" in logged
-    assert logged.endswith(f"forgotten: {counts}")
-    assert printed == f"Deleted: {counts}."
-    assert out_of_reach == "Out of reach: backups, the job API, its pull requests, and Slack itself."
-    assert "planted" not in said
-    assert "UANA" not in said
-
-
-async def test_forgetting_asks_for_confirmation(kept: Kept) -> None:
-    await _fill(kept.store)
     all_of_it = kept.texts()
     for code, said in await asyncio.gather(*(kept.run("forget", "--user", "UANA", typed=t) for t in ("", "n\n"))):
         assert code == 1
@@ -268,8 +195,11 @@ async def test_forgetting_asks_for_confirmation(kept: Kept) -> None:
     assert kept.texts() == all_of_it
     code, said = await kept.run("forget", "--user", "UANA", typed="y\n")
     assert code == 0
-    assert "Deleted: jobs: 1, " in said
-    assert kept.texts() == OF_BEN
+    logged, printed, out_of_reach = said.splitlines()
+    assert ("INFO" in logged, logged.endswith("forgotten: jobs: 1, requests: 2")) == (True, True)
+    assert printed == "Deleted: jobs: 1, requests: 2."
+    assert out_of_reach == "Out of reach: backups, the job API, its pull requests, and Slack itself."
+    assert kept.texts() == {"planted prompt of Ben"}
 
 
 async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
@@ -313,152 +243,45 @@ async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
         assert set(kept.rows(whole.format(table), "copy.sqlite3")) == {(each,)}
 
 
-WAITS = """
-import pathlib, sys, time
-gate, prompt = pathlib.Path(sys.argv[1]), sys.stdin.read().splitlines()[-1]
-until = time.monotonic() + 60
-while not gate.exists() and time.monotonic() < until:
-    time.sleep(0.05)
-with open("log.md", "a") as page:
-    page.write(prompt + chr(10))
-"""
-"""An editor that ends once the gate is open, and records the prompt."""
-
-
-@dataclass
-class Town(SeenInSlack):
-    """A workspace and a job server for a bot in its own process."""
-
-    workspace: FaultyWorkspace
-    shell: Shell
-    jobs: JobServerWorld
-    gate: Path
-
-    async def start_bot(self, **settings: str) -> Program:
-        """Starts the bot over Socket Mode, and waits until it is at work."""
-        run = await self.shell.start("run", **(self.settings() | {"SLACK_APP_TOKEN": APP_TOKEN} | settings))
-        await run.prints("Pagehand is at work")
-        return run
-
-    def settings(self) -> dict[str, str]:
-        return {
-            "SLACK_BOT_TOKEN": BOT_TOKEN,
-            "SLACK_API_URL": self.workspace.api_url,
-            "JOB_API_URL": self.jobs.url,
-            "JOB_API_KEY": JOB_KEY,
-            "JOB_API_PROJECT": "docs",
-            "JOB_API_IDEMPOTENT": "true",
-            "PAGEHAND_MERGE_SECONDS": "0",
-            "PAGEHAND_POLL_FASTEST": "0.2",
-            "PAGEHAND_POLL_SLOWEST": "0.5",
-            "PAGEHAND_LOG_LEVEL": "DEBUG",
-        }
-
-    async def ask(self, prompt: str) -> str:
-        """Asks for it as Ana; returns the card's `ts`."""
-        assert (await self.ana.command("docs", "/docs", prompt)).ok
-        return (await self.card()).ts
-
-    async def at_work(self) -> None:
-        """Waits until the card says so; the line about it comes only five seconds later."""
-        await self.card("Active: the agent is at work")
-
-    def times(self, ts: str, words: str) -> int:
-        """Returns in how many messages of a thread these words are."""
-        return sum(words in message.text for message in self.messages(thread_ts=ts))
-
-    def pages(self) -> str:
-        """Returns what the editor has recorded on the one branch that it has made."""
-        (branch,) = self.jobs.branches() - {"main"}
-        return self.jobs.show(branch, "log.md")
-
-
-@asynccontextmanager
-async def town(shell: Shell) -> AsyncIterator[Town]:
-    repository = make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
-    gate, program = shell.directory / "gate", shell.directory / "editor.py"
-    program.write_text(WAITS, encoding="utf-8")
+@pytest.fixture
+async def slack() -> AsyncIterator[FaultyWorkspace]:
     workspace = FaultyWorkspace(credentials=Credentials(BOT_TOKEN, APP_TOKEN, signing_secret=SIGNING_SECRET))
-    command = (sys.executable, str(program), str(gate))
-    async with AsyncExitStack() as stack:
-        jobs = await stack.enter_async_context(
-            running(repository, shell.directory / "jobserver", editor="command", command=command)
-        )
-        stack.push_async_callback(workspace.stop)
-        await workspace.start()
-        yield Town(workspace, shell, jobs, gate)
+    await workspace.start()
+    yield workspace
+    await workspace.stop()
+
+
+def settings(slack: FaultyWorkspace, **more: str) -> dict[str, str]:
+    """The job API is away."""
+    return {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "JOB_API_URL": "http://127.0.0.1:9",
+        "JOB_API_KEY": JOB_KEY,
+        "JOB_API_PROJECT": "docs",
+        "PAGEHAND_LOG_LEVEL": "DEBUG",
+        **more,
+    }
 
 
 @pytest.mark.full
-async def test_a_job_continues_across_restarts(shell: Shell) -> None:
-    async with town(shell) as here:
-        ana, bot = here.ana, await here.start_bot()
-        ts = await here.ask("First.")
-        await here.said("Started.", thread_ts=ts)
-        assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
-        assert "stopped" in bot.output
-
-        here.gate.touch()
-        await here.jobs.ended(_job_id(here))
-        bot = await here.start_bot()
-        await here.said("Done. Here's the pull request:", thread_ts=ts)
-        here.gate.unlink()
-        await here.marked(await ana.say("docs", "Second.", thread_ts=ts), "white_check_mark")
-        await here.at_work()
-        assert await bot.end(signal.SIGINT, within=STOP_WITHIN) == 0
-
-        missed = await ana.say("docs", "Third.", thread_ts=ts)
-        await here.start_bot()
-        await here.marked(missed, "white_check_mark")
-        here.gate.touch()
-        await here.said("Done. The pull request was updated", thread_ts=ts)
-        await here.jobs.ended(_job_id(here))
-        assert here.pages().split() == ["First.", "Second.", "Third."]
-        assert here.times(ts, "Done. Here's the pull request:") == 1
-        assert here.times(ts, "Started.") == 1
-        assert _each_once(here.messages(thread_ts=ts))
-
-
-@pytest.mark.full
-async def test_start_up_failures_are_explained(shell: Shell) -> None:
+async def test_start_up_failures_are_explained(shell: Shell, slack: FaultyWorkspace) -> None:
+    given = settings(slack, SLACK_APP_TOKEN=APP_TOKEN)
+    http = settings(slack, SLACK_SIGNING_SECRET=SIGNING_SECRET)
     with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - where the bot would listen
         port = str(taken.getsockname()[1])
-        async with town(shell) as here:
-            given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
-            http = here.settings() | {"SLACK_SIGNING_SECRET": SIGNING_SECRET}
-            tried = (
-                (given | {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, "Slack does not accept SLACK_BOT_TOKEN"),
-                (given | {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}, "Slack does not accept SLACK_APP_TOKEN"),
-                (http | {"PORT": port}, f"port {port}: Address already in use"),
-                (http | {"PAGEHAND_HOST": "1:2:3"}, "cannot listen on 1:2:3, port 3000: "),
-            )
-            runs = [shell.run("run", **env, DATABASE_URL=f"sqlite:///{n}") for n, (env, _) in enumerate(tried)]
-            ends = await asyncio.gather(*runs)
+        tried = (
+            (given | {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, "Slack does not accept SLACK_BOT_TOKEN"),
+            (given | {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}, "Slack does not accept SLACK_APP_TOKEN"),
+            (http | {"PORT": port}, f"port {port}: Address already in use"),
+            (http | {"PAGEHAND_HOST": "1:2:3"}, "cannot listen on 1:2:3, port 3000: "),
+        )
+        runs = [shell.run("run", **env, DATABASE_URL=f"sqlite:///{n}") for n, (env, _) in enumerate(tried)]
+        ends = await asyncio.gather(*runs)
     for (code, said), (_, words) in zip(ends, tried, strict=True):
         assert code == 1
         assert words in said.splitlines()[-1], said
         assert "Unknown error" not in said
-
-
-@pytest.mark.full
-async def test_the_doctor_reports_the_state_and_exits_accordingly(shell: Shell) -> None:
-    async with town(shell) as here:
-        good = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
-        (shell.directory / ".env").write_text("PAGEHAND_COMMAND=/docs\n")
-        (well, said), (ill, faults), (bad, usage), (none, begin) = await asyncio.gather(
-            shell.run("doctor", **good),
-            shell.run("doctor", "--json", **(good | {"SLACK_APP_TOKEN": "xoxb-planted-bot-token"})),
-            shell.run("doctor", "--loudly"),
-            shell.run("doctor"),
-        )
-    assert (well, ill, bad, none) == (0, 1, 2, 1), said
-    assert "error: 0" in said.splitlines()[-1]
-    assert begin.splitlines()[-1] == HOW_TO_BEGIN
-    assert "\x1b" not in said
-    assert "--loudly" in usage
-    document = json.loads(faults)
-    assert document["ok"] is False
-    assert [each["check"] for each in document["findings"] if each["status"] == "error"] == ["settings.SLACK_APP_TOKEN"]
 
 
 @pytest.mark.parametrize(
@@ -469,14 +292,13 @@ async def test_the_doctor_reports_the_state_and_exits_accordingly(shell: Shell) 
     ],
 )
 async def test_the_bot_waits_for_slack_at_start_and_is_alive_from_the_first_moment(
-    shell: Shell, served_at: str, receiving: dict[str, str], *, refuses: bool
+    shell: Shell, slack: FaultyWorkspace, served_at: str, receiving: dict[str, str], *, refuses: bool
 ) -> None:
     """It says so once, whether Slack is out of reach or answers 503, and is ready as soon as Slack is. No request for
     its liveness is refused, not even at the moment when Slack's are received from then on.
     """
     port = free_port()
-    async with town(shell) as here, aiohttp.ClientSession() as asking:
-        workspace = here.workspace
+    async with aiohttp.ClientSession() as asking:
 
         async def status(page: str) -> int:
             async with asking.get(f"http://127.0.0.1:{port}/health{page}") as answer:
@@ -486,17 +308,17 @@ async def test_the_bot_waits_for_slack_at_start_and_is_alive_from_the_first_mome
             while True:
                 assert await status("/live") == 200
 
-        refused = workspace.faults.server_error(method="auth.test", count=None)
+        refused = slack.faults.server_error(method="auth.test", count=None)
         if refuses:
-            await workspace.begin_outage()
-        bot = await shell.start("run", **here.settings(), **receiving, **{served_at: str(port)})
+            await slack.begin_outage()
+        bot = await shell.start("run", **settings(slack, **receiving), **{served_at: str(port)})
         await bot.prints("Slack cannot be reached")
         alive = asyncio.create_task(always_alive())
         assert (await status("/ready"), await status("")) == (503, 503)
         if refuses:
-            await workspace.end_outage()
-        await workspace.changes.wait_for(lambda: refused.hits >= 2, PATIENCE)
-        workspace.faults.clear()
+            await slack.end_outage()
+        await slack.changes.wait_for(lambda: refused.hits >= 2, PATIENCE)
+        slack.faults.clear()
         await bot.prints("Pagehand is at work")
         while await status("/ready") != 200:
             assert not alive.done()
@@ -507,14 +329,13 @@ async def test_the_bot_waits_for_slack_at_start_and_is_alive_from_the_first_mome
 
 
 @pytest.mark.full
-async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell) -> None:
-    async with town(shell) as here:
-        delayed = here.workspace.faults.delay(60.0, method="auth.test", count=None)
-        given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
-        runs = [await shell.start("run", **given, DATABASE_URL=f"sqlite:///{n}") for n in range(3)]
-        await here.workspace.changes.wait_for(lambda: delayed.hits == len(runs), PATIENCE)
-        ends = zip(runs, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), strict=True)
-        assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0, 0]
+async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell, slack: FaultyWorkspace) -> None:
+    delayed = slack.faults.delay(60.0, method="auth.test", count=None)
+    given = settings(slack, SLACK_APP_TOKEN=APP_TOKEN)
+    runs = [await shell.start("run", **given, DATABASE_URL=f"sqlite:///{n}") for n in range(3)]
+    await slack.changes.wait_for(lambda: delayed.hits == len(runs), PATIENCE)
+    ends = zip(runs, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), strict=True)
+    assert await asyncio.gather(*(run.end(number, within=STOP_WITHIN / 2) for run, number in ends)) == [0, 0, 0]
 
 
 @pytest.mark.full
@@ -608,16 +429,6 @@ async def test_many_interrupts_while_the_demo_starts_end_it_in_one_line(tmp_path
     assert (await demo.end(within=STOP_WITHIN), demo.output) == (130, "\nInterrupted.\n")
     assert list(shell.scratch.iterdir()) == []
     await shell.close()
-
-
-def _job_id(here: Town) -> str:
-    (log,) = (here.jobs.settings.data_directory / "logs").iterdir()
-    return log.stem
-
-
-def _each_once(messages: Sequence[Message]) -> bool:
-    keys = [message.metadata["event_payload"]["key"] for message in messages if message.metadata]
-    return len(keys) == len(set(keys)) > 0
 
 
 def _processes_in(directory: Path) -> list[str]:

@@ -55,18 +55,7 @@ FAULTS = {
         ["SLACK_BOT_TOKEN must be the bot token", "OAuth & Permissions"],
         {"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"},
     ),
-    "a token of nobody": SetupFault(
-        ["SLACK_BOT_TOKEN", "Slack does not know it"], {"SLACK_BOT_TOKEN": "xoxb-planted-of-nobody"}
-    ),
-    "no key": SetupFault(["JOB_API_KEY is missing"], {"JOB_API_KEY": ""}),
     "a wrong key": SetupFault(["(401)", "JOB_API_KEY"], {"JOB_API_KEY": "planted-key-of-nobody"}),
-    "a wrong address": SetupFault(["cannot be reached", "JOB_API_URL"], {"JOB_API_URL": "http://127.0.0.1:9"}),
-    "a channel of nowhere": SetupFault(
-        ["does not show Pagehand the channel", "PAGEHAND_ALLOWED_CHANNELS"],
-        {"PAGEHAND_ALLOWED_CHANNELS": "C0NOWHERE"},
-        is_error=False,
-    ),
-    "another command": SetupFault(["slash_commands: + /write"], {"PAGEHAND_COMMAND": "/write"}),
     "a scope that was declined": SetupFault(
         ["files:read", "names and links of files", "Reinstall to Workspace"],
         happens=lambda workspace: workspace.credentials.remove_scopes("files:read"),
@@ -95,15 +84,8 @@ OVER_SOCKET_MODE = {
     "a signing secret for an app-level token": SetupFault(
         ["SLACK_APP_TOKEN must be the app-level tok"], {"SLACK_APP_TOKEN": "0123456789abcdef" * 2}
     ),
-    "a database in a directory of nowhere": SetupFault(
-        ["DATABASE_URL names a file in /nowhere"], {"DATABASE_URL": "sqlite:////nowhere/pagehand.sqlite3"}
-    ),
 }
 OVER_HTTP = {
-    "a bot token for the signing secret": SetupFault(
-        ["SLACK_SIGNING_SECRET must be the signing secret", "Basic Information"],
-        {"SLACK_SIGNING_SECRET": "xoxb-planted-bot-token"},
-    ),
     "Socket Mode's token for an app that uses HTTP": SetupFault(
         ["Socket Mode"], {"SLACK_APP_TOKEN": "the app's own", "SLACK_SIGNING_SECRET": ""}
     ),

@@ -1,11 +1,8 @@
 """The whole product on one machine: the demo's workspace, bot and job server, with or without a real browser."""
 
 import asyncio
-import re
-import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
-from support.worlds.jobserver_world import git, press_in_demo
+from support.worlds.jobserver_world import git
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 from support.worlds.ways_in_world import SeenInSlack
 
@@ -217,35 +214,6 @@ async def _open_pull_request(page: Page, context: BrowserContext) -> Page:
     return tab
 
 
-@pytest.mark.full
-@pytest.mark.browser
-async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, context: BrowserContext) -> None:
-    typed = "Tell <!channel> & <!here> that this & <b>that</b> stay as they are, &lt; too"
-    card = await _done_without_a_change(SeenInSlack(shared.workspace), "docs", typed)
-    page = await context.new_page()
-    await page.goto(f"{shared.workspace.origin}/#as={ANA}&channel={DOCS}")
-    shown = messages(page).and_(page.locator(f'[data-ts="{card.ts}"]')).locator("blockquote")
-    await expect(shown).to_have_text(typed)
-    await expect(shown.locator(".mention, strong, em, b, s, code")).to_have_count(0)
-    everything = [message.text + str(message.blocks) for message in shared.workspace.channels.messages("docs")]
-    assert not [text for text in everything if "<!" in text.replace("<!date^", "")]
-
-
-@pytest.mark.full
-async def test_a_private_channel_must_invite_the_bot(shared: Demo) -> None:
-    seen, jobs = SeenInSlack(shared.workspace), _jobs(shared)
-    await seen.ana.command("leads", "/docs", "Quiet words in private")
-    told = await seen.private_message(seen.ana, "`/invite`")
-    assert shared.workspace.app.bot_user_id in told.text
-    assert "Quiet words in private" in told.text
-    assert seen.messages("leads") == []
-    assert _jobs(shared) == jobs
-
-    await seen.ana.invite("leads", "pagehand")
-    await _done_without_a_change(seen, "leads", "Quiet words in private")
-    assert _jobs(shared) == jobs + 1
-
-
 async def test_the_bot_joins_a_public_channel_automatically(shared: Demo) -> None:
     assert shared.workspace.app.bot_user_id not in shared.workspace.channels["general"].members
     await _done_without_a_change(SeenInSlack(shared.workspace), "general", "Hello from everywhere")
@@ -258,55 +226,6 @@ async def _done_without_a_change(seen: SeenInSlack, channel: str, prompt: str) -
     card = await seen.card(f"asked: {prompt.partition(' ')[0]}", channel=channel)
     await seen.said("Done, without a pull request", channel=channel, thread_ts=card.ts)
     return card
-
-
-async def test_the_life_of_a_pull_request_is_told_once_each(alone: Demo) -> None:
-    """A new commit retires what was said of the one before, and the next pull request has news of its own."""
-    seen = SeenInSlack(alone.workspace)
-    await seen.ana.command("docs", "/docs", PROMPT)
-    first = _link(await seen.said("Done. Here's the pull request:"))
-    await press_in_demo(first, "check", name="build", outcome="failed")
-    await press_in_demo(
-        first, "review", outcome="changes_requested", words="The new spelling needs an entry in the FAQ."
-    )
-    await seen.card("Checks: failed: build")
-    card = await seen.card("Reviews: you (demo) asked for changes")
-    await seen.said("you (demo) asked for changes.", thread_ts=card.ts)
-    await seen.ana.say("docs", FAQ, thread_ts=card.ts)
-    await seen.said("Done. The pull request was updated", thread_ts=card.ts)
-    await seen.until(lambda: "failed: build" not in seen.cards()[0].text, "a card without the old head's check")
-    await press_in_demo(first, "check", name="build", outcome="passed")
-    await press_in_demo(first, "review", outcome="approved")
-    await seen.card("Checks: 1 passed")
-    await press_in_demo(first, "merge")
-    await seen.said("Merged by you (demo).", thread_ts=card.ts)
-    await seen.card("Finished: the pull request is merged")
-
-    await seen.ana.say("docs", "Add a page called Support with the text: Write to us.", thread_ts=card.ts)
-    await seen.said("so this goes to a new branch and a new pull request", thread_ts=card.ts)
-    second = f"{first.removesuffix('1')}2"
-    await seen.said(f"<{second}>", thread_ts=card.ts)
-    await press_in_demo(second, "check", name="build", outcome="failed")
-    await seen.until(lambda: "failed: build" in seen.cards()[0].text, "the failed check of the second pull request")
-    await press_in_demo(second, "close")
-    await seen.said("The pull request was closed by you (demo)", thread_ts=card.ts)
-    said = [each.text.partition("> ")[2] or each.text for each in seen.messages("docs", card.ts)[1:] if each.bot_id]
-    beginnings = (
-        "Done. Here's the pull request:",
-        "A check failed: build.",
-        "you (demo) asked for changes.",
-        "Done. The pull request was updated:",
-        "Merged by you (demo).",
-        "The pull request is merged, so this goes to a new branch",
-        "Done. ",
-        "A check failed: build.",
-        "The pull request was closed by you (demo) without being merged.",
-    )
-    assert [words for words, begin in zip(said, beginnings, strict=True) if not words.startswith(begin)] == []
-
-
-def _link(message: Message) -> str:
-    return str(re.findall(r"<(http://[^|>]*/pulls/\d+)>", message.text)[0])
 
 
 async def test_every_way_in_works_by_default(shared: Demo) -> None:
@@ -324,12 +243,6 @@ async def test_every_way_in_works_by_default(shared: Demo) -> None:
     await seen.ana.views.close(clear=True)
     await seen.ana.views.open_home()
     await seen.home(seen.ana, "called Directly")
-
-
-def _jobs(shown: Demo) -> int:
-    """Returns how many jobs were created at the job server."""
-    with closing(sqlite3.connect(shown.repository.parent / "jobserver" / "jobs.sqlite3")) as database:
-        return int(database.execute("SELECT count(*) FROM jobs").fetchone()[0])
 
 
 def _page(shown: Demo, branch: str, path: str) -> str:

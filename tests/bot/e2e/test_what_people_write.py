@@ -54,34 +54,6 @@ async def test_pasted_tables_reach_the_agent(world: AppWorld) -> None:
     )
 
 
-@pytest.mark.full
-async def test_the_writer_of_something_unreadable_is_told(world: AppWorld) -> None:
-    """Even if the reply holds nothing else."""
-    await world.start()
-    (job,) = await world.begin("Write it")
-    write(world, "", pasted({"type": "call"}), await world.card("Write it"))
-    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job))
-    (sent,) = world.fake_job_api.follow_ups(job)
-    assert "Attached file: a part of the message (call)" in sent
-    await world.workspace.changes.wait_for(
-        lambda: any("Neither content nor link: a part of the message" in told.text for told in world.thread("Write it"))
-    )
-
-
-@pytest.mark.full
-async def test_talk_and_options_in_signs_of_other_keyboards(world: AppWorld) -> None:
-    """What is between people stays there, and the task goes as it was written."""
-    await world.start()
-    ana = world.workspace.people["ana"]
-    await ana.command("docs", "/docs", "quiet\u3000\u76f4\u3057\u3066\uff1aA\u00a0B")
-    prompt = "\u76f4\u3057\u3066\uff1aA\u00a0B"
-    await world.fake_job_api.until(lambda: prompt in [job.prompt for job in world.fake_job_api.created])
-    card = await world.card(prompt)
-    await ana.say("docs", "\uff0f\uff0f between us", thread_ts=card)
-    await ana.say("docs", "Also the FAQ", thread_ts=card)
-    await world.until_steered(world.fake_job_api.job_of(prompt), "Also the FAQ")
-
-
 async def test_a_known_guest_is_refused_instead_of_told_that_work_begins(world: AppWorld) -> None:
     """The first time Slack has to be asked; the command does not wait for that."""
     await world.start()
