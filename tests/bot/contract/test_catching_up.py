@@ -7,8 +7,6 @@ import pytest
 from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.cli.backup import mark_in_doubt
-from bot.notices.notice import Reaction
-from bot.notices.questions import StopAsked
 from bot.notices.said import ButtonId
 from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 from bot.workspace.people import Actor
@@ -64,17 +62,6 @@ async def test_replies_are_sent_in_order_and_none_that_was_heard(world: AppWorld
     await world.until_steered(job, "heard", "first", "second", "third")
     await until_read(world)
     await world.check()
-
-
-@pytest.mark.full
-async def test_words_count_as_they_were_edited(world: AppWorld, ana: Actor) -> None:
-    await world.start()
-    (job,) = await world.begin(PROMPT)
-    async with nobody_listening(world):
-        message = await ana.say("docs", "old words", thread_ts=world.card_ts(PROMPT))
-        await ana.edit("docs", message.ts, "new words")
-    await world.until_steered(job, "new words")
-    await world.until_marked(message, Reaction.ACCEPTED)
 
 
 @pytest.mark.full
@@ -140,37 +127,6 @@ async def _forget_replies(world: AppWorld) -> None:
     """What nobody answered about is deleted, as after a week."""
     await world.sql("UPDATE requests SET recorded_at = recorded_at - :age", age=(HELD_DAYS + 1) * DAY)
     await RetentionSweeper(world.instances[0].edges.store).sweep()
-
-
-@pytest.mark.full
-async def test_a_reaction_asks_whether_to_stop_once(world: AppWorld, ana: Actor, ben: Actor) -> None:
-    await world.start()
-    await world.begin(PROMPT)
-    for _ in range(2):
-        async with nobody_listening(world):
-            if not world.workspace.state.message(world.workspace.channels["docs"], world.card_ts(PROMPT)).reactions:
-                await ben.react("docs", world.card_ts(PROMPT), "x")
-        await until_read(world)
-    await world.workspace.changes.wait_for(lambda: StopAsked.words in world.private_text("ben"))
-    await world.settled()
-    assert world.private_text("ben").count(StopAsked.words) == 1
-    assert (await world.state(PROMPT)).state.job.status == "active"  # type: ignore[union-attr]  # it has begun
-
-
-@pytest.mark.full
-async def test_reactions_from_before_this_version_ask_nothing(world: AppWorld, ben: Actor) -> None:
-    await world.start()
-    await world.begin(PROMPT)
-    async with nobody_listening(world):
-        await ben.react("docs", world.card_ts(PROMPT), "x")
-        for table in ("listening", "gaps"):
-            await world.sql(f"DELETE FROM {table}")  # noqa: S608 - our own names
-    await until_read(world)
-    async with nobody_listening(world):
-        pass
-    await until_read(world)
-    await world.settled()
-    assert world.private_text("ben") == ""
 
 
 def _prompts(world: AppWorld) -> set[str]:

@@ -14,13 +14,12 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.app.edges import wait_for_identity
 from bot.domain.delivery import BLOCKS_REFUSED, TOO_LONG, ReactionCall
-from bot.domain.jobs.job import Answer, FailedCheck, JobReport, Progress
+from bot.domain.jobs.job import Progress
 from bot.domain.requests.request import Surface
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState, Work
 from bot.errors import (
     ChatError,
     ChatMissingScope,
-    ChatNotAllowed,
     ChatRateLimited,
     ChatRejected,
     ChatTooRich,
@@ -29,22 +28,17 @@ from bot.errors import (
     StoreUnavailable,
 )
 from bot.jobapi.models import (
-    ChangeKind,
-    Changes,
-    CheckStatus,
-    FileChange,
     Job,
     PlanStep,
 )
-from bot.notices.answers import ActionAnswer, ActionAnswered, AnswerRequested, CardNotPosted
-from bot.notices.job import JobFinished, JobStarted
+from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
+from bot.notices.job import JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender
-from bot.slack.sending.identity import identify
 from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session, slack_proxy
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 
@@ -72,22 +66,6 @@ async def another_chat(world: SlackWorld, base_url: str = "") -> AsyncIterator[S
 
 def notice(message: NoticeContent = STARTED, key: str = "th1/started") -> Notice:
     return Notice(id=1, key=key, thread_id="th1", message=message, created_at=0.0)
-
-
-async def test_the_bots_identity_is_read_once_at_start(world: SlackWorld) -> None:
-    app, team = world.workspace.app, world.workspace.state.team
-    found = await identify(world.client)
-    assert (found.bot_user_id, found.bot_id) == (app.bot_user_id, app.bot_id)
-    assert (found.app_id, found.team_id) == (app.app_id, team.id)
-
-
-async def test_a_bad_token_has_its_own_error(world: SlackWorld) -> None:
-    async with new_session() as session:
-        client = SlackClient("xoxb-wrong-secret", session, base_url=world.workspace.api_url)
-        with pytest.raises(ChatNotAllowed) as caught:
-            await identify(client)
-    assert caught.value.reason == "invalid_auth"
-    assert "secret" not in repr(caught.value)
 
 
 async def test_the_card_carries_its_key_and_notifies_only_the_requester(world: SlackWorld) -> None:
@@ -159,18 +137,6 @@ async def test_what_slack_refuses_for_another_reason_keeps_its_blocks(world: Sla
     world.workspace.faults.clear()
     assert (await updated(world, thread))[1] == 1
     assert world.chat.rich_blocks.left_out("th1", ChatMessage("", ({"type": "plan"}, {"type": "card"}))) == set()
-
-
-async def test_a_card_that_slack_refuses_whatever_it_leaves_out_is_refused(world: SlackWorld) -> None:
-    """The outbox sends it as text then; no kind of block rests for that."""
-    thread = replace(await world.posted(), state=RICH)
-    world.workspace.faults.refuse_blocks("section")
-    with pytest.raises(ChatRejected) as caught:
-        await updated(world, thread)
-    assert caught.value.reason == "invalid_blocks"
-    await world.chat.update_card(thread, without_blocks=True)
-    world.workspace.faults.clear()
-    assert (await updated(world, thread))[1] == 1
 
 
 async def test_a_card_is_found_by_its_key_in_a_busy_channel(world: SlackWorld) -> None:
@@ -298,25 +264,6 @@ async def test_people_are_told_directly_where_the_bot_is_not_a_member(world: Sla
 
 def without(*scopes: str) -> AppConfig:
     return AppConfig(scopes=DEFAULT_SCOPES - set(scopes))
-
-
-async def test_each_missing_scope_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    async with slack_world(without("reactions:write")) as world:
-        thread = await world.posted()
-        reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
-        for _ in range(3):
-            with pytest.raises(ChatMissingScope, match="missing_scope"):
-                await world.chat.react(thread, reply.ts, ReactionCall(Reaction.RECORDED))
-    assert world.missing.names == ("reactions:write",)
-    assert caplog.text.count("reactions:write: replies get no marks") == 1
-    assert "Reinstall to Workspace" in caplog.text
-
-
-async def test_a_scope_granted_later_is_no_longer_missing() -> None:
-    async with slack_world(without("reactions:write")) as world:
-        world.missing.add(["reactions:write", "chat:write"])
-        await world.posted()
-        assert world.missing.names == ("reactions:write",)
 
 
 @pytest.mark.parametrize("posted", [True, False])
@@ -456,59 +403,6 @@ async def test_a_channel_with_a_changed_id_is_found_by_its_newest(world: SlackWo
 
 
 # -- details of a job beyond the specification -------------------------------------------------------------------------
-
-REPORT = JobReport(
-    answer=Answer("# Done\n\nI told <!channel> & **you**: [good.example](https://evil.example)", "0a", cut=True),
-    reason="stopped by Ben <!here>",
-    question="Which of them, <@U0ANA>?",
-    unchanged=False,
-    changes=Changes(
-        files=(FileChange(path="a.md", kind=ChangeKind.ADDED, added=3, removed=0, title="Getting <started>"),),
-        file_count=13,
-        added=40,
-        removed=2,
-    ),
-    failed_checks=(
-        FailedCheck(name="links", status=CheckStatus.FAILED, problems=("a.md:3 leads <nowhere>",), problem_count=4),
-    ),
-)
-
-
-async def test_an_end_is_one_message_with_all_details(world: SlackWorld) -> None:
-    thread = await world.posted()
-    message = JobFinished(LINK, new=True, report=REPORT)
-    await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
-    _, posted = world.workspace.channels.thread("docs", thread.ts or "")
-    kinds = [block["type"] for block in posted.blocks or []]
-    assert kinds == ["section", "markdown", "section", "section", "actions"]
-    shown = f"{posted.text} {posted.blocks}"
-    assert not any(each in shown for each in ("<!channel>", "<!here>", "<@U0ANA>", "[good.example](https://evil"))
-    assert "13 files changed (+40 \N{MINUS SIGN}2)." in posted.text
-    assert "Getting" not in shown, "the card has the list"
-    assert "and 3 more" in posted.text
-    labels = [element["text"]["text"] for element in (posted.blocks or [])[-1]["elements"]]
-    assert labels == ["Open the pull request", "Show all"]
-
-
-async def test_examples_are_buttons_that_show_the_full_prompt(world: SlackWorld) -> None:
-    """They have their own row above the others; the workspace accepts them like Slack."""
-    thread, prompts = await world.posted(), ('Replace "<a>" with "&"', "x" * 75)
-    message = JobFinished(LINK, new=True, report=JobReport(examples=prompts))
-    await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
-    _, posted = world.workspace.channels.thread("docs", thread.ts or "")
-    *_, examples, others = [block["elements"] for block in posted.blocks or [] if block["type"] == "actions"]
-    assert [each["text"]["text"] for each in examples] == list(prompts)
-    assert [each["value"] for each in examples] == [f"{thread.id}/{prompt}" for prompt in prompts]
-    assert [each["text"]["text"] for each in others] == ["Open the pull request"]
-
-
-async def test_a_long_answer_reaches_one_person_in_several_messages(world: SlackWorld) -> None:
-    thread = await world.posted()
-    told = AnswerRequested(world.id("ben"), "0a", text="# Title\n\n" + "A line of `words`.\n" * 1_000)
-    await world.chat.tell(thread, Notice(1, "th1/click", "th1", told, created_at=0.0))
-    seen = list(world.workspace.state.ephemerals(world.workspace.channels["docs"], world.id("ben")))
-    assert len(seen) == 3
-    assert "".join(str(message.blocks) for message in seen).count("A line of") == 1_000
 
 
 async def test_the_requester_has_a_name_an_id_and_the_threads_permalink() -> None:

@@ -137,17 +137,6 @@ async def test_a_home_that_slack_refuses_is_not_retried(world: HomeWorld, caplog
     assert caplog.text.count("not_enabled") == 1
 
 
-async def test_nothing_is_published_after_the_lease_expired(world: HomeWorld) -> None:
-    """The new owner of the lease does it."""
-    await world.service.open_home("UANA")
-    (item,) = await world.publisher.claim(10)
-    claimed_at = world.clock.monotonic()
-    world.clock.advance(31.0)
-    await world.publisher.process(item, claimed_at)
-    assert world.views.published == []
-    assert len(await world.work()) == 1
-
-
 async def test_a_home_in_doubt_is_published_again(world: HomeWorld) -> None:
     """A late call may have replaced the newer Home with an older one."""
     await world.service.open_home("UANA")

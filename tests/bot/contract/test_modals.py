@@ -10,17 +10,15 @@ from support.worlds.slack_world import SlackWorld, slack_world
 from bot.domain.jobs.job import QuestionField
 from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import Written
-from bot.domain.requests.request import RequestContext
 from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
 from bot.jobapi.models import FieldKind
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED, STILL_RECORDING
-from bot.slack.rendering.home import HOME_DEFAULTS, HOME_OLDER
+from bot.slack.rendering.home import HOME_DEFAULTS
 from bot.slack.rendering.modals import (
     ANSWER_MISSING,
     COULD_NOT_OPEN,
     NOT_RECORDED_HERE,
-    PROMPT_MISSING,
     encoded_fields,
 )
 from bot.slack.sending.views import ShownView
@@ -140,25 +138,6 @@ def updates_of(world: SlackWorld) -> list[CallRecord]:
     return [call for call in world.workspace.web_api.calls if call.method == "views.update"]
 
 
-async def test_a_long_thread_fills_several_inputs_and_is_truncated(world: SlackWorld, ana: Actor) -> None:
-    """The newest messages are kept, the omission is mentioned, and all inputs together are sent."""
-    root = await ana.say("docs", "number 0")
-    for number in range(1, 30):
-        await ana.say("docs", f"number {number} " + "word & <more> " * 60, thread_ts=root.ts)
-    await handed_over(world, ana, root.ts)
-    await ana.views.enter("scope", "thread")
-    await world.workspace.changes.wait_for(lambda: "context/thread/4" in words((ana.views.top or never()).blocks))
-    view = ana.views.top or never()
-    texts = [value(view, block_id) for block_id in ids(view) if block_id.startswith("context/")]
-    assert len(texts) in {5, 6}
-    assert "number 29 " in texts[-1]
-    assert "number 0" not in "".join(texts)
-    assert "The conversation is too long to go along as a whole" in words(view.blocks)
-    await ana.views.enter("prompt", "Fix it")
-    assert (await ana.views.submit()).ok
-    assert world.service.started[0].context == RequestContext("\n".join(texts))
-
-
 def never() -> View:
     raise AssertionError("the modal was closed")
 
@@ -244,14 +223,6 @@ async def test_personal_defaults_include_a_project(world: SlackWorld, ana: Actor
     assert world.service.preferences[ana.id] == Preference("guides", quiet=True)
 
 
-@pytest.mark.parametrize("value", ["-1", "x", "9999999", "٣"])
-async def test_an_invalid_page_number_shows_the_first_page(world: SlackWorld, ana: Actor, value: str) -> None:
-    """Slack never sends one."""
-    await world.client.views_publish(user_id=ana.id, view=home_with(HOME_OLDER, value))
-    assert (await ana.views.press(HOME_OLDER)).ok
-    assert ("open_home", ana.id, 0) in world.service.calls
-
-
 async def test_a_closed_view_is_reported_as_such(world: SlackWorld, ana: Actor) -> None:
     """The person has usually closed it."""
     with pytest.raises(ChatRejected):
@@ -264,54 +235,3 @@ async def test_a_closed_view_is_reported_as_such(world: SlackWorld, ana: Actor) 
 
 
 # -- payloads as Slack never sends them -------------------------------------------------------------------------------
-
-
-def payload(kind: str, **changes: Any) -> dict[str, Any]:
-    return {"type": kind, "user": {"id": "U0ANA0001", "team_id": "T0LOCAL01"}, "team": {"id": "T0LOCAL01"}} | changes
-
-
-@pytest.mark.parametrize("callback_id", ["new_job", "hand_over", "follow_up", "answer"])
-@pytest.mark.parametrize(
-    "view",
-    [
-        {},
-        {"state": None, "blocks": None, "private_metadata": None},
-        {"state": {"values": [1]}, "blocks": {"a": 1}, "private_metadata": "{"},
-        {
-            "state": {"values": {"prompt": {"prompt": {"value": 5}}}},
-            "private_metadata": '{"files": 5, "channel_id": []}',
-        },
-        {"state": {"values": {"prompt": "x"}}, "blocks": [None, {"block_id": 5}], "id": 7},
-    ],
-)
-async def test_a_submission_without_text_is_an_error_at_the_field(
-    world: SlackWorld, callback_id: str, view: dict[str, Any]
-) -> None:
-    """Nothing is recorded."""
-    body = payload("view_submission", view={"callback_id": callback_id, "type": "modal", **view})
-    answer = await world.app.handle_payload(body)
-    assert answer.status == 200
-    assert (ANSWER_MISSING if callback_id == "answer" else PROMPT_MISSING) in answer.body
-    assert world.service.calls == []
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        payload("view_closed", view={"callback_id": "new_job"}),
-        payload("block_actions", actions=[{"type": "x", "block_id": "prompt", "action_id": "prompt"}], view=5),
-        payload(
-            "block_actions", actions=[{"type": "x", "block_id": "scope", "action_id": "scope", "selected_option": 5}]
-        ),
-        payload("block_actions", actions=[{"type": "button", "action_id": "follow_up", "block_id": "b"}]),
-        payload("message_action", callback_id="hand_to_pagehand", message=None, channel={"id": "C0DOCS001"}),
-        payload("message_action", callback_id="hand_to_pagehand", message={"ts": 5, "files": [None]}, channel=None),
-        payload("message_action", callback_id="hand_to_pagehand", message="x", message_ts="1700000000.000100"),
-        payload("shortcut", callback_id="new_task", trigger_id=None),
-    ],
-)
-async def test_any_other_view_payload_is_acknowledged(world: SlackWorld, body: dict[str, Any]) -> None:
-    """It starts nothing."""
-    assert (await world.app.handle_payload(body)).status == 200
-    await world.app.drain(5)
-    assert world.service.started == []

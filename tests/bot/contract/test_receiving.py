@@ -348,26 +348,7 @@ async def test_concurrent_events_are_bounded(world: SlackWorld) -> None:
         await world.workspace.changes.wait_for(lambda: len(world.service.replies) == 6)
 
 
-async def test_the_transport_logs_no_secret_or_text_at_debug(
-    world: SlackWorld, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    async with receiving(world):
-        await world.workspace.people["ana"].command("docs", "/docs", "planted words")
-        world.workspace.faults.refuse_handshake(1)
-        await world.workspace.disconnect("refresh_requested", only=1)
-        await world.workspace.changes.wait_for(lambda: world.workspace.handshakes_refused >= 1)
-    logged = "\n".join(r.getMessage() for r in caplog.records if not r.name.startswith("bot.workspace"))
-    credentials = world.workspace.credentials
-    planted = ("planted words", "ticket=", credentials.app_token, credentials.bot_token)
-    assert [words for words in planted if words in logged] == []
-
-
 # -- signed HTTP ------------------------------------------------------------------------------------------------------
-
-
-async def test_the_request_url_is_verified(http: Http) -> None:
-    assert await http.world.workspace.signed_http.verify_request_url()
 
 
 async def test_without_users_read_the_app_id_is_unknown_and_the_rest_works() -> None:
@@ -419,19 +400,6 @@ async def test_any_signed_body_is_answered(http: Http, body: bytes) -> None:
 @given(body=st.binary(max_size=200), stamp=st.text(max_size=12), signature=st.text(max_size=80))
 def test_any_signature_header_is_handled(body: bytes, stamp: str, signature: str) -> None:
     assert not is_signed(SECRET, stamp, signature, body, now=time.time())
-
-
-async def test_the_health_endpoint_over_http(http: Http) -> None:
-    async def asked() -> dict[str, tuple[int, bool]]:
-        found = {}
-        for page in ("/health", "/health/live", "/health/ready"):
-            async with http.session.get(f"http://127.0.0.1:{http.receiver.port}{page}") as answer:
-                found[page] = (answer.status, json.loads(await answer.text())["ok"])
-        return found
-
-    assert set((await asked()).values()) == {(200, True)}
-    http.ok = False
-    assert await asked() == {"/health": (503, False), "/health/live": (200, True), "/health/ready": (503, False)}
 
 
 async def test_stopping_over_http_finishes_current_work(http: Http) -> None:

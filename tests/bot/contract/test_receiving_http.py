@@ -9,7 +9,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,6 @@ from support.fakes.slack_payloads import signed
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running
 from support.worlds.listening_world import listening
 
-from bot.runtime.health import ComponentStatus, Health
-from bot.runtime.http.health_pages import HealthPage
 from bot.runtime.http.server import (
     MOST_CONNECTIONS,
     HttpServer,
@@ -104,8 +102,8 @@ class Door:
         await asyncio.gather(*(writer.wait_closed() for _, writer in self.connections), return_exceptions=True)
 
 
-@contextlib.asynccontextmanager
-async def opened_door(_: Path | None = None) -> AsyncIterator[Door]:
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
     """The port for Slack's requests. Behind it is a service that must not be called."""
     async with listening() as world:
         receiver = HttpReceiver(world.app, RotatingSecret(SECRET), listen=partial(listening_socket, "127.0.0.1", 0))
@@ -117,31 +115,13 @@ async def opened_door(_: Path | None = None) -> AsyncIterator[Door]:
         assert world.service.asked == 0
 
 
-@pytest.fixture
-async def door() -> AsyncIterator[Door]:
-    async with opened_door() as opened:
-        yield opened
-
-
-UNSIGNED = "v0=" + "0" * 64
-
-
 RAW = {
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + PLANTED,
-    "nothing": b"",
-    "half a head": b"POST /slack/events HTTP/1.1\r\nHost: x",
     "less than announced": head("Content-Length: 500") + PLANTED,
-    "a negative length": head("Content-Length: -1") + PLANTED,
-    "a length of words": head("Content-Length: many") + PLANTED,
     "two lengths": head("Content-Length: 1", "Content-Length: 2") + PLANTED,
     "length and chunks": head("Content-Length: 1", "Transfer-Encoding: chunked") + PLANTED,
     "broken chunks": head("Transfer-Encoding: chunked") + b"zz\r\n" + PLANTED,
     "a giant header": head("X-Big: " + "a" * 100_000) + PLANTED,
-    "a header with a null": head("X-Null: a\x00b") + PLANTED,
-    "no host": b"POST /slack/events HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
-    "an unknown method": b"BREW /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
-    "another method": b"PUT /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
-    "a path with dots": b"GET /slack/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n",
     "a broken path": b"GET /%ff%00%zz HTTP/1.1\r\nHost: x\r\n\r\n",
     "a smuggled second request": head("Content-Length: 0") + head(),
 }
@@ -157,11 +137,6 @@ async def test_malformed_raw_http_is_refused_and_the_next_request_answered(
     assert PLANTED not in answer
     assert PLANTED.decode() not in caplog.text
     assert await door.post(b"{}") == 200
-
-
-@pytest.mark.parametrize("age", [301, 3_600, -310])
-async def test_a_replayed_request_is_refused(door: Door, age: float) -> None:
-    assert await door.post(b'{"text": "again"}', age=age) == 401
 
 
 async def test_a_long_chunked_body_is_refused(door: Door, caplog: pytest.LogCaptureFixture) -> None:
@@ -184,7 +159,7 @@ BOMB_BODY = gzip.compress(b"a" * 50_000_000)
 
 
 @pytest.mark.parametrize("body", [BOMB_BODY, b"not gzip at all"], ids=["a bomb", "not gzip"])
-@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x"])
+@pytest.mark.parametrize("encoding", ["gzip", "identity, gzip", "x"])
 async def test_compressed_bodies_are_refused(door: Door, body: bytes, encoding: str) -> None:
     """Slack sends none; they are not decompressed, signed or not."""
     assert await door.post(body, {"Content-Encoding": encoding}) == 415
@@ -195,21 +170,11 @@ HEADS: dict[str, tuple[str, ...]] = {
     "no signature": (),
     "a time without a signature": in_form()[:1],
     "a signature without a time": in_form()[1:],
-    "no text as a signature": in_form(signature=""),
-    "another scheme": in_form(signature="v1=" + "0" * 64),
     "a short signature": in_form(signature="v0=0"),
     "a long signature": in_form(signature=UNSIGNED + "0"),
-    "a signature in capitals": in_form(signature="v0=" + "A" * 64),
     "a signature in other digits": in_form(signature="v0=" + "\u00b2" * 64),
-    "no number": in_form("soon"),
-    "a fraction": in_form(f"{time.time()}"),
-    "a sign": in_form(f"+{int(time.time())}"),
-    "a negative number": in_form("-1"),
-    "an exponent": in_form("1e9"),
-    "an underscore": in_form("1_700_000_000"),
     "other digits": in_form("\u00b9" * 10),
     "too many digits": in_form("9" * 5_000),
-    "long ago": in_form("0"),
     "in the past": in_form(str(int(time.time()) - 3_600)),
     "in the future": in_form(str(int(time.time()) + 86_400)),
 }
@@ -433,7 +398,6 @@ async def test_the_rest_of_a_refused_body_is_not_waited_for_long(counting: Visit
 
 
 HANGING = 1_100
-Served = contextlib.AbstractAsyncContextManager[Door]
 
 
 @pytest.fixture
@@ -444,46 +408,17 @@ def many_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-class Healthy(Door):
-    async def ask(self) -> int:
-        url = f"http://127.0.0.1:{self.port}/health"
-        async with aiohttp.ClientSession() as client, client.get(url) as answer:
-            return answer.status
-
-
-@contextlib.asynccontextmanager
-async def health(_: Path) -> AsyncIterator[Door]:
-    """The port for health checks."""
-    page = HealthPage(Health(lambda: [ComponentStatus("outbox")]), listen=partial(listening_socket, "127.0.0.1", 0))
-    await page.start()
-    assert page._server is not None
-    yield Healthy(page._server.port)
-    await page.stop()
-
-
-@contextlib.asynccontextmanager
-async def jobs(tmp_path: Path) -> AsyncIterator[Door]:
-    """The job server's port."""
-    async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data") as server:
-        yield Healthy(int(server.url.rsplit(":", 1)[1]))
-
-
 @pytest.mark.full
 @pytest.mark.usefixtures("many_files")
-@pytest.mark.parametrize("serving", [opened_door, health, jobs])
-async def test_a_thousand_half_sent_requests_do_not_block_others(
-    serving: Callable[[Path], Served], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with serving(tmp_path) as door:
-        hanging = [await door.connect(head("Content-Length: 500").rstrip()) for _ in range(HANGING)]
-        async with asyncio.timeout(10):
-            assert await door.ask() == 200
-            ended = [asyncio.ensure_future(reader.read()) for reader, _ in hanging[: HANGING - MOST_CONNECTIONS]]
-            await asyncio.wait(ended)  # the oldest was evicted
-        await asyncio.gather(*ended, return_exceptions=True)
-        said = [record for record in caplog.records if record.levelno >= logging.WARNING]
-        assert [record.name for record in said] == ["bot.runtime.http.server"], [record.getMessage() for record in said]
-        await door.close()
+async def test_a_thousand_half_sent_requests_do_not_block_others(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    hanging = [await door.connect(head("Content-Length: 500").rstrip()) for _ in range(HANGING)]
+    async with asyncio.timeout(10):
+        assert await door.ask() == 200
+        ended = [asyncio.ensure_future(reader.read()) for reader, _ in hanging[: HANGING - MOST_CONNECTIONS]]
+        await asyncio.wait(ended)  # the oldest was evicted
+    await asyncio.gather(*ended, return_exceptions=True)
+    said = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.name for record in said] == ["bot.runtime.http.server"], [record.getMessage() for record in said]
 
 
 WHOLE = posted("/unknown", 2, 2)

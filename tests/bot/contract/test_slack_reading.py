@@ -11,19 +11,14 @@ from aiohttp import web
 from support.servers.file_server import FileServer, file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.jobs.job import Problem
 from bot.domain.messages import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, FileContent, SlackFile, mention
 from bot.domain.people import Account, ChannelInfo, Member
-from bot.domain.requests.request import RejectionReason, Reply, RequestKind, RequestState
+from bot.domain.requests.request import Reply, RequestKind
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRateLimited, ChatRejected, ChatUncertain
-from bot.notices.answers import PostNotDelivered, PromptRequested
-from bot.notices.notice import Delivery, Notice, NoticeContent, UnknownNotice
-from bot.notices.questions import ReplyEdited
+from bot.notices.answers import PromptRequested
+from bot.notices.notice import Delivery, Notice, NoticeContent
 from bot.notices.requests import (
-    AccessDenied,
-    OutageStarted,
-    RequestRejected,
     RequestSummary,
     RequestUncertain,
 )
@@ -118,16 +113,6 @@ def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, An
     """They belong to no workspace, and have no right, that Slack does not name."""
     found = read_user("U1", DescribedUser.read(user))
     assert found == Member("U1", "", "", is_guest=True)
-
-
-@pytest.mark.parametrize("answer", [{"ok": True}, {"ok": True, "user": []}, {"ok": True, "user": "U1"}])
-async def test_an_answer_without_a_person_is_unknown(answer: dict[str, Any]) -> None:
-    """Slack never sends it."""
-    async with file_server() as slack, new_session() as session:
-        slack.gives("/api/users.info", _json(answer), Content_Type="application/json")
-        client = SlackClient("x", session, base_url=f"{slack.address}/api/")
-        with pytest.raises(ChatRejected):
-            await SlackMembers(UserDirectory(client), Identity("T1", "Acme", "U0", "B0")).member("U1")
 
 
 async def test_members_of_a_group_are_read(world: SlackWorld) -> None:
@@ -470,13 +455,6 @@ async def test_an_edited_post_by_a_tool_is_read_like_a_persons(world: SlackWorld
     assert (now.text, now.person.id) == ("after", ana.id)
 
 
-async def test_a_request_whose_mention_was_removed_shows_that(world: SlackWorld) -> None:
-    ana = world.workspace.people["ana"]
-    root = await ana.say("docs", f"<@{world.identity.bot_user_id}> Fix the guide")
-    await ana.edit("docs", root.ts, "Fix the guide, somebody")
-    assert not (await newest(world, root.ts, root.ts)).mentions_us
-
-
 @pytest.mark.parametrize("answered", [False, True])
 async def test_a_deleted_first_message_is_missing(world: SlackWorld, *, answered: bool) -> None:
     """Slack answers that there is no such thread or, if there are replies, shows a tombstone."""
@@ -519,23 +497,6 @@ async def test_an_account_is_known_once_it_was_looked_up(world: SlackWorld) -> N
     assert [members.known_account(user_id) for user_id in ids] == [*accounts, Account.BOT]
     world.now[0] = 86_400.0
     assert [members.known_account(user_id) for user_id in ids] == [*accounts, None]
-
-
-async def test_an_unknown_person_has_no_name_and_is_cached(world: SlackWorld) -> None:
-    for _ in range(2):
-        assert await world.people.names(["U0NOBODY", world.id("ana")]) == {world.id("ana"): "ana"}
-    assert world.lookups == 2
-
-
-async def test_without_the_scope_no_name_is_looked_up_and_one_warning_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async with slack_world(AppConfig(scopes=AppConfig().scopes - {"users:read"}), names_within=2.0) as world:
-        for name in ("ana", "ben", "ana"):
-            assert await world.people.names([world.id(name)]) == {}
-        assert world.lookups == 1
-        world.now[0] = 301.0
-        assert await world.people.names([world.id("ana")]) == {}
-        assert world.lookups == 2
-    assert caplog.text.count("missing_scope") == 1
 
 
 async def test_texts_are_shown_without_names_while_slack_is_away_or_busy(world: SlackWorld) -> None:
@@ -610,16 +571,7 @@ def test_the_display_name_is_preferred(user: Any, name: str) -> None:
 
 @pytest.mark.parametrize(
     "says",
-    [
-        lambda ana, text: RequestRejected(_follow_up(ana, text), RejectionReason.API),
-        lambda ana, text: RequestUncertain(_follow_up(ana, text)),
-        lambda ana, text: OutageStarted(Problem.BUSY, waiting=_follow_up(ana, text)),
-        lambda ana, text: AccessDenied(401, waiting=_follow_up(ana, text)),
-        lambda ana, text: UnknownNotice("shrug", {"text": text}),
-        lambda ana, text: ReplyEdited(ana, "r1", text, RequestState.ACCEPTED),
-        PromptRequested,
-        lambda ana, text: PostNotDelivered(ana, RequestUncertain(_follow_up(ana, text)), may_be_posted=True),
-    ],
+    [lambda ana, text: RequestUncertain(_follow_up(ana, text)), PromptRequested],
     ids=lambda says: says("U1", "").kind,
 )
 async def test_each_message_shows_names_in_quotations(
