@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import pytest
 from sqlalchemy import insert
@@ -29,7 +28,6 @@ from bot.domain.permissions import PermissionRules
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import RequestState, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
-from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadState
 from bot.notices.notice import CARD_PROGRESSED, Reaction, ReactionChanged
 from bot.store.request_queue import ClaimedRequest
 from bot.store.retention import OldRows
@@ -37,16 +35,6 @@ from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests
 from bot.store.store import Transaction, open_store
 from bot.store.threads import KnownPoll, UnchangedPoll
-
-
-async def test_a_start_waits_for_its_card(store: StoreWorld) -> None:
-    await store.add(a_thread(), a_start())
-    assert not await store.claim_requests()
-    await store.transact(lambda tx: tx.threads.set_card("t1", "1.1"))
-    [claimed] = await store.claim_requests()
-    assert claimed.request.id == "t1-start"
-    assert claimed.thread == await store.get_thread()
-    assert not claimed.uncertain
 
 
 async def test_a_claimed_request_counts_its_attempt(store: StoreWorld, clock: FakeClock) -> None:
@@ -61,27 +49,6 @@ async def test_a_claimed_request_counts_its_attempt(store: StoreWorld, clock: Fa
     clock.advance(5.0)
     [claimed] = await store.claim_requests()
     assert (claimed.request.attempts, claimed.request.first_tried_at, claimed.uncertain) == (2, first, False)
-
-
-async def test_a_follow_up_waits_for_the_start_and_the_job_id(store: StoreWorld) -> None:
-    await store.add(a_thread(ts="1.1"), a_follow_up("1"), a_start())
-    [start] = await store.claim_requests()
-    assert start.request.id == "t1-start"
-    assert not await store.claim_requests()
-    await store.settle("t1-start", RequestState.ACCEPTED)
-    assert not await store.claim_requests()
-    await store.save("t1", ThreadState(job=JOB), poll_in=0.0)
-    assert [item.request.id for item in await store.claim_requests()] == ["t1-1"]
-
-
-async def test_follow_ups_are_sent_one_by_one_as_written(store: StoreWorld) -> None:
-    await store.watched()
-    await store.add(*[a_follow_up(f"1700000000.00000{n}") for n in (3, 1, 2)])
-    for n in (1, 2, 3):
-        [claimed] = await store.claim_requests()
-        assert claimed.request.text == f"1700000000.00000{n}"
-        assert not await store.claim_requests()
-        await store.settle(claimed.request.id, RequestState.ACCEPTED)
 
 
 async def test_a_follow_up_in_backoff_delays_only_its_own_thread(store: StoreWorld) -> None:
@@ -133,14 +100,6 @@ async def test_two_expired_leases_in_a_thread_do_not_block_each_other(store: Sto
     assert [item.request.id for item in await store.claim_requests()] == ["t1-1"]
 
 
-async def test_a_request_becomes_due_at_its_time(store: StoreWorld, clock: FakeClock) -> None:
-    await store.add(a_thread(ts="1.1"))
-    assert await store.transact(lambda tx: tx.requests.add(a_start(), due_in=1.5))
-    assert not await store.claim_requests()
-    clock.advance(1.5)
-    assert await store.claim_requests()
-
-
 async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: StoreWorld, clock: FakeClock) -> None:
     """At another revision it is claimed with its thread; it is held, saved and read like any other."""
     await store.watched("t1")
@@ -157,52 +116,6 @@ async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: StoreWorld
     assert [poll.id for poll in await store.claim_polls("two")] == ["t1"]
 
 
-async def test_a_claim_reads_a_bounded_number_of_unknown_threads(store: StoreWorld, clock: FakeClock) -> None:
-    """The others stay unclaimed, and known ones are claimed as well."""
-    for n in (1, 2, 3, 4):
-        await store.watched(f"t{n}")
-        clock.advance(1.0)
-    terms: Any = {"lease": LEASE, "limit": 9, "known": {("t1", 1), ("t4", 1)}, "most_read": 1}
-    claimed = await store.transact(lambda tx: tx.polls.claim("one", **terms))
-    assert [type(poll) for poll in claimed] == [KnownPoll, Thread, KnownPoll]
-    assert [poll.id for poll in await store.claim_polls("two")] == ["t3"]
-
-
-async def test_a_known_thread_that_changed_is_not_claimed(store: StoreWorld) -> None:
-    """The poll's result precedes the change: it is dropped, and the watch is released."""
-    await store.watched()
-    known = KnownPoll("t1", 1, "docs", JOB.id)
-    claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=10, known={("t1", 1)}))
-    assert claimed == [known]
-    await store.save("t1", ThreadState(job=JOB, round=1), poll_in=0.0)
-    assert await store.transact(lambda tx: tx.polls.thread(known)) is None
-    assert await store.save_polls(UnchangedPoll("t1", 1, 5.0)) == 0
-    assert [poll.revision for poll in await store.claim_polls("two")] == [2]
-
-
-async def test_notices_of_a_thread_are_delivered_in_order_one_at_a_time(store: StoreWorld) -> None:
-    await store.add(a_thread(), say=[CARD, a_post("a"), a_post("b")])
-    for key in ("t1/card", "t1/a", "t1/b"):
-        [claimed] = await store.claim_notices()
-        assert claimed.notice.key == key
-        assert not await store.claim_notices("two")
-        assert await store.done(claimed)
-
-
-async def test_a_post_in_an_existing_thread_waits_for_its_card(store: StoreWorld) -> None:
-    """Whatever was recorded before the card, the card is posted first."""
-    await store.add(a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
-    assert not await store.claim_notices()
-    await store.say(CARD)
-    [card] = await store.claim_notices()
-    assert card.notice.key == "t1/card"
-    assert not await store.claim_notices("two")
-    await store.transact(lambda tx: tx.threads.set_card("t1", "1.2"))
-    assert await store.done(card, ts="1.2")
-    [post] = await store.claim_notices()
-    assert (post.notice.key, post.thread.ts, post.thread.card_ts) == ("t1/a", "1.1", "1.2")
-
-
 async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(store: StoreWorld) -> None:
     """The card may have to wait for the person's answer."""
     await store.add(a_thread(ts="1.1", card_ts=None), say=[a_post("a"), an_answer("b", "UANA"), an_answer("c", "UBEN")])
@@ -212,30 +125,6 @@ async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(stor
         assert not await store.claim_notices("two")
         assert await store.done(told, ts=None)
     assert not await store.claim_notices()
-
-
-async def test_a_thread_that_will_have_no_card_blocks_no_post(store: StoreWorld) -> None:
-    """The sender finds out, and the notice goes privately to one person."""
-    await store.add(a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
-    await store.transact(lambda tx: tx.threads.detach("t1"))
-    [post] = await store.claim_notices()
-    assert (post.notice.key, post.thread.ts) == ("t1/a", None)
-
-
-async def test_a_card_is_claimed_with_its_follow_up_counts(store: StoreWorld) -> None:
-    """Accepted and waiting ones; no others."""
-    others = [a_follow_up("9", state=RequestState.RECEIVED), a_follow_up("8", state=RequestState.WITHDRAWN)]
-    await store.add(a_thread(ts="1.1"), a_start(), *(a_follow_up(f"{number}") for number in range(5)), *others)
-    await store.add(a_thread("t2", ts="2.1"), a_follow_up("1", "t2"))
-    for number, state in enumerate((RequestState.ACCEPTED, RequestState.ACCEPTED, RequestState.REJECTED)):
-        await store.settle(f"t1-{number}", state)
-    await store.say(CARD, a_post("a"), an_answer("b", "UANA"))
-    counts: dict[str, FollowUpCounts] = {}
-    while claimed := await store.claim_notices():
-        counts |= {item.notice.key: item.follow_ups for item in claimed}
-        for item in claimed:
-            assert await store.done(item)
-    assert counts == {"t1/card": FollowUpCounts(2, 3), "t1/a": FollowUpCounts(), "t1/b": FollowUpCounts(2, 3)}
 
 
 async def test_marks_neither_wait_nor_block(store: StoreWorld, clock: FakeClock) -> None:
@@ -252,18 +141,6 @@ async def test_marks_neither_wait_nor_block(store: StoreWorld, clock: FakeClock)
     assert post.notice.key == "t1/a"
     clock.advance(5.0)
     assert sorted(item.notice.key for item in await store.claim_notices("two")) == ["t1/m1", "t1/m2"]
-
-
-async def test_many_marks_leave_room_for_posts(store: StoreWorld, clock: FakeClock) -> None:
-    await store.add(a_thread(), say=[a_reaction(f"m{n}", "eyes") for n in range(5)])
-    clock.advance(1.0)
-    await store.say(a_post("a"))
-    claimed = await store.claim_notices(limit=4, max_reactions=2)
-    post, *marks = [item.notice.key for item in claimed]
-    assert (post, len(marks)) == ("t1/a", 2)
-    assert not await store.claim_notices(max_reactions=0)
-    later = [item.notice.key for item in await store.claim_notices(limit=2)]
-    assert len({*marks, *later}) == 4  # they are due at the same time, in any order
 
 
 async def test_a_mark_in_flight_is_claimed_by_one_owner(store: StoreWorld, clock: FakeClock) -> None:
@@ -464,21 +341,6 @@ async def test_a_lowered_limit_counts_earlier_requests(store: StoreWorld, clock:
 
 
 @pytest.mark.promise("hourly limit")
-async def test_withdrawn_requests_do_not_count(store: StoreWorld) -> None:
-    """Neither do requests that are only checked."""
-
-    async def fails(tx: Transaction) -> None:
-        assert await tx.limits.free_at("UANA", "r1", limit=1, within=HOUR) is None
-        await tx.limits.count("UANA", "r1")
-        raise KeyError
-
-    for _ in range(2):
-        with pytest.raises(KeyError):
-            await store.transact(fails)
-    assert await ask(store, "r2", limit=1) is None
-
-
-@pytest.mark.promise("hourly limit")
 async def test_the_limit_holds_under_concurrency(stores: Sequence[StoreWorld]) -> None:
     """Two people in three processes each get exactly the limit."""
     asked = [
@@ -562,17 +424,6 @@ async def test_concurrent_claims_share_the_budget(stores: Sequence[StoreWorld]) 
     assert sorted([grant.calls for grant in await asyncio.gather(*takes)]) == [0, 1, 2]
 
 
-async def test_a_429_of_a_post_holds_its_channel(store: StoreWorld, clock: FakeClock) -> None:
-    for name in ("1", "2", "3"):
-        await store.add(a_thread(f"t{name}", channel_id=f"C{name}"), say=[CARD])
-    await store.refuse(SlackMethod.POST_MESSAGE, "C1", 20.0)
-    assert sorted(item.thread.channel_id for item in await store.claim_notices()) == ["C2", "C3"]
-    clock.advance(19.0)
-    assert not await store.claim_notices(limits=FEW_CALLS)
-    clock.advance(2.0)
-    assert len(await store.claim_notices(limits=FEW_CALLS)) == 1
-
-
 async def test_a_channel_that_an_older_version_holds_is_held(store: StoreWorld, clock: FakeClock, sql: Sql) -> None:
     await store.add(a_thread("t1", channel_id="C1"), say=[CARD])
     held = "INSERT INTO slack_calls (method, channel_id, tat) VALUES ('chat.postMessage', 'C1', :until)"
@@ -580,13 +431,6 @@ async def test_a_channel_that_an_older_version_holds_is_held(store: StoreWorld, 
     assert not await store.claim_notices()
     clock.advance(20.0)
     assert len(await store.claim_notices()) == 1
-
-
-async def test_a_429_of_a_mark_holds_only_that_kind_in_all_channels(store: StoreWorld) -> None:
-    await store.add(a_thread("t1", channel_id="C1"), say=[CARD, a_reaction("m", "eyes")])
-    await store.add(a_thread("t2", channel_id="C2"), say=[CARD, a_reaction("m", "eyes")])
-    await store.refuse(SlackMethod.ADD_REACTION, "C1")
-    assert sorted(item.notice.key for item in await store.claim_notices()) == ["t1/card", "t2/card"]
 
 
 async def test_new_cards_come_before_posts_and_posts_before_changed_cards_and_marks(store: StoreWorld) -> None:

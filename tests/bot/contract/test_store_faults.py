@@ -29,10 +29,6 @@ from bot.queue.errors import StoreTimings
 from bot.store.store import Transaction, open_store
 
 
-async def no_work(tx: Transaction) -> float:
-    return tx.now
-
-
 async def cut(database: str) -> None:
     """Ends every other connection to the database, as a restart of the server does."""
     connection = await asyncpg.connect(database)
@@ -254,3 +250,7 @@ async def test_no_error_shows_the_password(url: str) -> None:
     with pytest.raises((StoreUnavailable, ConfigError)) as caught:
         await open_store(url, timings=StoreTimings(retry_for=0.1))
     assert "planted-secret" not in "".join(traceback.format_exception(caught.value))
+
+
+async def no_work(tx: Transaction) -> float:
+    return tx.now

@@ -63,15 +63,6 @@ async def test_a_new_database_starts_now(store: StoreWorld, clock: FakeClock) ->
     assert await claim(store) == [ClaimedGap(Gap("", "", clock.time, clock.time, first=True), 1)]
 
 
-async def test_a_first_gap_unread_at_the_next_start_is_read_like_any_other(store: StoreWorld, clock: FakeClock) -> None:
-    """A reaction from the time after it is asked about, and words wait for its history."""
-    began = clock.time
-    await listens(store)
-    clock.time += 600
-    await listens(store, "two")
-    assert await found(store) == Gap("", "", began, clock.time - 1)
-
-
 async def test_the_time_in_which_nobody_listened_is_a_gap(store: StoreWorld, clock: FakeClock, began: float) -> None:
     clock.time += 600
     assert await listens(store, "two")
@@ -198,16 +189,6 @@ async def test_words_wait_for_the_history_of_their_thread_half_a_minute(
     assert "t1-3.1" in [each.request.id for each in await store.claim_received()]
 
 
-async def test_words_go_on_when_the_history_was_read(store: StoreWorld, clock: FakeClock) -> None:
-    received: dict[str, Any] = {"state": RequestState.RECEIVED, "recorded_at": clock.time}
-    await store.add(a_thread("t1", ts="1.1"), a_follow_up("3.1", **received))
-    await store.transact(lambda tx: tx.gaps.add([Gap("C1", "1.1", 1.0, 2.0)], newest=1.0))
-    gap = await found(store)
-    assert await store.claim_received() == []
-    await close(store, gap)
-    assert len(await store.claim_received()) == 1
-
-
 async def remove(store: StoreWorld, before: float, limit: int = 10) -> int:
     return await store.transact(lambda tx: tx.retention.delete_finished(before=before, limit=limit))
 
@@ -246,13 +227,6 @@ async def test_replies_behind_an_abandoned_start_do_not_keep_it_forever(store: S
     clock.advance(100)
     assert await remove(store, clock.now() - 100) == 0
     assert await remove(store, clock.now()) == 1
-
-
-async def test_removal_goes_in_steps(store: StoreWorld, clock: FakeClock) -> None:
-    for name in ("t1", "t2", "t3"):
-        await finished(store, name)
-    clock.advance(1)
-    assert [await remove(store, clock.now(), limit=2) for _ in range(3)] == [2, 1, 0]
 
 
 async def test_forgetting_a_person_covers_every_table(store: StoreWorld, sql: Sql) -> None:

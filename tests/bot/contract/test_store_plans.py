@@ -106,21 +106,6 @@ async def test_due_work_is_found_by_index(
     assert [step for step in without if step in plan] == []
 
 
-@pytest.mark.full
-async def test_the_newest_jobs_of_a_channel_are_found_in_order(engine: AsyncEngine) -> None:
-    """In a direct message with many of them: only the wanted ones are read."""
-    statement = threads._NEWEST_OF.params({"channel": "D1", "most": 10})
-    sql = statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
-    explain = "EXPLAIN" if engine.dialect.name == "postgresql" else "EXPLAIN QUERY PLAN"
-    async with engine.begin() as connection:
-        await connection.execute(text("UPDATE threads SET channel_id = 'D1', requester_id = 'U1' WHERE ts > '2'"))
-        if engine.dialect.name == "postgresql":
-            await connection.execute(text("ANALYZE"))
-        plan = "\n".join(str(row[-1]) for row in await connection.exec_driver_sql(f"{explain} {sql}"))
-    assert "Index Scan Backward using uq_threads" in plan or "USING INDEX sqlite_autoindex_threads" in plan, plan
-    assert not any(whole in plan for whole in ("Seq Scan", "SCAN", "Sort", "TEMP B-TREE")), plan
-
-
 async def _plan_for_many(database: str, statement: Select[int]) -> str:
     engine = engine_for(database)
     values = {"now": 1e9, "limit": 10, "held_channels": ["C1"]}

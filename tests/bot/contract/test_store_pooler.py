@@ -93,27 +93,6 @@ async def test_transactions_move_between_server_connections(worlds: Sequence[Cor
     assert {await worlds[0].store.transact(answering), await worlds[0].store.transact(answering)} == servers
 
 
-@pytest.mark.full
-async def test_the_pooler_may_be_killed_and_return(pooler: PgBouncer, worlds: Sequence[CoreWorld]) -> None:
-    names = [f"{number}" for number in range(20)]
-    one, two = worlds
-    await begun(one, names[:10])
-    killed = asyncio.Event()
-
-    async def kill_once(tx: Transaction) -> None:
-        if not killed.is_set():
-            await pooler.kill()
-            killed.set()
-        await answering(tx)
-
-    async def start() -> None:
-        await killed.wait()
-        await pooler.start()
-
-    await asyncio.gather(one.store.transact(kill_once), begun(two, names[10:]), start())
-    await all_sent(worlds, names)
-
-
 async def test_tables_are_created_and_compared_through_the_pooler(pooler: PgBouncer, postgres: PostgresServer) -> None:
     async with postgres.empty_database() as url:
         pooled = pooler.url(urlsplit(url).path.lstrip("/"))

@@ -9,7 +9,6 @@ from support.fakes.attachments import holding
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
     CARD,
-    JOB,
     LEASE,
     Sql,
     StoreWorld,
@@ -19,24 +18,17 @@ from support.worlds.store_world import (
     a_thread,
 )
 
-from bot.domain.context import FetchedFile, FetchedParts, FetchedThread, FileOutcome, ThreadPart, with_files
-from bot.domain.jobs.job import Problem
+from bot.domain.context import FetchedFile, FetchedParts, FetchedThread, ThreadPart
 from bot.domain.messages import FileProblem, LinkPreview, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.requests.request import (
     Attachments,
     MessageVersion,
     Person,
-    RejectionReason,
     Reply,
-    Request,
-    RequestKind,
     RequestState,
 )
-from bot.domain.threads.thread import Announcements, Failure, ThreadState, UnexplainedRejection, Work
-from bot.jobapi.models import PromptFile
-from bot.notices.job import JobFinished, JobStarted, PullRequestFound
-from bot.notices.notice import NewNotice, NoticeKey
-from bot.notices.requests import RequestRejected, RequestSummary
+from bot.domain.threads.thread import Failure, ThreadState
+from bot.notices.job import JobStarted
 from bot.service import Service
 from bot.store.request_parts import ClaimedFile
 from bot.store.store import Transaction
@@ -47,52 +39,12 @@ HOSTILE = "a\0b \ud83d c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 KEPT = "a\ufffdb \ufffd c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 
 
-async def test_a_thread_is_recorded_once(store: StoreWorld) -> None:
-    await store.add(a_thread())
-    assert not await store.transact(lambda tx: tx.threads.add(a_thread(prompt="Another")))
-    assert (await store.get_thread()).prompt == "Do it"
-
-
 async def test_a_redelivery_is_refused_whatever_its_id(store: StoreWorld) -> None:
     await store.add(a_thread(), a_start())
     again = a_start(id="another", text="Another")
     assert not await store.transact(lambda tx: tx.requests.add(again))
     assert not await store.transact(lambda tx: tx.requests.add(a_start(source_key="another")))
     assert await store.transact(lambda tx: tx.requests.get("another")) is None
-
-
-async def test_follow_ups_come_in_the_order_they_were_written(store: StoreWorld) -> None:
-    late, early = a_follow_up("1700000009.000100"), a_follow_up("1700000008.999999")
-    taken = a_follow_up("1700000001.000100", state=RequestState.ACCEPTED)
-    await store.add(a_thread(), a_start(), late, taken, early)
-    assert await store.transact(lambda tx: tx.requests.waiting_follow_ups("t1")) == [early, late]
-
-
-A_REJECTION = RequestRejected(RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, "More"), RejectionReason.API, "no")
-
-
-async def test_a_thread_state_is_saved_with_a_new_revision(store: StoreWorld, clock: FakeClock) -> None:
-    state = ThreadState(
-        job=replace(JOB, status="completed", pr_link="https://example.com/1"),
-        round=2,
-        announcements=Announcements(
-            announced=frozenset({JobFinished.key(2), PullRequestFound.key("https://example.com/1")}),
-            links=("https://example.com/1",),
-            finished_before=True,
-            unexplained=(UnexplainedRejection(NoticeKey("r1/refused/1"), A_REJECTION),),
-        ),
-        failure=Failure(
-            problem=Problem.RATE_LIMITED, problem_until=1_700_000_040, problem_text="no answer", outage_since=12.5
-        ),
-        work=Work(changed_at=3.25),
-    )
-    await store.add(a_thread())
-    await store.save("t1", state, poll_in=2.0)
-    thread = await store.get_thread()
-    assert (thread.state, thread.revision) == (state, 1)
-    assert not await store.claim_polls()
-    clock.advance(2.0)
-    assert await store.claim_polls() == [thread]
 
 
 async def test_the_same_fact_is_recorded_as_one_notice(store: StoreWorld, sql: Sql) -> None:
@@ -103,37 +55,6 @@ async def test_the_same_fact_is_recorded_as_one_notice(store: StoreWorld, sql: S
     assert await store.deliver_all() == ["t1/started"]
     await store.say(a_post("started", job="4"))
     assert await store.deliver_all() == []
-
-
-HELD = replace(a_post("r1/active"), due_in=5.0)
-END = NewNotice(NoticeKey("r1/completed"), JobFinished())
-
-
-async def test_an_end_drops_only_held_notices(store: StoreWorld, clock: FakeClock, sql: Sql) -> None:
-    """Notices that were due, or belong to another thread, are posted before it."""
-    await store.add(a_thread(ts="17.1", card_ts="17.1"), say=[a_post("started")])
-    await store.add(a_thread("t2", ts="17.2", card_ts="17.2"), say=[HELD])
-    await store.say(HELD)
-    clock.advance(4.9)
-    await store.say(END)
-    assert {key for (key,) in await sql("SELECT key FROM notices")} == {"t1/started", "t1/r1/completed", "t2/r1/active"}
-
-
-async def test_a_notice_held_long_enough_is_posted_before_the_end(store: StoreWorld, clock: FakeClock) -> None:
-    """Although no worker has claimed it yet."""
-    await store.add(a_thread(ts="17.1", card_ts="17.1"), say=[HELD])
-    assert await store.deliver_all() == []
-    clock.advance(5.0)
-    await store.say(END)
-    assert await store.deliver_all() == ["t1/r1/active", "t1/r1/completed"]
-
-
-async def test_a_notice_is_identified_by_its_key_in_its_thread(store: StoreWorld) -> None:
-    key = "click/T1/" + "1.2.abc" * 99
-    await store.add(a_thread(), say=[a_post(key)])
-    assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key)))
-    assert not await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey(key[:-1])))
-    assert not await store.transact(lambda tx: tx.notices.is_open("t2", NoticeKey(key)))
 
 
 async def test_a_transaction_is_atomic(store: StoreWorld) -> None:
@@ -189,17 +110,9 @@ async def test_the_database_rejects_invalid_rows(store: StoreWorld, sql: Sql, st
         await sql(statement)
 
 
-async def test_deleting_a_thread_deletes_all_its_rows(store: StoreWorld, sql: Sql) -> None:
-    await store.add(a_thread(), a_start(), say=[CARD])
-    await sql("DELETE FROM threads")
-    for table in ("polls", "requests", "notices"):
-        assert await sql(f"SELECT * FROM {table}") == []  # noqa: S608 - three fixed names
-
-
 FIRST, SECOND = (f"1700000000.00000{n}" for n in (1, 2))
 ONE = f"t1-{FIRST}"
 FILES = [SlackFile(f"F{n}", f"{n}.png", "image/png", elsewhere=n == 1) for n in range(3)]
-GIVEN = FileOutcome(PromptFile("id", "0.png", "image/png"), project="docs")
 
 
 async def claim(store: StoreWorld, owner: str = "one", limit: int = 9) -> list[ClaimedFile]:
@@ -219,58 +132,6 @@ async def test_each_file_is_claimed_separately_by_one_owner(store: StoreWorld) -
     taken = await asyncio.gather(*(claim(store, owner, limit=1) for owner in ("one", "two", "three", "four")))
     assert len([item for items in taken for item in items]) + len(await claim(store, "five")) == 3
     assert await claim(store, "six") == []
-
-
-async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: StoreWorld) -> None:
-    await waiting(store, count=2)
-    assert await store.claim_requests() == []
-    for number, item in enumerate(await claim(store)):
-        assert (item.file, item.position, item.attempts, item.thread.id) == (FILES[number], number, 1, "t1")
-
-        async def work(tx: Transaction, item: ClaimedFile = item, last: bool = number == 1) -> None:  # noqa: FBT001 - of the test
-            await tx.request_parts.settle(item, GIVEN if last else FileOutcome(problem=FileProblem.REFUSED))
-            settled = await tx.request_parts.settled(ONE)
-            assert (settled is not None) == last
-            if settled is not None:
-                context = with_files(None, settled, "docs")
-                assert context is not None
-                await tx.request_parts.complete(ONE, context)
-
-        await store.transact(work)
-    (sent,) = await store.claim_requests()
-    assert (sent.request.id, sent.uncertain) == (ONE, False)
-    assert sent.request.context is not None
-    assert sent.request.context.files == (GIVEN.uploaded,)
-
-
-@pytest.mark.full
-async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: StoreWorld) -> None:
-    """Except for a request that was handed back: they are uploaded when it is sent again."""
-    await waiting(store)
-    await store.settle(ONE, RequestState.REJECTED, problem=RejectionReason.HANDED_BACK)
-    assert await claim(store) == []
-    await store.settle(ONE, RequestState.WAITING, afresh=True)
-    assert len(await claim(store)) == 3
-    await store.transact(lambda tx: tx.claims.release("one"))
-    await store.settle(ONE, RequestState.WITHDRAWN)
-    assert await claim(store) == []
-    await store.settle(ONE, RequestState.WAITING)
-    assert [item.request.id for item in await store.claim_requests()] == [ONE]
-
-
-async def test_forgetting_a_person_deletes_their_files(store: StoreWorld) -> None:
-    await waiting(store)
-    await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=9))
-    assert await claim(store) == []
-
-
-async def test_the_start_of_slack_failures_is_kept(store: StoreWorld, clock: FakeClock) -> None:
-    await waiting(store, count=1)
-    (item,) = await claim(store)
-    await store.transact(lambda tx: tx.request_parts.postpone(replace(item, failing_since=7.0), due_in=5.0))
-    assert await claim(store) == []
-    clock.advance(6)
-    assert await claim(store) == [replace(item, attempts=2, failing_since=7.0)]
 
 
 async def test_prepared_parts_are_kept_until_the_request_proceeds(store: StoreWorld) -> None:
@@ -297,23 +158,8 @@ REPLY = "1700000002.000100"
 EARLY = Reply(Person("UANA", "T1"), "C1", "1700000000.000100", REPLY, "first", holding("a.png", "", forwarded=True))
 
 
-async def save_words(store: StoreWorld, request: Request) -> None:
-    await store.transact(lambda tx: tx.requests.save(request))
-
-
 async def keep(store: StoreWorld, reply: Reply) -> bool:
     return await store.transact(lambda tx: tx.early_replies.keep(reply))
-
-
-async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: StoreWorld) -> None:
-    await store.watched()
-    await store.add(a_follow_up(REPLY))
-    request = await store.get_request(f"t1-{REPLY}")
-    await save_words(store, replace(request, state=RequestState.WITHDRAWN, text=""))
-    assert await store.claim_requests() == []
-    await save_words(store, replace(request, state=RequestState.WAITING, text="again"))
-    (claimed,) = await store.claim_requests()
-    assert claimed.request.text == "again"
 
 
 async def test_a_request_that_may_have_arrived_keeps_that_mark(store: StoreWorld, clock: FakeClock) -> None:
@@ -346,18 +192,6 @@ async def test_the_newest_version_of_an_early_reply_is_kept(store: StoreWorld, *
     assert taken == [versions[-1]]
 
 
-async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(store: StoreWorld) -> None:
-    await store.add(a_thread(), say=[CARD])
-    other = replace(EARLY, message_ts="1700000003.000100")
-    gone = Reply(Person("", ""), "C1", "", REPLY, "", edited_at="1700000009.000100", withdrawn=True)
-    for reply in (EARLY, other, gone):
-        assert await keep(store, reply)
-    assert not await keep(store, replace(gone, message_ts="1700000005.000100"))
-    withdrawn, kept = await store.transact(lambda tx: tx.early_replies.take("C1", EARLY.thread_ts))
-    assert kept == other
-    assert (withdrawn.withdrawn, withdrawn.text, withdrawn.person) == (True, "", EARLY.person)
-
-
 @pytest.mark.parametrize(
     "order", [("", "5.1", "6.1"), ("6.1", "5.1", ""), ("5.1", "", "6.1"), ("6.1", "", "5.1")], ids=str
 )
@@ -382,16 +216,3 @@ async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: StoreW
     both = [call for pair in zip(mentions, gone, strict=True) for call in pair]
     await asyncio.gather(*(service.revise(each) if each.withdrawn else service.receive(each) for each in both))
     assert await sql("SELECT state FROM requests WHERE state <> 'withdrawn'") == []
-
-
-async def test_each_version_gets_one_private_answer_across_processes(
-    store: StoreWorld,
-) -> None:
-    """An older version delivered later is not answered."""
-    services = [Service(store, on_commit=lambda: None) for _ in range(3)]
-    for edited_at in ("", "1700000009.000100"):
-        version = MessageVersion("C1", REPLY, "UANA", edited_at)
-        answers = await asyncio.gather(*(service.is_first_answer(version) for service in services))
-        assert sorted(answers) == [False, False, True]
-    assert not await services[0].is_first_answer(MessageVersion("C1", REPLY, "UANA", ""))
-    assert await services[0].is_first_answer(MessageVersion("C1", "1700000003.000100", "UANA", ""))

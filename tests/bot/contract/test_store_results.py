@@ -21,15 +21,12 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.delivery import ReactionProgress
-from bot.domain.requests.request import Person, RejectionReason, Reply, RequestKind, RequestState
+from bot.domain.requests.request import RejectionReason
 from bot.errors import StoreError
-from bot.notices.notice import Delivery, NewNotice, Reaction, ReactionChanged, UnknownNotice
+from bot.notices.notice import Delivery, NewNotice, Reaction, ReactionChanged
 from bot.notices.requests import RequestRejected, RequestSummary
-from bot.service import Service
 from bot.store.claims import PATIENCE
 from bot.store.notice_queue import ClaimedNotice
-from bot.store.request_queue import ClaimedRequest
-from bot.store.store import Transaction
 
 pytestmark = pytest.mark.either_database
 
@@ -127,14 +124,6 @@ async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: StoreWorld, c
     assert await store.save_polls(change(claimed), owner="alive") == 1
 
 
-async def test_a_dropped_poll_releases_a_watch_that_is_still_held(store: StoreWorld) -> None:
-    await store.watched()
-    [claimed] = await store.claim_polls()
-    stale = replace(claimed, revision=0)
-    assert await store.save_polls(changed(stale)) == 0
-    assert len(await store.claim_polls("two")) == 1
-
-
 async def test_polls_are_saved_in_batches_independently(store: StoreWorld) -> None:
     for n in range(6):
         await store.watched(f"t{n}")
@@ -151,13 +140,6 @@ async def test_polls_are_saved_in_batches_independently(store: StoreWorld) -> No
     assert {thread.id for thread in await store.claim_polls("two")} == {"t2", "t4"}
     assert sorted(await store.deliver_all()) == ["t1/a", "t1/card", "t3/a", "t3/card"]
     assert (await store.get_thread("t3")).state.failure.not_found_count == 3
-
-
-async def test_a_watch_can_end_while_its_job_is_polled(store: StoreWorld) -> None:
-    await store.watched("t1")
-    [claimed] = await store.claim_polls()
-    await store.transact(lambda tx: tx.threads.save_state("t1", claimed.state, poll_in=None))
-    assert await store.claim_polls("another") == []
 
 
 async def reacted(store: StoreWorld, item: ClaimedNotice, *shown: Reaction, done: bool) -> bool:
@@ -182,15 +164,6 @@ async def test_a_partial_mark_is_known_to_the_next_attempt(store: StoreWorld) ->
     assert (again.notice.reactions_shown, again.notice.reaction_added) == (third.notice.reactions_shown, True)
 
 
-async def test_a_mark_replaced_in_flight_is_reported_by_its_poster(store: StoreWorld) -> None:
-    await store.add(a_thread(), say=[a_reaction("m", "eyes")])
-    [first] = await store.claim_notices()
-    await store.say(a_reaction("m", "white_check_mark"))
-    assert await reacted(store, first, Reaction.RECORDED, done=True)
-    [second] = await store.claim_notices()
-    assert (second.notice.reactions_shown, second.notice.reaction_added) == ((Reaction.RECORDED,), False)
-
-
 async def test_a_mark_in_doubt_stays_so_over_a_failure(store: StoreWorld, clock: FakeClock) -> None:
     """The first attempt may have added the mark that was replaced during the second."""
     await store.add(a_thread(), say=[a_reaction("m", "eyes")])
@@ -211,84 +184,7 @@ async def test_a_postponed_notice_is_due_at_once_when_something_newer_is(store: 
     assert claimed.notice.message == ReactionChanged("m", Reaction.ACCEPTED)
 
 
-FIRST, SECOND, THIRD = (f"1700000000.00000{n}" for n in (1, 2, 3))
-
-
-async def claimed_as_one(store: StoreWorld, *others: str) -> ClaimedRequest:
-    """Claims the first follow-up with these."""
-    [claimed] = await store.claim_requests()
-
-    async def merge(tx: Transaction) -> None:
-        following = {request.id: request for request in await tx.requests.follow_ups_after(claimed.request, limit=9)}
-        await tx.requests.merge(claimed.request, [following[name] for name in others], "one", lease=LEASE)
-
-    await store.transact(merge)
-    return claimed
-
-
-async def test_merged_requests_are_claimed_and_counted_like_the_first(store: StoreWorld) -> None:
-    """Nobody else gets them, and later requests wait for all of them."""
-    await store.watched()
-    await store.add(*map(a_follow_up, (FIRST, SECOND, THIRD)))
-    await claimed_as_one(store, f"t1-{SECOND}")
-    second = await store.get_request(f"t1-{SECOND}")
-    assert (second.state, second.attempts, second.merged_into) == (RequestState.SENDING, 1, f"t1-{FIRST}")
-    await store.settle(f"t1-{FIRST}", RequestState.ACCEPTED)
-    assert not await store.claim_requests(), "the second is still on its way"
-    await store.settle(f"t1-{SECOND}", RequestState.ACCEPTED)
-    assert [item.request.id for item in await store.claim_requests()] == [f"t1-{THIRD}"]
-
-
-async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: StoreWorld, clock: FakeClock) -> None:
-    """None of them is claimed alone; once claimed again, they are known to be in doubt."""
-    await store.watched()
-    await store.add(*map(a_follow_up, (FIRST, SECOND, THIRD)))
-    await claimed_as_one(store, f"t1-{SECOND}")
-    clock.advance(LEASE + 1)
-    [again] = await store.claim_requests("two")
-    assert (again.request.id, again.uncertain) == (f"t1-{FIRST}", True)
-
-    async def merge(tx: Transaction) -> list[str]:
-        others = await tx.requests.merged_into(again.request.id)
-        await tx.requests.merge(again.request, others, "two", lease=LEASE)
-        return [request.id for request in others]
-
-    assert await store.transact(merge) == [f"t1-{SECOND}"]
-    assert (await store.get_request(f"t1-{SECOND}")).uncertain
-    assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{SECOND}", "two"))
-
-
-async def test_a_stop_is_claimed_before_waiting_and_after_in_flight_requests(store: StoreWorld) -> None:
-    """Although it has no place among the messages."""
-    await store.watched()
-    stop = replace(a_follow_up("", id="t1-stop", source_key="stop"), kind=RequestKind.STOP, text="")
-    await store.add(*map(a_follow_up, (FIRST, SECOND)))
-    [claimed] = await store.claim_requests()
-    await store.add(stop)
-    assert not await store.claim_requests()
-    await store.settle(claimed.request.id, RequestState.ACCEPTED)
-    assert [item.request.id for item in await store.claim_requests()] == ["t1-stop"]
-    assert not await store.claim_requests()
-    await store.settle("t1-stop", RequestState.ACCEPTED)
-    assert [item.request.id for item in await store.claim_requests()] == [f"t1-{SECOND}"]
-    assert [each.id for each in await store.transact(lambda tx: tx.requests.stops("t1"))] == ["t1-stop"]
-
-
 THREADS = ("t1", "t2", "t3", "t4")
-
-
-@pytest.mark.parametrize("limit", [1, 3, 9])
-async def test_replies_recorded_together_are_prepared_in_the_order_they_were_written(
-    store: StoreWorld, limit: int
-) -> None:
-    """As early replies are, and replies that move to another job."""
-    await store.watched()
-    replies = [a_follow_up(f"5.{number}", state=RequestState.RECEIVED) for number in range(6)]
-    await store.add(*reversed(replies))
-    order: list[str] = []
-    while claimed := await store.claim_received(limit):
-        order += [item.request.id for item in claimed]
-    assert order == [reply.id for reply in replies]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 9])
@@ -332,18 +228,6 @@ async def make_unreleased(sql: Sql, message: dict[str, object], delivery: Delive
         delivery=delivery,
         patience=PATIENCE,
     )
-
-
-@pytest.mark.parametrize("delivery", [Delivery.POST, Delivery.EPHEMERAL])
-async def test_a_notice_of_an_unreleased_kind_is_posted_as_text(
-    store: StoreWorld, sql: Sql, delivery: Delivery
-) -> None:
-    await store.add(a_thread("t1"), say=[a_post("a")])
-    fields: dict[str, object] = {"person_id": "UANA", "moods": ["so", "so"]}
-    await make_unreleased(sql, {"kind": "shrug", **fields}, delivery)
-    [claimed] = await store.claim_notices()
-    assert claimed.notice.message == UnknownNotice("shrug", fields, delivery=delivery)
-    assert (claimed.notice.delivery, claimed.notice.message.about) == (delivery, "UANA")
 
 
 @pytest.mark.parametrize("delivery", [Delivery.CARD, Delivery.REACTION])
@@ -393,15 +277,6 @@ async def test_in_an_unreadable_thread_posts_go_out_and_the_card_is_left_alone(s
     [(state, problem)] = await sql("SELECT state, problem FROM notices WHERE delivery = 'card'")
     assert state == "given_up"
     assert "cannot be read" in problem
-
-
-async def test_a_reply_to_an_unreadable_thread_goes_nowhere_and_is_answered(store: StoreWorld, sql: Sql) -> None:
-    thread = a_thread(ts="1.1")
-    await store.add(thread, a_start())
-    await sql("UPDATE threads SET state = '{'")
-    service = Service(store, on_commit=lambda: None)
-    assert not await service.receive(Reply(Person("UANA", thread.team_id), thread.channel_id, "1.1", "2.1", "more"))
-    assert await sql("SELECT count(*) FROM requests WHERE kind = 'follow_up'") == [(0,)]
 
 
 async def test_errors_about_an_unreadable_thread_quote_nothing(store: StoreWorld, sql: Sql) -> None:

@@ -4,9 +4,6 @@ clock was set back."""
 import asyncio
 import os
 import shutil
-import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -38,7 +35,6 @@ from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
 from bot.jobapi.models import Job
-from bot.queue.errors import classify
 from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
 from bot.store.condition import LongOpenJobs
@@ -187,13 +183,6 @@ async def test_a_file_that_is_not_a_database_is_refused_clearly(tmp_path: Path) 
         await open_store(f"sqlite:///{tmp_path}/nowhere/pagehand.db")
 
 
-async def test_a_probe_leaves_no_trace(store: StoreWorld, sql: Sql) -> None:
-    for _ in range(3):
-        await store.transact(lambda tx: tx.condition.try_write())
-    for table in metadata.tables:
-        assert await sql(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608 - our own names
-
-
 async def long_open(store: StoreWorld, *, limit: int = 100) -> LongOpenJobs:
     return await store.transact(lambda tx: tx.condition.long_open(before=tx.now - LONG_OPEN, limit=limit))
 
@@ -206,21 +195,6 @@ async def begun(store: StoreWorld, name: str, *, poll_in: float | None = 0.0) ->
     """Records a job that is polled from now on, unless it has ended."""
     await store.add(a_thread(name))
     await store.transact(saving(name, poll_in))
-
-
-async def test_jobs_unchanged_for_hours_are_counted(store: StoreWorld, clock: FakeClock) -> None:
-    assert await long_open(store) == LongOpenJobs(0, 0.0)
-    for name in ("oldest", "old"):
-        await begun(store, name)
-        clock.advance(1800)
-    await begun(store, "ended", poll_in=None)
-    await store.add(a_thread("never started"))
-    clock.advance(LONG_OPEN)
-    await begun(store, "new")
-    assert await long_open(store) == LongOpenJobs(2, LONG_OPEN + 3600)
-    assert (await long_open(store, limit=1)).count <= 1
-    await store.transact(saving("oldest", None))
-    assert await long_open(store) == LongOpenJobs(1, LONG_OPEN + 1800)
 
 
 async def test_long_open_jobs_are_told_of_once(
@@ -244,13 +218,6 @@ async def test_long_open_jobs_are_told_of_once(
     assert check.warning() == ""
 
 
-HOLDS = """
-import sys
-from bot.store.files import hold_file
-with hold_file(sys.argv[1]):
-    print("held", flush=True)
-    input()
-"""
 SETTINGS = {
     "SLACK_BOT_TOKEN": "xoxb-planted-token",
     "SLACK_APP_TOKEN": "xapp-planted-token",
@@ -277,21 +244,6 @@ async def made(directory: Path) -> Path:
     return file
 
 
-@pytest.mark.full
-def test_a_file_serves_one_process_at_a_time(tmp_path: Path) -> None:
-    file = str(tmp_path / "pagehand.db")
-    with subprocess.Popen([sys.executable, "-c", HOLDS, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
-        with pytest.raises(StoreUnavailable, match=rf"process {other.pid}\) is using .*pagehand.db"), hold_file(file):
-            pass
-        other.kill()
-    with hold_file(file):
-        assert (tmp_path / "pagehand.db.lock").read_text() == f"{os.getpid()}\n"
-    with hold_file(None):
-        pass
-
-
 @pytest.fixture
 def database_file(tmp_path: Path, sqlite_template: Path) -> Path:
     return Path(shutil.copy(sqlite_template, tmp_path / "pagehand.db"))
@@ -301,14 +253,6 @@ def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "pagehand.db").symlink_to(tmp_path / "nowhere" / "pagehand.db")
     words = "could not be made. Check that its directory may be written."
     assert words in refused("migrate", tmp_path / "pagehand.db")
-
-
-def test_a_full_disk_is_reported_when_the_wal_has_no_room() -> None:
-    error = sqlite3.OperationalError("disk I/O error")
-    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
-    failure = classify(error)
-    assert failure is not None
-    assert "disk is full" in str(failure.error)
 
 
 def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -28,9 +28,8 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.requests.request import Person, Reply, RequestState
-from bot.errors import StoreError, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.queue import sqlite_thread
-from bot.queue.postgres import CONNECTIONS
 from bot.queue.sqlite_thread import WorkSuspendedError
 from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import DatabaseProbe
@@ -219,18 +218,6 @@ async def test_a_hanging_disk_does_not_block_shutdown(another_store: Opener) -> 
     await store.add(a_thread())
 
 
-@on_sqlite
-async def test_a_database_that_cannot_be_opened_fails_waiting_work(store: StoreWorld, scratch: Path) -> None:
-    await store.close()
-    (scratch / "pagehand.db").rename(scratch / "elsewhere.db")
-    (scratch / "pagehand.db").mkdir()
-    results = await asyncio.gather(*(store.transact(adding(f"t{n}")) for n in range(3)), return_exceptions=True)
-    assert all(isinstance(result, StoreError) for result in results)
-    (scratch / "pagehand.db").rmdir()
-    (scratch / "elsewhere.db").rename(scratch / "pagehand.db")
-    await store.add(a_thread("t9"))
-
-
 @on_postgres
 async def test_urgent_work_gets_a_connection(store: StoreWorld) -> None:
     goes_on = asyncio.Event()
@@ -270,39 +257,6 @@ async def test_urgent_work_goes_first_on_postgresql(another_store: Opener) -> No
     goes_on.set()
     await asyncio.gather(*urgent, *other)
     assert order == ["command", "poll"]
-
-
-@on_postgres
-async def test_urgent_work_does_not_hold_up_the_rest_for_long(store: StoreWorld) -> None:
-    goes_on = asyncio.Event()
-
-    async def hangs(tx: Transaction) -> None:
-        await goes_on.wait()
-
-    urgent = await asked(store, hangs, urgent=True)
-    try:
-        async with asyncio.timeout(3):
-            await store.transact(adding("t1"))
-    finally:
-        goes_on.set()
-        await asyncio.gather(*urgent)
-
-
-@on_postgres
-async def test_an_open_connection_is_kept(store: StoreWorld) -> None:
-    """Each new one costs the server a process, and its statements are prepared again."""
-    everybody = asyncio.Barrier(CONNECTIONS)
-
-    async def answering(tx: Transaction) -> int:
-        await everybody.wait()
-        return int((await tx.session.execute(text("SELECT pg_backend_pid()"))).scalar_one())
-
-    async def all_at_once() -> set[int]:
-        return set(await asyncio.gather(*(store.transact(answering, urgent=True) for _ in range(CONNECTIONS))))
-
-    first = await all_at_once()
-    assert len(first) == CONNECTIONS
-    assert await all_at_once() == first
 
 
 OWNERS = ("one", "two", "three")
