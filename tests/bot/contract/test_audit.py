@@ -26,7 +26,7 @@ from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
 from bot.runtime.logging import TextFormatter
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
-from bot.store.retention import Deleted, OldRows
+from bot.store.retention import Deleted
 from bot.store.store import Transaction
 
 pytestmark = [pytest.mark.either_database, pytest.mark.promise("audit")]
@@ -151,20 +151,6 @@ async def test_transactions_sharing_a_commit_log_only_their_own_entries(
     assert told == sorted(f"j{number}" for number in range(30))
 
 
-async def test_old_audit_entries_are_deleted_in_small_steps(store: StoreWorld, sql: Sql, clock: FakeClock) -> None:
-    """Newer ones are kept."""
-    for _ in range(5):
-        await record(store, ASKED)
-        clock.advance(DAY)
-    before = clock.now() - 2.5 * DAY
-
-    async def delete(tx: Transaction) -> int:
-        return await tx.retention.delete_old(OldRows.AUDIT, before=before, limit=2)
-
-    assert [await store.transact(delete) for _ in range(3)] == [2, 1, 0]
-    assert await rows(sql, "audit") == 2
-
-
 @pytest.mark.full
 async def test_a_sweep_deletes_from_every_growing_table(store: StoreWorld, sql: Sql, clock: FakeClock) -> None:
     """Versions of messages after eight days, counted requests after two hours, drafts after a day, abandoned
@@ -249,14 +235,6 @@ async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store
         assert [person for (person,) in found] == ["UBEN"]
 
 
-async def test_forgetting_a_channel_deletes_its_audit_entries(store: StoreWorld, sql: Sql) -> None:
-    """Including those without a job."""
-    await fill_people(store)
-    total = await deleted(store, lambda tx: tx.retention.forget_channel("C1", limit=4))
-    assert total == Deleted(others=6)
-    assert await sql("SELECT DISTINCT channel_id FROM audit") == [("C0",)]
-
-
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 ENTRY = AuditEntry(AuditAction.STEERED, Person("UANA", "T1"), "C1", "t1", "job-1", "docs", "reply")
 HERE = Path(__file__).parents[3]
@@ -325,48 +303,6 @@ async def test_many_are_exported_each_once_and_a_reader_may_close_the_pipe_early
         assert (await asyncio.to_thread(os.read, reads, 10)).startswith(b'{"at"')
         os.close(reads)
         assert (await process.stderr.read(), await process.wait()) == (b"", 0)
-
-
-async def test_at_most_one_page_is_read_at_once(store: StoreWorld, clock: FakeClock) -> None:
-    """However many there are: each page is printed before the next is read."""
-    await record(store, *(replace(ENTRY, job_id=str(number)) for number in range(10)))
-    transactions = 0
-    transact = store.transact
-
-    async def counted(work: Any, **options: Any) -> Any:
-        nonlocal transactions
-        transactions += 1
-        return await transact(work, **options)
-
-    store.transact = counted  # type: ignore[method-assign]  # only watched
-    seen = 0
-    async for _ in entries(store, 0.0, clock.now() + 1, page_size=4):
-        seen += 1
-        assert transactions == 1 + (seen - 1) // 4
-    assert (seen, transactions) == (10, 3)
-
-
-@pytest.mark.full
-async def test_a_failed_export_explains_itself(tmp_path: Path) -> None:
-    """A mistake in the options, and a database that does not exist."""
-    nowhere = f"sqlite:///{tmp_path}/nowhere.sqlite3"
-    code, found, said = await run(nowhere, "--since", "yesterday")
-    assert (code, found) == (2, [])
-    assert "--since 'yesterday' is not a time: write a date (2026-11-01)" in said
-    code, _, said = await run(nowhere)
-    assert code == 2
-    assert said.startswith("Nothing can be exported. Please set in the environment:")
-    assert not (tmp_path / "nowhere.sqlite3").exists()
-
-
-async def test_audit_export_help_has_examples(tmp_path: Path) -> None:
-    """There are examples, and every field is explained."""
-    process = await start("", "--help")
-    out, _ = await process.communicate()
-    words = out.decode()
-    assert process.returncode == 0
-    for word in ("--since 7d", "jq", "way_in", "null", "PAGEHAND_KEEP_DAYS", *map(str, AuditAction)):
-        assert word in words
 
 
 @pytest.mark.parametrize(

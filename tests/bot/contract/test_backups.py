@@ -17,9 +17,7 @@ import pytest
 from sqlalchemy import text
 from support.fakes.ports import FakeChat, FakeClock
 from support.fakes.slack_reading import FakeSlackReading
-from support.servers.postgres import PostgresServer
 from support.worlds.core_world import ANA, BEN, CoreWorld
-from support.worlds.direct_lines import ADD, NEW_JOB, answer, write_line
 from support.worlds.fault_world import JobApiOutside
 
 from bot.cli.backup import back_up, back_up_database, mark_all_in_doubt, mark_restored_in_doubt
@@ -211,82 +209,6 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
     assert not after.repeated(), copy
     assert not await requests_in(restored, *NOT_SENT_YET, RequestState.SENDING), copy
     await restored.close()
-
-
-@pytest.mark.full
-async def test_an_answered_direct_message_is_not_processed_again_after_a_restore(scratch: Path) -> None:
-    """It became a job or was sent to the one above, and the backup was made at any time while that was open."""
-    outside = Outside()
-    world, copies = await recorded(scratch / "live.sqlite3", outside)
-    outside.chat.public.add("D1")
-    for number, kind in enumerate((None, NEW_JOB, ADD)):
-        await write_line(world, f"line {number}", f"{world.clock.now():.6f}")
-        if kind is not None:
-            await answer(world, kind, f"p{number}", which=-1)
-        await world.pass_time(10)
-    await world.store.close()
-    assert outside.taken() == Counter({"line 0": 1, "line 1": 1, "line 2": 1})
-    open_ones = [copy for copy in copies.made if has_open_requests(copy)]
-    assert len(open_ones) > 5
-    for copy in open_ones:
-        await restored_without_repeating(copy, outside)
-
-
-def has_open_requests(copy: Path) -> bool:
-    with closing(sqlite3.connect(copy)) as database:
-        return bool(database.execute("SELECT 1 FROM requests WHERE due_at IS NOT NULL").fetchone())
-
-
-@pytest.mark.full
-async def test_a_dump_under_load_repeats_nothing_after_a_restore(postgres: PostgresServer, scratch: Path) -> None:
-    """Two instances are running, dumps are made meanwhile, and another instance continues with each of them."""
-    outside, archives = Outside(), [scratch / f"dump{number}" for number in range(2)]
-    async with postgres.database() as url:
-        stores = [await open_store(url, clock=outside.clock) for _ in range(2)]
-        worlds = [outside.world(store, owner) for store, owner in zip(stores, ("one", "two"), strict=True)]
-        await ask(worlds[0], "first", "k1")
-        await worlds[0].settle()
-        writing = asyncio.create_task(much_written(worlds[0], postgres, url, archives))
-        await asyncio.gather(writing, *(work_until(writing, world) for world in worlds))
-        for store in stores:
-            await store.close()
-    assert max(outside.taken().values()) == 1
-    for archive in archives:
-        async with postgres.empty_database() as copy:
-            await postgres.program("pg_restore", "--no-owner", f"--dbname={copy}", str(archive))
-            await take_over(copy, outside)
-
-
-async def much_written(world: CoreWorld, postgres: PostgresServer, url: str, archives: list[Path]) -> None:
-    """Many people write jobs and replies faster than they are processed; there is a dump whenever there are more."""
-    ts = world.chat.messages[0].ts
-    for archive in archives:
-        for number in range(15):
-            await write(world, ts, f"{archive.name}: reply {number}", Person(f"U{number % 7}", "T1"))
-            await ask(world, f"{archive.name}: job {number}", f"{archive}/{number}", Person(f"U{number % 5}", "T1"))
-        await postgres.program("pg_dump", "--format=custom", f"--file={archive}", f"--dbname={url}")
-
-
-async def take_over(url: str, outside: Outside) -> None:
-    """Starts an instance on a restored database."""
-    after = deepcopy(outside)
-    said = await asyncio.to_thread(mark_restored_in_doubt, {"DATABASE_URL": url})
-    assert said.startswith("In doubt: ")
-    restored = await open_store(url, clock=after.clock)
-    await run_on(after.world(restored, "three"))
-    left = await requests_in(restored, *NOT_SENT_YET, RequestState.SENDING)
-    await restored.close()
-    assert not after.taken() - outside.taken()
-    assert not after.repeated()
-    assert not left
-
-
-async def work_until(writing: asyncio.Task[None], world: CoreWorld) -> None:
-    """Works while people write, and then finishes the rest."""
-    while not writing.done():
-        for loop in world.loops:
-            await world.step(loop)
-    await world.settle()
 
 
 @pytest.mark.full

@@ -11,11 +11,10 @@ from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_world import git
 
 from bot.cli.demo import TOUR, ThreadPrinter, Tour, TourStep, guide, is_done, run_scenario
-from bot.cli.demo_services import CHANNEL, agent_offer, manifest, running_demo, settings_with_agent
+from bot.cli.demo_services import CHANNEL, manifest, running_demo, settings_with_agent
 from bot.errors import CannotStart
 from bot.jobserver.agents.named import NAMED
 from bot.notices.said import ButtonId
-from bot.slack.rendering.blocks import SEND_EXAMPLES
 from bot.workspace.model.entities import Message
 from bot.workspace.server import WorkspaceServer
 
@@ -66,11 +65,6 @@ def test_the_demo_passes_on_a_model_key_and_nothing_that_opens_the_sandbox(
     assert one != other, "each demo has a key of its own for merging"
 
 
-def test_a_demo_without_an_agent_says_how_to_get_one() -> None:
-    assert all(name in agent_offer() for name in NAMED)
-    assert "pagehand demo --agent claude" in agent_offer()
-
-
 @pytest.mark.full
 async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGEHAND_JOBSERVER_ALLOW_ROOT", "true")
@@ -83,38 +77,6 @@ async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path, monkeypa
         link = await run_scenario(demo, "Make the intro shorter", (), printed.append, limit=60)
     assert "/pulls/1" in link
     assert "Shorter, in /workspace/copy." in "\n".join(printed)
-
-
-NATURAL_PROMPTS = (
-    "What can you do?", "Hello!", "Make the intro shorter", "Fix the broken links", "Improve the docs",
-    "Add a section about batteries to the reference", "Translate the guides to German", "Write a changelog",
-    "Update the docs for version 2.1", "The scenes page is outdated, can you fix it?",
-)  # fmt: skip
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("prompts", [NATURAL_PROMPTS[:1], pytest.param(NATURAL_PROMPTS, marks=pytest.mark.full)])
-async def test_natural_first_prompts_in_the_demo_lead_on_by_a_button(prompts: tuple[str, ...], tmp_path: Path) -> None:
-    """Pressed twice, one is carried out once, and its person is told. Ten take long: a channel gets a post a second."""
-    async with running_demo(tmp_path, 0) as demo:
-        ana, messages = demo.workspace.people["ana"], demo.workspace.channels.messages
-        for prompt in prompts:
-            assert (await ana.command(CHANNEL, "/docs", prompt)).ok
-
-        def offers() -> list[Message]:
-            found = [message for message in messages(CHANNEL) if SEND_EXAMPLES[0] in str(message.blocks)]
-            return found if len(found) == len(prompts) else []
-
-        def ends() -> list[Message]:
-            found = [message for message in messages(CHANNEL) if "/pulls/" in str(message.blocks) and message.is_reply]
-            return found if len(found) >= len(prompts) else []
-
-        for offer in await demo.workspace.changes.wait_for(offers, 300):
-            assert (await ana.press(CHANNEL, offer.ts, SEND_EXAMPLES[0])).ok
-        assert (await ana.press(CHANNEL, offer.ts, SEND_EXAMPLES[0])).ok
-        done = await demo.workspace.changes.wait_for(ends, 300)
-        assert len({message.thread_ts for message in done if "Replaced" in message.text}) == len(done)
-        await demo.workspace.changes.wait_for(lambda: any("No need" in m.text for m in ana.ephemerals(CHANNEL)), 300)
 
 
 @pytest.mark.full

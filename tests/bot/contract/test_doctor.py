@@ -17,12 +17,11 @@ from support.servers.fake_job_api import KEY, PROJECT, Operation, refusing, slow
 from support.servers.postgres import PostgresServer
 from support.servers.silent import black_hole_port, mute_port
 from support.worlds.doctor_world import REQUEST_URL, SIGNING_SECRET, Setup, hurried, note, set_up
-from support.worlds.jobserver_world import make_bare, running
 from support.worlds.store_world import Sql
 
 from bot.app.checks.database import check_database, room_finding
 from bot.app.checks.job_api import check_job_api
-from bot.app.checks.whole import LIMIT, Check, examine, run_all
+from bot.app.checks.whole import Check, examine, run_all
 from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
@@ -201,18 +200,6 @@ async def test_a_404_proves_neither_the_address_nor_the_key(
     assert finding.fix or status is FindingStatus.OK
 
 
-@pytest.mark.full
-async def test_our_job_server_at_a_wrong_address_is_no_job_api(setup: Setup, tmp_path: Path) -> None:
-    repository = await asyncio.to_thread(make_bare, tmp_path / "docs.git", {"README.md": "Hello\n"})
-    async with running(repository, tmp_path / "data", project_id=PROJECT) as server:
-        key = server.settings.api_key.newest
-        found = await setup.examine(JOB_API_URL=server.url, JOB_API_KEY=key)
-        assert found["job_api.docs"].found == f"{server.url} answers, and takes the key."
-        found = await setup.examine(JOB_API_URL=f"{server.url}/v2", JOB_API_KEY=key)
-        assert found["job_api.docs"].status is FindingStatus.ERROR
-        assert "to which /v2/agent/… is added" in found["job_api.docs"].fix
-
-
 async def test_one_key_of_a_rotation_has_to_work(setup: Setup) -> None:
     unknown = "planted-key-that-is-not-known"
     for keys in (f"{KEY} {unknown}", f"{unknown} {KEY}"):
@@ -231,16 +218,6 @@ async def test_an_archived_channel_is_reported_but_not_a_joinable_one(setup: Set
     setup.workspace.channels.archive("docs")
     fault = await setup.fault(f"channels.{channel.id}", PAGEHAND_ALLOWED_CHANNELS=channel.id)
     assert "is archived" in fault.found
-
-
-PROJECTS = """
-[[projects]]
-name = "docs"
-project = "%s"
-key_file = "job-api-key"
-cancel = true
-files = true
-"""
 
 
 async def test_an_unreadable_key_file_of_a_project_is_reported(setup: Setup, tmp_path: Path) -> None:
@@ -447,14 +424,3 @@ async def test_a_database_that_never_answers_times_out(port: Port) -> None:
         (found,) = await run_all(hurried([check(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")]))
     assert (found.check, found.passing) == ("database", True)
     assert "There was no answer" in found.found
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("port", [mute_port, black_hole_port])
-async def test_an_unreachable_database_is_named_before_the_limit(port: Port) -> None:
-    began = time.monotonic()
-    with port() as number:
-        found = await found_in(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")
-    assert time.monotonic() - began < LIMIT
-    assert "The database cannot be reached (TimeoutError)." in found["database"].found
-    assert "DATABASE_URL" in found["database"].fix

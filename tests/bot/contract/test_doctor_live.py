@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 from click.testing import CliRunner
-from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.github import LINK, WEB, GitHubInMemory, pull
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.slack_differences import Changed, DifferentWorkspace
@@ -26,7 +25,6 @@ from bot.cli.live_shapes import add_shape, differences
 from bot.cli.live_story import Act, Story
 from bot.cli.main import main
 from bot.runtime.http.server import listening_socket
-from bot.slack.receiving.connection_keeper import SocketModeConnection
 
 pytestmark = pytest.mark.promise("doctor")
 CODE_HOST_TOKEN = "planted-token-of-the-code-host"
@@ -239,13 +237,6 @@ async def test_what_never_arrives_is_not_waited_for_forever(world: World) -> Non
     assert world.told["person's edit"]["why"] == "a step before it is missing"
 
 
-async def test_no_answer_at_all_is_no_difference(world: World) -> None:
-    world.workspace.faults.server_error(method="chat.update", count=None)
-    assert await world.play() == 0
-    assert world.told["edit"]["why"] == "Slack gave no usable answer (internal_error)"
-    assert world.posted == []
-
-
 @pytest.mark.first(channel=1)
 @pytest.mark.parametrize(
     ("channel", "lines"),
@@ -307,12 +298,6 @@ async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys
     assert (world.record["left"], len(world.told)) == (1, 17)
 
 
-async def test_each_run_has_a_record(world: World) -> None:
-    for _ in "12":
-        await world.play()
-    assert len([*world.directory.glob("pagehand-live-*.json")]) == 2
-
-
 async def test_names_of_the_workspace_send_nothing_to_the_terminal(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -323,56 +308,11 @@ async def test_names_of_the_workspace_send_nothing_to_the_terminal(
     assert "This posts in #docs]0;x of Evil]0;title, and deletes it all at the end." in capsys.readouterr().out
 
 
-async def test_what_our_own_workspace_does_not_show_is_compared_with_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bot.cli.live.REHEARSAL_SECONDS", 0.1)
-    rehearsed = Rehearsing.does
-
-    async def deaf(self: Rehearsing, act: Act, story: Story, seen: Any) -> Any:
-        seen.close()
-        return await rehearsed(self, act, story, asyncio.Event().wait())
-
-    monkeypatch.setattr(Rehearsing, "does", deaf)
-    assert await world.play() == 0
-    told = world.told["button and form"]
-    assert told["why"] == "its rehearsal in our own workspace was: nothing arrived within 0 s"
-    assert (told["verdict"], told["differences"]) == ("skipped", [])
-    assert world.told["reply"]["verdict"] == "ok"
-
-
 async def test_a_post_whose_answer_is_lost_is_found_and_deleted(world: World) -> None:
     posts = world.workspace.faults.delay(30, applied=True, method="chat.postMessage")
     arrived = world.workspace.changes
     await interrupted(world, lambda: arrived.wait_for(lambda: bool(posts.hits), 20), Operator(world.workspace, "docs"))
     assert "chat.delete" in [call.method for call in world.workspace.web_api.calls]
-
-
-async def test_a_lost_answer_that_cannot_be_looked_for_is_told(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
-    world.workspace.faults.drop(applied=True, method="chat.postMessage")
-    world.workspace.faults.server_error(method="conversations.history", count=None)
-    assert await world.play() == 1
-    assert "perhaps a message of mine (internal_error)" in capsys.readouterr().out
-    assert world.told["edit"]["why"] == "a step before it is missing"
-
-
-async def test_a_bot_that_runs_is_noticed(world: World) -> None:
-    credentials = world.workspace.credentials
-    async with a_connection(world.workspace, credentials.app_token):
-        operator = Operator(world.workspace, "docs", "", seconds=1.0)
-        await world.play(operator)
-    assert any("Pagehand runs" in words for words in operator.asked)
-
-
-@asynccontextmanager
-async def a_connection(workspace: DifferentWorkspace, token: str) -> AsyncIterator[None]:
-    client = AsyncWebClient(base_url=workspace.api_url)
-    connection = SocketModeConnection(client, token, lambda _, __: None)
-    await connection.open()
-    yield
-    await connection.close()
 
 
 async def test_over_http_what_people_do_is_skipped(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The bot's client and files: against the job server, and against job APIs that answer differently."""
 
-import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +11,6 @@ import pytest
 from pydantic import SecretStr
 from support.oracles.log_lines import log_lines
 from support.servers.fake_job_api import KEY, FakeJobApiServer
-from support.worlds.jobserver_world import JOB as JOBS_PATH
 from support.worlds.jobserver_world import KEY as SERVER_KEY
 from support.worlds.jobserver_world import JobServerWorld, make_bare, running, until
 
@@ -27,10 +25,10 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.jobapi.client import MAX_UPLOAD_BYTES, HttpJobApi
+from bot.jobapi.client import HttpJobApi
 from bot.jobapi.models import Job, PromptCall, PromptFile, Requester
 from bot.jobapi.settings import JobApiSettings
-from bot.runtime.logging import REQUEST_ID_HEADER, LogContext, log_context
+from bot.runtime.logging import LogContext, log_context
 
 CONTENT = b"\x89PNG\r\n\x1a\n..."
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -146,35 +144,6 @@ async def test_a_broken_upload_is_retryable(fault: Exception) -> None:
             await api.upload("docs", CONTENT, name="a", mimetype="image/png")
 
 
-async def test_an_oversized_file_is_not_sent() -> None:
-    """Nobody waits for something that will not be accepted."""
-
-    def answer(_: httpx.Request) -> httpx.Response:
-        raise AssertionError("it was sent")
-
-    async with client("http://x", answer) as api:
-        with pytest.raises(JobApiRejected, match="not sent"):
-            await api.upload("docs", bytes(MAX_UPLOAD_BYTES + 1), name="a", mimetype="image/png")
-
-
-async def test_busy_uploads_hold_back_only_uploads() -> None:
-    """Their limit is not that of creates and messages."""
-    calls = list[str]()
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        calls.append(request.method)
-        return answered(429, {}, **{"Retry-After": "60"})
-
-    async with client("http://x", answer) as api:
-        with pytest.raises(JobApiBusy):
-            await api.upload("docs", CONTENT, name="a", mimetype="image/png")
-        with pytest.raises(JobApiBusy):
-            await api.upload("docs", CONTENT, name="a", mimetype="image/png")
-        with pytest.raises(JobApiBusy):
-            await api.create("docs", PromptCall("x", "k"))
-    assert calls == ["PUT", "POST"]
-
-
 CREATE, MESSAGE = log_id("first-request"), log_id("second-request")
 
 
@@ -206,26 +175,6 @@ async def test_every_job_server_log_line_has_its_request_id(world: JobServerWorl
     ]
     assert {line["job"] for line in server} == {job.id}
     assert "-request" not in str(lines), "an Idempotency-Key was logged"
-
-
-async def test_a_poll_that_fails_in_the_job_server_is_found_by_request_id(world: JobServerWorld) -> None:
-    await asyncio.to_thread(world.break_table)
-    with log_lines() as lines:
-        async with client(world.url) as api:
-            with log_context(LogContext(CREATE, "job-1", "t1")), pytest.raises(JobApiError):
-                await api.get("docs", "job-1")
-    requested = [line for line in lines if line["logger"].startswith("bot.jobserver") and line.get("request")]
-    assert [(line["level"], line["request"]) for line in requested] == [("ERROR", CREATE)]
-
-
-VALID = "a.B_9-" + "x" * 58
-
-
-@pytest.mark.parametrize("given", [VALID, "", "a b", "x" * 65, "ä", 'a"b'])
-async def test_the_response_carries_the_request_id_or_a_valid_one(world: JobServerWorld, given: str) -> None:
-    answer = await world.client.get(f"{JOBS_PATH}/none", headers={REQUEST_ID_HEADER.encode(): given.encode()})
-    found = answer.headers[REQUEST_ID_HEADER]
-    assert found == VALID if given == VALID else found not in {given, ""}
 
 
 @asynccontextmanager

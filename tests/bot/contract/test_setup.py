@@ -4,7 +4,6 @@ its message for each fault.
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import stat
@@ -237,14 +236,6 @@ async def test_the_job_server_gets_its_own_file_and_key(world: World) -> None:
 UNCONFINED = {"SANDBOX": "none", "EGRESS": "open", "ALLOW_ROOT": "true"}
 
 
-async def test_a_job_server_that_would_not_work_is_reported(world: World) -> None:
-    nowhere = str(world.directory / "none.git")
-    result = await world.set_up_alone("--agent", "builtin", "--repository", nowhere, **NO_JOB_API)
-    assert result.exit_code == 1
-    assert "does not appear to be a git repository" in result.output
-    assert "PAGEHAND_JOBSERVER_REPOSITORY" not in read_env_file(world.directory / "jobserver.env")
-
-
 async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(world: World) -> None:
     repository = await world.repository()
     server = world.directory / "jobserver.env"
@@ -270,12 +261,6 @@ async def test_a_repository_and_an_agent_are_checked_when_asked_and_asked_again(
     reviewers = dict(entry.split(":") for entry in written["PAGEHAND_JOBSERVER_REVIEWERS"].split(","))
     assert [*reviewers] == ["Ada", "Bob van Dam"]
     assert not [key for key in reviewers.values() if key in result.output]
-
-
-async def test_an_interruption_names_the_file_that_has_the_answers(world: World) -> None:
-    options = ("--repository", await world.repository())
-    result = await world.set_up(*options, typed="", **world.given(**NO_JOB_API))
-    assert "are in .env and jobserver.env: run" in result.output
 
 
 MODES = [{"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "default",
@@ -454,11 +439,3 @@ async def test_setup_explains_a_file_that_cannot_be_written(world: World) -> Non
     assert result.exit_code == 1
     assert re.search(r"\.env cannot be written \(.+\)\. Run this in a directory that you may write in", result.output)
     assert "All answers so far" not in result.output
-
-
-async def test_setup_explains_a_file_that_cannot_be_read(world: World) -> None:
-    world.file.write_text("SLACK_BOT_TOKEN: xoxb-planted\n")
-    result = await world.set_up("--no-input", **world.given())
-    assert result.exit_code == 2
-    assert "line 1 is not NAME=value" in result.output
-    assert json.dumps("xoxb-planted") not in result.output
