@@ -1,6 +1,7 @@
 """Who listened until when, the gaps between, and the deletion of old rows."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.gaps import BEAT, WEEK, Gap, Listening
+from bot.domain.requests.audit import AuditAction, AuditEntry
 from bot.domain.requests.request import Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadState
 from bot.store.gaps import ClaimedGap
@@ -249,6 +251,12 @@ async def test_forgetting_a_channel_deletes_replies_that_wait_for_its_card(store
     reply = Reply(Person("UANA", "T1"), "C1", "1700000000.5", "1700000000.6", "words")
     assert await store.transact(lambda tx: tx.early_replies.keep(reply))
     assert await store.transact(lambda tx: tx.message_versions.note(reply.version))
+    for channel in ("C1", "C2"):
+        await store.transact(partial(_audit, AuditEntry(AuditAction.REFUSED, reply.person, channel)))
     forgotten = await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=10))
-    assert forgotten == Deleted(jobs=1, notices=1, early_replies=1, others=1)
-    assert [await count(sql, table) for table in ("threads", "polls")] == [1, 1]
+    assert forgotten == Deleted(jobs=1, notices=1, early_replies=1, others=2)
+    assert [await count(sql, table) for table in ("threads", "polls", "audit")] == [1, 1, 1]
+
+
+async def _audit(entry: AuditEntry, tx: Transaction) -> None:
+    await tx.audit.add(entry)

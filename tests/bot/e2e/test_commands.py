@@ -110,6 +110,8 @@ async def test_each_command_explains_its_failures(shell: Shell) -> None:
         ("forget", "--user", "@ana"): ({}, "Usage:"),
         ("forget", "--channel", "docs"): ({}, "Usage:"),
         ("backup", "new.sqlite3"): (of_no_database, "Nothing can be copied. Please set in the environment:"),
+        ("export",): (of_no_database, "Nothing can be exported. Please set in the environment:"),
+        ("export", "--since", "yesterday"): ({}, "Usage:"),
         ("restored",): (of_no_database, "Nothing can be put in doubt. Please set in the environment:"),
         ("backup", "taken.sqlite3"): ({}, "Usage:"),
     }
