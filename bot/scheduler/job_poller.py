@@ -7,6 +7,7 @@ thread nor a decision. Forgetting them costs a decision and changes nothing.
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -139,22 +140,31 @@ class JobPoller(JobApiWorker[DuePoll]):
         self._memory = PollMemory() if memory is None else memory
         self._batch_window = batch_window
         self._max_unsaved = max_unsaved
-        self._batch: list[tuple[PollResult | UnchangedPoll, asyncio.Future[None]]] = []
+        self._waiting = deque[tuple[DuePoll, float]]()
+        """What is claimed and not begun, with the time of the claim."""
+        self._spreading = False
+        """Whether polls begin by and by."""
+        self._batch: list[PollResult | UnchangedPoll] = []
         self._unsaved = 0
+        """Results that are collected or being saved."""
         self._saves = BackgroundTasks()
+        self._saving: asyncio.Task[None] | None = None
         self._save_now = asyncio.Event()
 
     def free_slots(self) -> int:
-        """Returns how many more jobs can be polled now. A result that waits to be saved takes no slot, within a bound
-        on everything unsaved.
+        """Returns how many more jobs can be claimed now: as many ahead as have just been polled, so that no poll waits
+        for a claim, many at a time. A result takes no slot, within a bound on everything unsaved.
         """
-        return min(super().free_slots() + self._unsaved, self._max_unsaved - len(self._tasks))
+        claimed, ahead = len(self._waiting) + len(self._tasks), min(self._unsaved, self._concurrency)
+        free = min(self._concurrency + ahead, self._max_unsaved - self._unsaved) - claimed
+        return free if claimed < self._concurrency or free >= self._concurrency // 2 else 0
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
         """Stops like every worker, and saves collected results at once; cancels late saves, too."""
         self._save_now.set()
+        end = asyncio.get_running_loop().time() + timeout
         await super().stop(timeout)
-        await self._saves.cancel()
+        await self._saves.drain(end - asyncio.get_running_loop().time())
 
     async def claim(self, limit: int) -> Sequence[DuePoll]:
         """Claims due polls, in transactions that each read a few threads."""
@@ -180,12 +190,33 @@ class JobPoller(JobApiWorker[DuePoll]):
         """Begins polls one by one over the time to the next claim, so that everything else on the loop, such as an
         acknowledgement, waits for one of them and not for all. If there may be more, they begin as soon as they can.
         """
-        gap = 0.0 if len(items) >= free else SPREAD / max(len(items), MANY)
-        for item in items:
+        self._waiting.extend((item, claimed_at) for item in items)
+        self._spreading = len(items) < free
+        for _ in items if self._spreading else ():
             if self._stopping:
-                return  # the claim is released, as all are, or expires
-            self.begin_one(item, claimed_at)
-            await asyncio.sleep(gap)
+                return
+            self._begin_next()
+            await asyncio.sleep(SPREAD / max(len(items), MANY))
+        self._spreading = False
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        if self._waiting and not self._stopping and len(self._tasks) < self._concurrency:
+            task = self._tasks.spawn(self._poll_waiting(), name="JobPoller item")
+            task.add_done_callback(lambda _: self._wake_if_slots_are_free())
+
+    async def _poll_waiting(self) -> None:
+        """Polls what waits, one after the other, unless polls begin by and by. If the process stops, the rest of the
+        claims are released, as all are, or expire.
+        """
+        if not self._spreading:
+            self._begin_next()  # beside it, after whatever else waits for the loop
+        while self._waiting and not self._stopping:
+            item, claimed_at = self._waiting.popleft()
+            self._wake_if_slots_are_free()
+            await self._guarded(item, self._poll_item(item, claimed_at))
+            if self._spreading:
+                return
 
     def subject(self, item: DuePoll) -> LogContext:
         """See Worker."""
@@ -194,15 +225,20 @@ class JobPoller(JobApiWorker[DuePoll]):
         return about_job(item.poll.job_id, item.poll.thread_id)
 
     async def process(self, item: DuePoll, claimed_at: float) -> None:
-        """Polls one job. If the process was paused for too long, the claim is left to expire."""
+        """Polls one job, and waits until that is saved."""
+        if (saving := await self._poll_item(item, claimed_at)) is not None:
+            await asyncio.wait({saving})
+
+    async def _poll_item(self, item: DuePoll, claimed_at: float) -> asyncio.Task[None] | None:
+        """Polls one job; returns what saves the result. If the process was paused for too long, the claim is left to
+        expire.
+        """
         if not self.lease_covers_call(claimed_at):
-            return
+            return None
         ahead = item.now - claimed_at
         if isinstance(item.poll, Thread):
-            polled: PollResult | UnchangedPoll = await self._poll(item.poll, ahead)
-        else:
-            polled = await self._poll_known(item.poll, ahead)
-        await self._save(polled)
+            return self._save(await self._poll(item.poll, ahead))
+        return self._save(await self._poll_known(item.poll, ahead))
 
     async def _poll(self, thread: Thread, ahead: float) -> PollResult:
         """Polls a job. `ahead`: the seconds by which the store's clock is ahead of ours."""
@@ -279,32 +315,25 @@ class JobPoller(JobApiWorker[DuePoll]):
                 self.record_no_answer(project, error)
                 return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY, words=error.words)
 
-    async def _save(self, polled: PollResult | UnchangedPoll) -> None:
-        """Saves a result together with others that arrive at the same time."""
-        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._batch.append((polled, saved))
-        if len(self._batch) == 1:
-            self._saves.spawn(self._save_batch(), name="JobPoller save")
+    def _save(self, polled: PollResult | UnchangedPoll) -> asyncio.Task[None]:
+        """Has a result saved together with others that arrive at the same time."""
+        self._batch.append(polled)
         self._unsaved += 1
-        self._wake_if_slots_are_free()
-        try:
-            await saved
-        finally:
-            self._unsaved -= 1
+        if self._saving is None:
+            self._saving = self._saves.spawn(self._save_batch(), name="JobPoller save")
+        return self._saving
 
     async def _save_batch(self) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._save_now.wait(), self._batch_window)
-        batch, self._batch = self._batch, []
-        polls = [polled for polled, _ in batch]
+        polls, self._batch, self._saving = self._batch, [], None
         try:
             with log_context(NO_CONTEXT):  # it began with the first of these polls, and is about them all
                 for start in range(0, len(polls), MOST_AT_ONCE):
                     await self._save_all(polls[start : start + MOST_AT_ONCE])
         finally:
-            for _, saved in batch:
-                if not saved.done():
-                    saved.set_result(None)
+            self._unsaved -= len(polls)
+            self._wake_if_slots_are_free()
         if any(isinstance(polled, PollResult) and (polled.notices or polled.card_changed) for polled in polls):
             self._settings.on_commit(frozenset({DueWork.DELIVER}))
 

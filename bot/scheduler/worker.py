@@ -171,7 +171,8 @@ class Worker(ABC, Generic[Item]):
 
     def begin_one(self, item: Item, claimed_at: float) -> None:
         """Begins to process one item, in a task."""
-        task = self._tasks.spawn(self._process(item, claimed_at), name=f"{type(self).__name__} item")
+        work = self._guarded(item, self.process(item, claimed_at))
+        task = self._tasks.spawn(work, name=f"{type(self).__name__} item")
         task.add_done_callback(lambda _: self._wake_if_slots_are_free())
 
     async def run(self) -> None:
@@ -260,10 +261,10 @@ class Worker(ABC, Generic[Item]):
         await self.begin(items, claimed_at, free=limit)
         return len(items)
 
-    async def _process(self, item: Item, claimed_at: float) -> None:
+    async def _guarded(self, item: Item, work: Awaitable[object]) -> None:
         with log_context(self.subject(item)):
             try:
-                await self.process(item, claimed_at)
+                await work
                 self.works(Step.PROCESS)
             except errors.StoreError as error:
                 self.fails(Step.PROCESS, error)
