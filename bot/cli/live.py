@@ -21,14 +21,12 @@ import click
 from pydantic import SecretStr
 
 from bot import __version__
-from bot.app.checks.job_api import check_job_api
 from bot.app.edges import Edges, open_edges
 from bot.app.manifest import ManifestChoices, manifest_for
 from bot.app.settings.config import Config, load
 from bot.cli.live_shapes import differences
 from bot.cli.live_story import STEPS, Act, Ear, Operator, Outcome, SkippedStep, Story, Watch, follow
 from bot.cli.starting import BOT_FILE, environment
-from bot.domain.findings import FindingStatus
 from bot.domain.people import ChannelInfo
 from bot.runtime.private_files import owner_only
 from bot.runtime.rotating_secrets import RotatingSecret
@@ -138,10 +136,9 @@ async def play_live(config: Config, operator: Terminal, wanted: str, link: str, 
         if story.ear and story.ear.greeting.get("num_connections", 1) > 1:
             await operator.line("Pagehand runs, and gets half of what you do. Stop it, and press Enter. ")
         story.begin(channel_id)
-        further = ("pull request", partial(follow, link)), ("job API", partial(_check_job_apis, config))
         told: list[dict[str, object]] = []
         try:
-            async for outcome in story.play((*STEPS, *further)):
+            async for outcome in story.play((*STEPS, ("pull request", partial(follow, link)))):
                 told += [_told(outcome, expected.get(outcome.step))]
         finally:
             left = ["perhaps all that was posted"]  # a second Ctrl-C ends the cleaning up, too
@@ -216,16 +213,6 @@ async def _found(edges: Edges, wanted: str) -> ChannelInfo | None:
             return None
 
 
-async def _check_job_apis(config: Config, story: Story) -> None:
-    for number, project in enumerate(config.projects, start=1):
-        answer, *abilities = await check_job_api(project)
-        story.fact(f"job API {number} answers", holds=answer.status is not FindingStatus.ERROR)
-        for each in abilities:
-            if each.status is not FindingStatus.NOT_CHECKED:
-                ability = each.check.rpartition(".")[2]
-                story.fact(f"job API {number}: {ability} is as set", holds=each.status is FindingStatus.OK)
-
-
 def _told(outcome: Outcome, rehearsed: Outcome | None) -> dict[str, object]:
     """Prints what became of a step, and returns it for the record. Of one that has no rehearsal, all facts hold."""
     expected, skipped = rehearsed.seen if rehearsed else dict.fromkeys(outcome.seen, "yes"), outcome.skipped
@@ -245,7 +232,6 @@ def _record(config: Config, watch: Watch, told: list[dict[str, object]], left: l
     versions = {name: version(name) for name in ("slack_sdk", "slack_bolt", "aiohttp")}
     document = {
         "versions": {"pagehand": __version__, "python": platform.python_version(), **versions},
-        "headers": sorted(watch.headers),
         "limited": watch.limited,
         "left": len(left),
         "steps": told,

@@ -7,7 +7,6 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -32,9 +31,8 @@ from bot.notices.notice import AnyNotice, Notice, Reaction
 from bot.notices.pull_requests import PullRequestMerged
 from bot.notices.said import Markup
 from bot.runtime.tasks import BackgroundTasks
-from bot.runtime.untrusted_json import object_at, objects_at, text_at
+from bot.runtime.untrusted_json import object_at, text_at
 from bot.slack.receiving.connection_keeper import Envelope, SocketModeConnection
-from bot.slack.rendering.cards import card
 from bot.slack.rendering.modals import Drafted, ModalPlace, follow_up_modal, message_modal
 from bot.slack.sending.conversations import raw_messages
 from bot.slack.sending.web_api import SlackClient, call
@@ -71,13 +69,10 @@ class Operator(Protocol):
 
 
 class Watch:
-    """Notes the shapes of Slack's answers, the names of all headers, what was posted, and what is left of the limits of
-    code hosts.
-    """
+    """Notes the shapes of Slack's answers, what was posted, and what is left of the limits of code hosts."""
 
     def __init__(self) -> None:
         self.seen: Shape = {}
-        self.headers: set[str] = set()
         self.posted: list[tuple[str, str]] = []
         self.limited: list[str] = []
         self.remaining: list[str] = []
@@ -89,14 +84,13 @@ class Watch:
         return self.clients[-1]
 
     def of_requests(self) -> aiohttp.TraceConfig:
-        """Returns what notes the headers of a session."""
+        """Returns what notes what a session's answers leave of the limits."""
         trace = aiohttp.TraceConfig()
         trace.on_request_end.append(self._on_request_end)
         trace.freeze()
         return trace
 
     async def _on_request_end(self, _session: object, _context: object, ended: aiohttp.TraceRequestEndParams) -> None:
-        self.headers |= {code(name.lower()) for name in ended.response.headers}
         self.remaining.append(ended.response.headers.get("X-RateLimit-Remaining", ""))
 
     def answered(self, method: str, sent: dict[str, Any], answer: object) -> None:
@@ -220,6 +214,7 @@ class Story:
 
     async def clean_up(self) -> list[str]:
         """Deletes what was posted, at whatever point of the story; returns what is left."""
+        self.watch.seen = {}  # of no step
         left = ["your reply in the thread"] if Act.WRITE in self.heard and Act.DELETE not in self.heard else []
         posted = dict.fromkeys(self.watch.posted)
         try:
@@ -293,17 +288,6 @@ async def _post_card(story: Story, thread: Thread, key: str) -> str:
                 raise
             story.fact("the card is taken with its blocks", holds=False)
     raise SkippedStep("Slack takes the card in no form")
-
-
-async def _validate(story: Story) -> None:
-    """Slack's own verdict on the blocks. Our workspace has no such method, and no verdict."""
-    story.needs()
-    blocks = card(story.thread, story.edges.message_context).content["blocks"]
-    faults: Sequence[object] = ()
-    with suppress(ChatRejected):
-        faults = objects_at(await call(story.client.api_call("blocks.validate", json={"blocks": blocks})), "errors")
-    story.watch.seen.clear()
-    story.fact("blocks.validate finds no fault", holds=not faults)
 
 
 async def _find(story: Story) -> None:
@@ -413,7 +397,6 @@ STEPS: tuple[Step, ...] = (
     ("channel", _read),
     ("scopes", _scopes),
     ("post", _post),
-    ("blocks", _validate),
     ("look-up", _find),
     ("edit", _edit),
     ("reaction", _react),

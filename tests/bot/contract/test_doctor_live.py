@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 from support.fakes.github import LINK, WEB, GitHubInMemory, pull
-from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
+from support.servers.fake_job_api import KEY, PROJECT
 from support.servers.slack_differences import Changed, DifferentWorkspace
 
 from bot.app.settings.config import Config, load
@@ -101,21 +101,17 @@ class World:
 
 @asynccontextmanager
 async def a_world(directory: Path, **environ: str) -> AsyncIterator[World]:
-    workspace, job_api = DifferentWorkspace(manifest(), ack_timeout=1.0), FakeJobApiServer()
+    workspace = DifferentWorkspace(manifest(), ack_timeout=1.0)
     await workspace.start()
-    await job_api.start()
     settings = {
         "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
         "SLACK_APP_TOKEN": workspace.credentials.app_token,
         "SLACK_API_URL": workspace.api_url.rstrip("/"),
-        "JOB_API_URL": job_api.url,
+        "JOB_API_URL": "https://jobs.example.org",
         "JOB_API_KEY": KEY,
         "JOB_API_PROJECT": PROJECT,
-        "JOB_API_CANCEL": "true",
-        "JOB_API_FILES": "true",
     }
     yield World(workspace, load(settings | environ), directory)
-    await job_api.stop()
     await workspace.stop()
 
 
@@ -128,9 +124,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 async def test_a_workspace_like_ours_differs_in_nothing(world: World) -> None:
     assert await world.play() == 0
     assert world.verdicts == {"pull request": "skipped"}
-    assert len(world.told) == 17
+    assert len(world.told) == 15
     assert world.posted == []
-    assert "x-oauth-scopes" in world.record["headers"]
 
 
 def without_metadata(answer: dict[str, Any]) -> None:
@@ -155,7 +150,6 @@ DIFFERENT: list[tuple[str, Changed, str, str]] = [
     ("chat.update", of_message(blocks=[]), "edit", "chat.update: blocks as sent: no, not yes"),
     ("chat.postMessage", lambda answer: answer["message"].pop("app_id"), "post", "app_id is missing (text)"),
     ("views.open", lambda answer: answer["view"].update(hash=7), "button and form", "view.hash: number, not text"),
-    ("blocks.validate", lambda answer: answer.update(ok=True, errors=[{"pointer": "/0"}]), "blocks", "no fault: no"),
 ]
 DIFFERENT_PAYLOADS: list[tuple[str, Changed, str, str]] = [
     ("message", of_event(team=None), "person's reply", "payload.event.team: null, not text"),
@@ -284,7 +278,7 @@ async def test_interrupting_it_cleans_up_and_records_what_there_is(world: World)
     operator = Operator(world.workspace, "docs")
     operator.left_out = {Act.PRESS}
     await interrupted(world, operator.reached.wait, operator)
-    assert list(world.told) == ["channel", "scopes", "post", "blocks", "look-up", "edit", "reaction", "reply"]
+    assert list(world.told) == ["channel", "scopes", "post", "look-up", "edit", "reaction", "reply"]
 
 
 async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,7 +289,7 @@ async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys
     with pytest.raises(asyncio.CancelledError):
         await playing
     assert "Left for you to delete: perhaps all that was posted." in capsys.readouterr().out
-    assert (world.record["left"], len(world.told)) == (1, 17)
+    assert (world.record["left"], len(world.told)) == (1, 15)
 
 
 async def test_names_of_the_workspace_send_nothing_to_the_terminal(
