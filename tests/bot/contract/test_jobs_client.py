@@ -4,7 +4,6 @@ import json
 import logging
 import socket
 import ssl
-import subprocess
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ import httpx
 import pytest
 from aiohttp import web
 from pydantic import SecretStr, ValidationError
+from support.servers.certificates import make_certificate
 
 import bot
 from bot.errors import (
@@ -544,15 +544,7 @@ async def test_a_refused_connection_is_unreachable(server: Server, call: Call) -
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    named = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(path), "-out", f"{path}.crt"]
-    try:
-        subprocess.run([*made, *named], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl, which makes the certificate, is not installed")
-    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
-    return path
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

@@ -408,7 +408,6 @@ SAYS = """
 def turn(agent, text):
     agent.say("Seen.")
 """
-RESUMES = 'capabilities = {"sessionCapabilities": {"resume": {}}}\n'
 COPIES = """
 def turn(agent, text):
     import re, shutil
@@ -468,16 +467,6 @@ async def test_the_attachment_folder_is_separate_where_the_agent_takes_several(t
     folder = str(tmp_path / "attachments")
     assert [params.get("additionalDirectories") for params in world.received("session/resume")] == [[folder], [folder]]
     assert {params["cwd"] for params in world.received("session/resume")} == {str(world.copy)}
-
-
-async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
-    """It is still told the paths."""
-    world = agent_world(tmp_path, RESUMES + SAYS)
-    files = given(world, a_png=PNG)
-    await world.edit("Look", attachments=files)
-    await world.edit("Look again", attachments=files)
-    for method in ("session/new", "session/resume"):
-        assert ["additionalDirectories" in params for params in world.received(method)] == [False]
 
 
 async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path: Path) -> None:

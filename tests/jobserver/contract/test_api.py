@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import logging
-import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -28,7 +27,6 @@ from support.worlds.jobserver_world import (
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
-from bot.runtime.logging import REQUEST_ID_HEADER
 
 REPLACE = 'Replace "colour" with "color"'
 ADD_FAQ = "Also add a page called FAQ with the text: Ask us anything."
@@ -291,27 +289,6 @@ async def test_a_job_without_a_pull_request_says_so(world: JobServerWorld) -> No
     for job_id, words in ((job["id"], "this job has no pull request"), ("unknown", "job")):
         answer = await world.client.get(f"{JOB}/{job_id}/pull-request")
         assert (answer.status_code, words in answer.json()["error"]) == (404, True)
-
-
-async def test_the_openapi_document_describes_the_request_id(world: JobServerWorld) -> None:
-    """Each operation accepts one and each answer has one, with any status, in the documented format."""
-    document = (await world.client.get("/openapi.json")).json()
-    described = document["components"]["parameters"]["RequestId"]
-    assert (described["name"], described["in"], "required" in described) == (REQUEST_ID_HEADER, "header", False)
-    operations = [(path, *each) for path, item in document["paths"].items() for each in item.items()]
-    for path, method, operation in operations:
-        assert {"$ref": "#/components/parameters/RequestId"} in operation["parameters"]
-        url = path.format(projectId="docs", id="none", sha256="0" * 64)
-        for headers in ({}, {"Authorization": "Bearer wrong"}, {REQUEST_ID_HEADER: "x" * 64}):
-            answer = await world.client.request(method, url, headers=headers)
-            answered = operation["responses"][str(answer.status_code)]["headers"][REQUEST_ID_HEADER]
-            assert answered == {"$ref": "#/components/headers/RequestId"}
-            given = answer.headers[REQUEST_ID_HEADER]
-            jsonschema.validate(given, document["components"]["headers"]["RequestId"]["schema"])
-            assert (given == "x" * 64) == (REQUEST_ID_HEADER in headers)
-    for refused in ("", "x" * 65, "a b"):
-        assert not re.search(described["schema"]["pattern"], refused)
-    assert operations
 
 
 async def test_a_foreign_host_header_is_refused_everywhere(world: JobServerWorld) -> None:

@@ -141,14 +141,6 @@ async def test_usage_covers_all_instructions_including_failed_ones(tmp_path: Pat
         assert world.folders.log(job.id).read_text().count("used: 900 tokens sent to the model, 100 answered") == 2
 
 
-async def test_uncounted_usage_is_not_reported(tmp_path: Path) -> None:
-    """The built-in editor calls no model."""
-    async with executing(tmp_path, ScriptedEditor()) as world:
-        job = await world.done("do it")
-        assert usage(job) is None
-        assert "Used" not in description(world)
-
-
 def description(world: ExecutorWorld) -> str:
     return world.pull_requests.opened[-1].description
 

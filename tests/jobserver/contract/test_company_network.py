@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import datetime as dt
 import os
 import ssl
 import sys
@@ -11,10 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from support.servers.certificates import make_certificate
 from support.servers.connect_proxy import CompanyProxy, company_proxy
 from support.servers.loud import loudly
 from support.servers.relayed_model import KEY, relay_world, upstream_server
@@ -204,42 +200,17 @@ def test_an_unusable_proxy_stops_the_start_and_is_not_quoted(monkeypatch: pytest
         egress_for(listing(egress))
 
 
-_DAY = dt.timedelta(days=1)
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_certificate(tmp_path_factory.mktemp("ca"))
 
 
-@dataclass(frozen=True)
-class CompanyCa:
-    """`file` is its certificate, as SSL_CERT_FILE names it; `server` is the context of a server at localhost."""
-
-    file: Path
-    server: ssl.SSLContext
-
-
-def company_ca(folder: Path) -> CompanyCa:
-    """Makes a certificate for localhost that is its own authority."""
-    key, name = (
-        ec.generate_private_key(ec.SECP256R1()),
-        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]),
-    )
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _DAY)
-        .not_valid_after(now + _DAY)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    file, secret = folder / "ca.pem", folder / "server.key"
-    file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    pem = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    secret.write_bytes(key.private_bytes(*pem))
+@pytest.fixture
+def tls(certificate: Path) -> ssl.SSLContext:
+    """Of a server at localhost whose certificate is of the company's authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file, secret)
-    return CompanyCa(file, context)
+    context.load_cert_chain(certificate)
+    return context
 
 
 ASKED = '{"model": "m", "messages": []}'
@@ -272,13 +243,10 @@ asyncio.run(main(*sys.argv[1:]))
 """In its own process: trusted authorities are read once, at its start."""
 
 
-@pytest.fixture(scope="module")
-def ca(tmp_path_factory: pytest.TempPathFactory) -> CompanyCa:
-    return company_ca(tmp_path_factory.mktemp("ca"))
-
-
 @pytest.mark.full
-async def test_the_relay_and_listed_hosts_use_the_company_ca(ca: CompanyCa, tmp_path: Path) -> None:
+async def test_the_relay_and_listed_hosts_use_the_company_ca(
+    certificate: Path, tls: ssl.SSLContext, tmp_path: Path
+) -> None:
     """Only this authority vouches for the certificates of the model's address and the proxy."""
 
     async def by_lines(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -286,13 +254,13 @@ async def test_the_relay_and_listed_hosts_use_the_company_ca(ca: CompanyCa, tmp_
         writer.close()
 
     async with (
-        upstream_server(ca.server) as model,
+        upstream_server(tls) as model,
         await asyncio.start_server(by_lines, "127.0.0.1", 0) as registry,
-        company_proxy(ca.server) as proxy,
+        company_proxy(tls) as proxy,
     ):
         proxy.leads_to = {"registry.example:443": registry.sockets[0].getsockname()[1]}
         kept = {name: value for name, value in os.environ.items() if not name.upper().endswith("_PROXY")}
-        told = {"SSL_CERT_FILE": str(ca.file), "HTTPS_PROXY": proxy.url, "PYTHONPATH": str(TESTS)}
+        told = {"SSL_CERT_FILE": f"{certificate}.crt", "HTTPS_PROXY": proxy.url, "PYTHONPATH": str(TESTS)}
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", PROGRAM, f"{model.url}/v1", str(tmp_path / "socket"),
             env={**kept, **told}, stdout=asyncio.subprocess.PIPE,
@@ -302,9 +270,9 @@ async def test_the_relay_and_listed_hosts_use_the_company_ca(ca: CompanyCa, tmp_
     assert [request.headers["x-api-key"] for request, _ in model.asked] == [KEY]
 
 
-async def test_an_untrusted_certificate_is_refused_with_a_reason(ca: CompanyCa) -> None:
+async def test_an_untrusted_certificate_is_refused_with_a_reason(tls: ssl.SSLContext) -> None:
     """No part of the request is sent, least of all the key."""
-    async with upstream_server(ca.server) as model, relay_world(address=f"{model.url}/v1") as world:
+    async with upstream_server(tls) as model, relay_world(address=f"{model.url}/v1") as world:
         headers = {"Content-Type": "application/json", "x-api-key": world.run.token}
         async with world.post(data=ASKED, headers=headers) as answer:
             assert answer.status == 502

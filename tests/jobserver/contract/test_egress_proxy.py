@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
@@ -219,12 +218,3 @@ async def test_the_server_itself_is_unreachable_even_if_listed(world: World, add
     world.names.answers[NAME] = [["127.0.0.1"]]
     async with world.listening(own_port=world.port + 1):
         assert (await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")).endswith(b"BYE\n")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the system's own resolver is asked")
-async def test_the_systems_resolver_knows_this_machine(world: World) -> None:
-    """It is refused, listed or not."""
-    allowed = (allowed_host(f"localhost:{world.port}"),)
-    proxy = ConnectProxy(allowed, world.refusals)
-    async with proxy.listening(world.socket):
-        assert (await world.ask(connect(f"localhost:{world.port}"))).startswith(b"HTTP/1.1 403")

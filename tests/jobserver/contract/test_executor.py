@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
-from support.worlds.executor_world import ExecutorWorld, changes_of, details, executing, pull_request_of
+from support.worlds.executor_world import ExecutorWorld, details, executing, pull_request_of
 from support.worlds.jobserver_world import git, until
 
 from bot.jobapi.models import (
@@ -18,7 +18,6 @@ from bot.jobapi.models import (
     PullRequestState,
     QuestionField,
     QuestionOption,
-    Requester,
     Status,
     StepStatus,
 )
@@ -26,26 +25,9 @@ from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.store.records import EarlierInstruction, Question
 
-ROBIN = Requester(name="Robin", id="U1", url="https://example.slack.com/archives/C1/p1")
-
 
 def prompts(world: ExecutorWorld) -> list[str]:
     return [task.prompt for task in world.editor.tasks]
-
-
-async def test_a_job_reports_the_agents_answer_and_its_changes(tmp_path: Path) -> None:
-    async with executing(tmp_path) as world:
-        job = await world.done("one", requester=ROBIN)
-        assert details(job).summary == "Did: one"
-        assert (details(job).reason, details(job).question, details(job).activity) == (None, None, None)
-        assert [(file.path, file.added) for file in changes_of(job).files] == [("notes.md", 1)]
-        branch = f"pagehand/{job.id}"
-        assert details(job).revision == git(world.bare, "rev-parse", branch).strip()
-        (opened,) = world.pull_requests.opened
-        assert (opened.branch, opened.title, opened.requester) == (branch, "one", ROBIN)
-        assert "[Robin](https://example.slack.com/archives/C1/p1) asked:" in opened.description
-        trailer = git(world.bare, "log", "-1", "--format=%(trailers:key=Requested-by,valueonly)", branch)
-        assert trailer.strip() == "Robin (https://example.slack.com/archives/C1/p1)"
 
 
 async def test_a_follow_up_has_the_conversation_session_and_folder(tmp_path: Path) -> None:

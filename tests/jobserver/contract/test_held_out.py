@@ -62,15 +62,6 @@ async def test_held_out_changes_are_reported_in_answer_and_pull_request(tmp_path
         assert f"Left out:\n\n- `{WORKFLOW}` may not be changed here (PATHS)" in opened.description
 
 
-async def test_a_change_that_is_held_out_completely_says_so(tmp_path: Path) -> None:
-    """It does not say that there was nothing to change."""
-    async with executing(tmp_path, editor(lambda copy: write(copy, WORKFLOW))) as world:
-        job = await world.done("go")
-        assert job.status is Status.COMPLETED
-        assert details(job).reason == f"Left out: `{WORKFLOW}` may not be changed here (PATHS)"
-        assert world.branches() == {"main"}
-
-
 def _moved_to_a_workflow(copy: Path) -> None:
     (copy / ".github").mkdir()
     (copy / "docs/start.md").rename(copy / ".github/start.md")
@@ -93,13 +84,9 @@ def _link_in_place_of_a_folder(copy: Path) -> None:
     (copy / "site").symlink_to("docs")
 
 
-def _program_without_an_ending(copy: Path) -> None:
-    write(copy, "bin/deploy", "#!/bin/sh\n")
-
-
 WAYS_ROUND: dict[str, Edit] = {
-    "capitals": lambda copy: write(copy, ".GitHub/Workflows/ci.yml"),
     "a character nobody sees": lambda copy: write(copy, ".git\u200bhub/workflows/ci.yml"),
+    "a program by its first line": lambda copy: write(copy, "bin/deploy", "#!/bin/sh\n"),
     "moved to a held place": _moved_to_a_workflow,
     "moved from a held place": lambda copy: (copy / "package.json").rename(copy / "CODEOWNERS"),
     "deleted": lambda copy: (copy / "package.json").unlink(),
@@ -107,7 +94,6 @@ WAYS_ROUND: dict[str, Edit] = {
     "a file in place of a folder": _file_in_place_of_a_folder,
     "a link in place of a folder": _link_in_place_of_a_folder,
     "a link": lambda copy: (copy / "Makefile").symlink_to("package.json"),
-    "a program by its first line": _program_without_an_ending,
     "attributes": lambda copy: write(copy, ".gitattributes", "* -diff\n"),
     "submodules": lambda copy: write(copy, ".gitmodules", '[submodule "x"]\n'),
     "a right to be executed": lambda copy: (copy / "package.json").chmod(0o755),

@@ -219,10 +219,3 @@ async def test_commits_of_others_on_the_branch_are_not_the_jobs(tmp_path: Path) 
         job = await world.done("one")
         world.push_as_somebody(f"pagehand/{job.id}", "theirs.md", AWS)
         assert (await world.done("two", job.id)).status is Status.COMPLETED
-
-
-async def test_a_changed_symlink_and_many_files_are_scanned(tmp_path: Path) -> None:
-    """Each of a hundred files, including the last one."""
-    files = {f"docs/{number}.md": b"Fine.\n" * 100 for number in range(99)} | {"docs/last.md": GITHUB.encode()}
-    async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
-        assert "in `docs/last.md`" in reason(await world.done("go"))

@@ -17,7 +17,7 @@ from support.worlds.jobserver_world import git, serving
 from bot.jobapi.models import AgentJob, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, EditError, NothingToProposeError
-from bot.jobserver.pipeline.propose import PullRequestStates, retry_due, retry_forever
+from bot.jobserver.pipeline.propose import PullRequestStates, retry_due
 
 
 @pytest.fixture
@@ -73,19 +73,6 @@ async def test_a_pending_pull_request_is_retried_with_backoff(world: ExecutorWor
     assert world.pull_requests.additions == []
 
 
-async def test_a_pending_pull_request_is_finally_retried_hourly(world: ExecutorWorld) -> None:
-    """A permission that is never given costs 24 calls a day."""
-    await pushed_in_vain(world)
-    for _ in range(12):
-        world.ahead += timedelta(hours=1)
-        await retry_due(world.tools)
-    world.pull_requests.tries = 0
-    for _ in range(48):
-        world.ahead += timedelta(minutes=30)
-        await retry_due(world.tools)
-    assert 22 <= world.pull_requests.tries <= 33
-
-
 async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path) -> None:
     """A follow-up without changes still proposes earlier ones."""
     async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
@@ -109,20 +96,6 @@ async def test_the_next_change_is_described_with_the_previous_one(world: Executo
     (opened,) = world.pull_requests.opened
     assert opened.title == "one"
     assert opened.description.index("> one\n") < opened.description.index("> two\n")
-
-
-async def test_a_start_retries_at_once(world: ExecutorWorld) -> None:
-    """A person who gave the permission restarts the server and sees it work."""
-    await pushed_in_vain(world)
-    for _ in range(8):
-        world.ahead += timedelta(hours=1)
-        await retry_due(world.tools)
-    world.pull_requests.outage = None
-    task = asyncio.create_task(retry_forever(world.tools))
-    async with asyncio.timeout(20):
-        while not world.pull_requests.opened:  # noqa: ASYNC110 - a task of its own opens it
-            await asyncio.sleep(0.01)
-    task.cancel()
 
 
 async def test_an_unrecorded_branch_is_proposed_by_the_next_instruction(tmp_path: Path) -> None:

@@ -108,12 +108,6 @@ class TestEveryKeeper:
         known = (read.link, read.state, read.title, read.head, read.base)
         assert known == (opened.link, PullRequestState.OPEN, NEW.title, kept.repository.head(BRANCH), "main")
 
-    async def test_a_merged_one_is_read_as_merged(self, kept: Kept) -> None:
-        opened = await kept.keeper.open(NEW)
-        kept.merge(opened.number)
-        await kept.keeper.find(BRANCH)
-        assert (await kept.keeper.read(opened.number)).state is PullRequestState.MERGED
-
 
 KEPT = timedelta(days=90)
 CHANGE = NewPullRequest("change", "A change", "> Change it", Requester(name="Ben", url="https://slack.example/p1"))

@@ -5,13 +5,13 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 from support.worlds.jobserver_world import git, make_bare, push_to
 
 from bot.jobapi.models import ChangeKind
-from bot.jobserver.errors import GitError, PushRejectedError
+from bot.jobserver.errors import GitError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
@@ -79,15 +79,6 @@ async def pushed(world: World, name: str, text: str) -> str:
     commit = await world.repository.commit(start, found.tree, "Ours\n\nPagehand-Instruction: a/1\n")
     await world.repository.push(commit, BRANCH)
     return commit
-
-
-async def test_files_are_exported_without_git_and_imported_as_one_commit(world: World) -> None:
-    commit = await pushed(world, "docs/start.md", "# Start\n\nTwo.\n")
-    assert not list(world.copy.rglob(".git"))
-    assert git(world.bare, "show", f"{BRANCH}:docs/start.md") == "# Start\n\nTwo.\n"
-    assert git(world.bare, "rev-list", "--count", f"main..{BRANCH}").strip() == "1"
-    assert await world.repository.mirror.revision(BRANCH) == commit
-    assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
 
 
 async def test_new_changed_moved_and_deleted_files_are_imported(world: World) -> None:
@@ -278,15 +269,6 @@ async def test_a_merged_or_deleted_branch_restarts_at_the_base(world: World) -> 
     assert start.parents == (start.base,)
 
 
-async def test_commits_of_others_are_never_overwritten(world: World) -> None:
-    await pushed(world, "docs/start.md", "Ours\n")
-    start = await world.checked_out()
-    world.commit_of_theirs(BRANCH, "docs/other.md", "Theirs\n")
-    with pytest.raises(PushRejectedError):
-        await world.repository.push(await world.repository.commit(start, start.tree, "Late\n"), BRANCH)
-    assert git(world.bare, "show", f"{BRANCH}:docs/other.md") == "Theirs\n"
-
-
 async def test_deleting_a_branch_is_idempotent(world: World) -> None:
     await pushed(world, "docs/start.md", "Ours\n")
     await world.repository.delete_branch(BRANCH)
@@ -312,18 +294,6 @@ async def test_changes_are_those_of_the_pull_request(world: World) -> None:
         ("readme.md", ChangeKind.RENAMED, 0, 0),
     ]
     assert (changes.file_count, changes.added, changes.removed) == (4, 2, 2)
-
-
-async def test_a_snapshot_reads_the_committed_files(world: World) -> None:
-    start = await world.checked_out()
-    snapshot = world.repository.snapshot(start.tree)
-    assert PurePosixPath("docs/guides/one.md") in snapshot.paths()
-    assert snapshot.read(PurePosixPath("docs/start.md")) == b"# Start\n\nOne.\n"
-    assert snapshot.read(PurePosixPath("docs/none.md")) is None
-    paths = [PurePosixPath(name) for name in ("docs/start.md", "docs/none.md", "docs/guides/one.md")]
-    assert dict(snapshot.read_all(paths)) == {path: snapshot.read(path) for path in paths if path.stem != "none"}
-    assert list(snapshot.read_all([])) == []
-    assert next(iter(snapshot.read_all(snapshot.paths())))[0] == snapshot.paths()[0], "the rest is left"
 
 
 async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path) -> None:

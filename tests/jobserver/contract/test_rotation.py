@@ -70,20 +70,3 @@ async def test_a_reviewer_whose_key_was_removed_is_refused_at_once(tmp_path: Pat
         file.put(f"Ben: {BEN}")
         assert not await reads(world, "Ada", NEW)
         assert await reads(world, "Ben", BEN)
-
-
-async def test_an_emptied_file_leaves_no_reviewer_and_a_lost_one_changes_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    file = SecretFileWorld(tmp_path / "reviewers")
-    async with with_reviewers(tmp_path, file) as world:
-        file.remove()
-        assert await reads(world, "Ada", OLD)
-        caplog.clear()
-        file.put("\n")
-        assert not await reads(world, "Ada", OLD)
-        assert (await world.client.get("/pulls", auth=("Ada", OLD))).status_code == 403
-        (record,) = [record for record in caplog.records if "is empty now: nobody may merge" in record.message]
-        assert record.levelname == "WARNING"
-        file.put(f"Ada: {NEW}")
-        assert await reads(world, "Ada", NEW)

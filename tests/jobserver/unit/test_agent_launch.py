@@ -305,33 +305,6 @@ async def test_a_known_agents_own_keys_are_withheld_if_settings_name_its_model()
     assert got["ANTHROPIC_BASE_URL"] == RELAY_ADDRESS
 
 
-async def test_a_passed_variable_that_contains_the_key_is_withheld() -> None:
-    environment = {
-        "ANTHROPIC_API_KEY": MODEL_KEY,
-        "COPY": f"Bearer {MODEL_KEY}",
-        "MINE": "x",
-        "CLAUDE_CODE_MAX_RETRIES": "1",
-    }
-    async with opened(environment, agent=("claude",), pass_environment=("COPY", "MINE")) as run:
-        got = run.program().environment
-    assert "COPY" not in got
-    assert (got["MINE"], got["CLAUDE_CODE_MAX_RETRIES"]) == ("x", "1")
-
-
-async def test_the_key_is_reloaded_each_time_and_a_missing_one_is_a_reason(tmp_path: Path) -> None:
-    file = tmp_path / "key"
-    file.write_text("first\n")
-    made = launch({"ANTHROPIC_API_KEY_FILE": str(file)}, agent=("claude",))
-    assert made.login is not None
-    assert made.login.key() == "first"
-    file.write_text("second\n")
-    assert made.login.key() == "second"
-    file.unlink()
-    with pytest.raises(EditError, match="ANTHROPIC_API_KEY_FILE names a file that cannot be read"):
-        async with made.opened(lambda _: None):
-            pass
-
-
 @pytest.mark.parametrize(
     "address", ["gw.example", "ftp://gw.example", "https://user:pass@gw.example", "https://gw.example?x=y", "https://"]
 )

@@ -1,4 +1,4 @@
-"""Settings of pull requests at GitHub, what its refusals mean, how long its limits last, and what a kill leaves."""
+"""Settings of pull requests at GitHub, and what its refusals mean."""
 
 from pathlib import Path
 
@@ -7,9 +7,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from support.servers.github_server_state import app_key_pem
 
-from bot.codehosts.github_client import GitHubAnswer
 from bot.errors import ConfigError
-from bot.jobserver.repository.credentials import speaks_to_remote
 from bot.jobserver.repository.git import explain
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.github import github_address
@@ -127,9 +125,6 @@ def test_repositories_that_cannot_be_at_github_are_refused(address: str) -> None
     assert github_address(address) is None
 
 
-NOW = 1_700_000_000.0
-
-
 @pytest.mark.parametrize(
     ("errors", "words"),
     [
@@ -146,36 +141,3 @@ def test_the_hosts_message_is_explained(errors: str, words: str) -> None:
 def test_unknown_messages_are_quoted_from_git_and_long_ones_cut() -> None:
     assert explain("fatal: something new") is None
     assert len(explain("remote: error: GH006: " + "no " * 10_000) or "") < 600
-
-
-@pytest.mark.parametrize(
-    ("status", "said", "headers", "seconds"),
-    [
-        (403, "Forbidden", {}, None),
-        (404, "rate limit", {"retry-after": "5"}, None),
-        (403, "You have exceeded a secondary rate limit", {}, 60),
-        (403, "x", {"retry-after": "7", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1700000100"}, 7),
-        (403, "x", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1700000100"}, 101),
-        (403, "x", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1600000000"}, 1),
-        (403, "x", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "9e99"}, 3601),
-        (429, "x", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "nan"}, 60),
-        (429, "x", {"x-ratelimit-remaining": "0"}, 60),
-        (429, "", {}, 60),
-    ],
-)
-def test_retry_delays_are_parsed(status: int, said: str, headers: dict[str, str], seconds: float | None) -> None:
-    assert GitHubAnswer(status, headers, {"message": said}).seconds_to_wait(NOW) == seconds
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("push", "--quiet"), True),
-        (("ls-remote", "--", "x"), True),
-        (("--git-dir=/x", "fetch"), True),
-        (("commit", "-m", "push"), False),
-        ((), False),
-    ],
-)
-def test_credentials_are_used_only_for_the_remote(arguments: tuple[str, ...], *, expected: bool) -> None:
-    assert speaks_to_remote(arguments) is expected

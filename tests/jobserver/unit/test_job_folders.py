@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.named import NAMED, Agent
 from bot.jobserver.pipeline.job_folders import ANY_PROGRAMS, drop_caches, safe_names
 
 LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
@@ -61,13 +60,3 @@ def test_a_file_or_closed_folder_in_place_of_a_cache_is_deleted(tmp_path: Path) 
     drop_caches(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".npm"]
     assert not (tmp_path / ".npm" / "_cacache").exists()
-
-
-def test_a_missing_home_needs_no_sweep(tmp_path: Path) -> None:
-    drop_caches(tmp_path / "home")
-
-
-@pytest.mark.parametrize("agent", NAMED.values(), ids=NAMED)
-def test_an_agents_caches_are_in_its_home(agent: Agent) -> None:
-    paths = list(map(Path, agent.caches))
-    assert not any(path.is_absolute() or ".." in path.parts or not path.parts for path in paths)

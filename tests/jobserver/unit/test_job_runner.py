@@ -8,20 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from support.oracles.log_lines import log_lines
 
-from bot.jobapi.models import AgentJob, JobDetails, PlanStep, Requester, Status
+from bot.jobapi.models import AgentJob, JobDetails, Requester, Status
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.store.database import STEPS, Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import (
-    EarlierInstruction,
     Instruction,
     JobTemplate,
     Outcome,
-    ProgressUpdate,
     PromptRequest,
 )
 
@@ -191,17 +188,6 @@ async def test_a_message_arriving_at_the_end_of_the_queue_is_processed(jobs: Job
     assert await jobs.queue.requeue_interrupted() == []
 
 
-async def test_the_answer_is_reported_with_the_end(jobs: Jobs) -> None:
-    job_id = await jobs.add("one")
-    instruction = await jobs.queue.next_instruction(job_id)
-    assert instruction
-    said = JobDetails(summary="Done.", question="Is that right?")
-    await jobs.queue.record_answer(instruction, said)
-    assert (await jobs.get(job_id)).details is None
-    await jobs.queue.finish(instruction, Outcome(details=said))
-    assert await jobs.details(job_id) == said
-
-
 class Held:
     """An execution that continues until it is cancelled, or until `go`."""
 
@@ -348,30 +334,3 @@ async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(job
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link) == (Status.COMPLETED, pushed.pr_link)
     assert str((await jobs.details(job_id)).reason).startswith("stopped by Robin")
-
-
-async def test_progress_is_kept_to_the_end_and_cleared_by_the_next_instruction(jobs: Jobs) -> None:
-    job_id = await jobs.add("one")
-    taken = await jobs.queue.next_instruction(job_id)
-    assert taken is not None
-    plan = (PlanStep(title="Read"),)
-    await jobs.queue.record_progress(job_id, ProgressUpdate(plan=plan, activity="reading", session="s-1"))
-    await jobs.queue.record_progress(job_id, ProgressUpdate(activity="writing"))
-    assert await jobs.details(job_id) == JobDetails(plan=plan, activity="writing")
-    await jobs.queue.finish(taken, Outcome(details=JobDetails(summary="Done.", question="Which page?")))
-    assert await jobs.details(job_id) == JobDetails(plan=plan, summary="Done.", question="Which page?")
-    await jobs.add("two", job_id)
-    assert (await jobs.get(job_id)).details is None
-    again = await jobs.queue.next_instruction(job_id)
-    assert again is not None
-    assert (again.session, again.conversation) == ("s-1", (EarlierInstruction("one", "Done.\n\nWhich page?", "one"),))
-
-
-async def test_the_log_shows_each_step_without_the_prompt(jobs: Jobs) -> None:
-    with log_lines() as lines:
-        job_id = await jobs.add("the words of a person")
-        await jobs.runner(nothing).start()
-        await jobs.ended(job_id)
-    told = [(line["job"], line["message"]) for line in lines]
-    assert told == [(job_id, "instruction 1 started, attempt 1"), (job_id, "instruction 1 done")]
-    assert "the words" not in str(lines)

@@ -73,7 +73,6 @@ class FakePullRequests:
     opened: list[NewPullRequest] = field(default_factory=list)
     additions: list[str] = field(default_factory=list)
     outage: JobServerError | None = None
-    tries: int = 0
     looks: int = 0
     looking: asyncio.Event = field(default_factory=asyncio.Event)
     """A reading waits for it."""
@@ -84,7 +83,6 @@ class FakePullRequests:
         return next((kept for kept in reversed(self.kept) if kept.branch == branch), None)
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
-        self.tries += 1
         if self.outage:
             raise self.outage
         self.opened.append(new)

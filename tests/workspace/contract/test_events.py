@@ -4,33 +4,16 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
-from slack_sdk.errors import SlackApiError
 from support.worlds.workspace_world import client_of, error, payloads, running
 
 from bot.workspace import AppConfig, SlackError, WorkspaceServer
-from bot.workspace.model.app_config import MessagesTab
-from bot.workspace.model.entities import MAX_FILE_BYTES, MAX_FILES, Upload
+from bot.workspace.model.entities import Upload
 
 DOCS = "C0DOCS001"
 
 
 def kinds(bodies: list[dict[str, Any]]) -> list[str]:
     return [".".join(filter(None, (b["event"]["type"], b["event"].get("subtype")))) for b in bodies]
-
-
-async def test_the_wrapper_has_what_bolt_reads(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    said = await workspace.people["ana"].say("docs", "hi")
-    await workspace.deliveries.settled()
-    (body,) = bodies
-    assert (body["type"], body["api_app_id"]) == ("event_callback", workspace.app.app_id)
-    assert body["event_id"].startswith("Ev")
-    assert body["is_ext_shared_channel"] is False
-    assert body["authorizations"][0]["user_id"] == workspace.app.bot_user_id
-    event = body["event"]
-    assert event["ts"] == event["event_ts"] == said.ts
-    assert (event["channel"], event["channel_type"], event["team"]) == (DOCS, "channel", workspace.state.team.id)
-    assert event["client_msg_id"]
-    assert event["blocks"][0]["elements"][0]["elements"] == [{"type": "text", "text": "hi"}]
 
 
 async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
@@ -107,37 +90,6 @@ async def test_only_subscribed_and_granted_events_are_sent() -> None:
     assert [body["event"]["type"] for body in taken] == ["app_mention"]
 
 
-@pytest.mark.parametrize("tab", [MessagesTab.READ_ONLY, MessagesTab.OFF])
-async def test_a_closed_messages_tab_takes_no_messages(tab: MessagesTab) -> None:
-    async with running(AppConfig(messages_tab=tab)) as server:
-        ana = server.people["ana"]
-        with pytest.raises(SlackError, match="messages_tab_not_open"):
-            await ana.say("pagehand", "hello")
-        with pytest.raises(SlackError, match="messages_tab_not_open"):
-            await ana.command("pagehand", "/docs", "hello")
-        client = client_of(server)
-        if tab is MessagesTab.OFF:
-            with pytest.raises(SlackApiError, match="messages_tab_disabled"):
-                await client.chat_postMessage(channel=ana.id, text="for you")
-        else:
-            await client.chat_postMessage(channel=ana.id, text="for you")
-            assert server.channels.messages("ana")[-1].text == "for you"
-
-
-async def test_people_add_and_remove_reactions(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    ana, ben = workspace.people["ana"], workspace.people["ben"]
-    said = await ana.say("docs", "card")
-    await ben.react("docs", said.ts, ":x:")
-    await ben.unreact("docs", said.ts, "x")
-    await workspace.deliveries.settled()
-    added, removed = (body["event"] for body in bodies[1:])
-    item = {"type": "message", "channel": "C0DOCS001", "ts": said.ts}
-    for event, kind in ((added, "reaction_added"), (removed, "reaction_removed")):
-        assert (event["type"], event["user"], event["reaction"]) == (kind, ben.id, "x")
-        assert (event["item"], event["item_user"]) == (item, ana.id)
-        assert event["event_ts"] > said.ts
-
-
 async def test_people_cannot_forward_what_they_cannot_see(workspace: WorkspaceServer) -> None:
     secret = await workspace.people["ana"].say("leads", "secret")
     with pytest.raises(SlackError, match="channel_not_found"):
@@ -169,30 +121,6 @@ async def test_files_in_channels_without_the_bot_are_not_found(workspace: Worksp
     assert await error(client_of(workspace).files_info(file=said.files[0].id)) == "file_not_found"
     url = f"{workspace.origin}/files-pri/T0LOCAL01-{said.files[0].id}/notes.md"
     assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
-
-
-async def test_in_a_shared_channel_the_app_has_to_ask_for_the_file(
-    workspace: WorkspaceServer, bodies: list[dict[str, Any]]
-) -> None:
-    said = await workspace.people["emil"].say("partners", "ours", files=[NOTES])
-    await workspace.deliveries.settled()
-    assert said.files
-    (event,) = (body["event"] for body in bodies)
-    hidden = {"mode": "file_access", "file_access": "check_file_info", "created": 0, "timestamp": 0, "user": ""}
-    assert event["files"] == [{"id": said.files[0].id, **hidden}]
-    info = (await client_of(workspace).files_info(file=said.files[0].id))["file"]
-    assert (info["name"], info["user_team"]) == ("notes.md", "T0PARTNER")
-
-
-async def test_files_have_limits(workspace: WorkspaceServer) -> None:
-    ana = workspace.people["ana"]
-    with pytest.raises(SlackError, match="file_too_large"):
-        await ana.say("docs", "", files=[Upload("big.bin", bytes(MAX_FILE_BYTES + 1))])
-    with pytest.raises(SlackError, match="too_many_files"):
-        await ana.say("docs", "", files=["a.txt"] * (MAX_FILES + 1))
-    with pytest.raises(SlackError, match="invalid_name"):
-        await ana.say("docs", "", files=[""])
-    assert workspace.channels.messages("docs") == []
 
 
 async def test_an_uploaded_page_cannot_run_in_the_workspace(workspace: WorkspaceServer) -> None:

@@ -89,16 +89,6 @@ async def text_of(stream: ClientWebSocketResponse) -> str:
     return str(frame["message"]["text"])
 
 
-async def test_pressing_a_button_without_an_app_is_an_error(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    client = client_of(workspace)
-    button = {"type": "button", "action_id": "a", "text": {"type": "plain_text", "text": "B"}}
-    blocks: list[dict[str, Any]] = [{"type": "actions", "block_id": "b", "elements": [button]}]
-    ts = (await client.chat_postMessage(channel=DOCS, text="x", blocks=blocks))["ts"]
-    pressed = await do(browser, "press", ts=ts, block_id="b", action_id="a")
-    assert pressed["error"] == "No app is connected, so nothing answered."
-    assert (await do(browser, "press", ts=ts, block_id="b", action_id="z"))["ok"] is False
-
-
 @pytest.mark.parametrize(
     "headers",
     [

@@ -108,23 +108,6 @@ async def test_errors_that_slack_finds_never_reach_the_app(modal_app: ModalApp) 
     assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
 
 
-async def test_a_number_must_be_one(modal_app: ModalApp) -> None:
-    """The submitted value is the typed text, as in Slack."""
-    whole = {"type": "number_input", "is_decimal_allowed": False}
-    share = {"type": "number_input", "is_decimal_allowed": True}
-    await modal_app.open(modal(input_block("n", "Count", whole), input_block("share", "Share", share, optional=True)))
-    for typed_in in ("many", "2.5"):
-        await modal_app.ana.views.enter("n", typed_in)
-        assert (await modal_app.ana.views.submit()).errors == {"n": "Enter a whole number."}
-    await modal_app.ana.views.enter("n", "9")
-    await modal_app.ana.views.enter("share", "1e5")
-    assert (await modal_app.ana.views.submit()).errors == {"share": "Enter a number."}
-    await modal_app.ana.views.enter("share", "-0.5")
-    assert (await modal_app.ana.views.submit()).ok
-    values = modal_app.submitted[0]["view"]["state"]["values"]
-    assert (values["n"]["n"], values["share"]["share"]["value"]) == ({"type": "number_input", "value": "9"}, "-0.5")
-
-
 async def test_an_answer_can_update_the_view_and_keeps_what_was_typed(modal_app: ModalApp) -> None:
     opened = await modal_app.open()
     await modal_app.ana.views.enter("task", "kept")

@@ -1,15 +1,10 @@
 """The workspace's Web API, called with slack_sdk, as Pagehand does: messages, people, channels, and their scopes."""
 
-from dataclasses import replace
 from typing import Any
 
-import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.workspace_world import client_of, error, refused, running
-
-from bot.workspace import AppConfig, WorkspaceServer
-from bot.workspace.model.app_config import DEFAULT_SCOPES
+from support.worlds.workspace_world import error
 
 DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
 METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}
@@ -79,16 +74,6 @@ async def test_an_app_changes_only_its_own_messages(workspace: FaultyWorkspace, 
     assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
 
 
-async def test_ephemerals_are_for_one_person(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    ana, ben = workspace.people["ana"], workspace.people["ben"]
-    await client.chat_postEphemeral(channel=DOCS, user=ana.id, text="psst")
-    assert [m.text for m in ana.ephemerals("docs")] == ["psst"]
-    assert ben.ephemerals("docs") == []
-    assert workspace.channels.messages("docs") == []
-    call = client.chat_postEphemeral(channel=DOCS, user=workspace.people["emil"].id, text="x")
-    assert await error(call) == "user_not_in_channel"
-
-
 async def test_ephemerals_show_only_in_threads_with_replies(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     """Elsewhere the call succeeds, and nobody sees the message."""
     ana = workspace.people["ana"]
@@ -97,23 +82,6 @@ async def test_ephemerals_show_only_in_threads_with_replies(workspace: FaultyWor
         await client.chat_postEphemeral(channel=DOCS, user=ana.id, text=words, thread_ts=root.ts)
         await ana.say("docs", "reply", thread_ts=root.ts)
     assert [(m.text, m.thread_ts) for m in ana.ephemerals("docs")] == [("after", root.ts)]
-
-
-async def test_permalinks_lead_to_the_message(client: AsyncWebClient) -> None:
-    root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
-    reply = (await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root))["ts"]
-    link = (await client.chat_getPermalink(channel=DOCS, message_ts=reply))["permalink"]
-    assert link.endswith(f"/archives/{DOCS}/p{reply.replace('.', '')}?thread_ts={root}&cid={DOCS}")
-
-
-async def test_joining(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    assert (await client.conversations_info(channel=GENERAL))["channel"]["is_member"] is False
-    assert (await client.conversations_join(channel=GENERAL))["channel"]["is_member"] is True
-    await client.conversations_join(channel=GENERAL)
-    assert workspace.channels.messages("general")[-1].subtype == "channel_join"
-    assert await error(client.conversations_join(channel=LEADS)) == "channel_not_found"
-    workspace.channels.add_bot("leads")
-    assert await error(client.conversations_join(channel=LEADS)) == "method_not_supported_for_channel_type"
 
 
 async def test_history_in_pages_and_windows(client: AsyncWebClient) -> None:
@@ -146,32 +114,3 @@ async def test_replies_in_pages_each_with_the_first_message(client: AsyncWebClie
         page = await client.conversations_replies(channel=DOCS, ts=root, limit=3, cursor=cursor)
         pages.append([m["text"] for m in page["messages"]])
     assert pages == [["root", "0", "1"], ["root", "2", "3"], ["root", "4"]]
-
-
-async def test_a_group_is_mentioned_by_its_handle(workspace: WorkspaceServer) -> None:
-    said = await workspace.people["ana"].say("docs", "ask @writers, or @nobody.")
-    assert said.text == "ask <!subteam^S0WRITERS>, or @nobody."
-
-
-@pytest.mark.parametrize(
-    ("scope", "method", "arguments"),
-    [
-        ("channels:read", "conversations.info", {"channel": "C0DOCS001"}),
-        ("groups:read", "conversations.info", {"channel": "C0LEADS01"}),
-        ("im:read", "conversations.info", {"channel": "D00ANA0001"}),
-        ("channels:history", "conversations.replies", {"channel": "C0DOCS001", "ts": "1.0"}),
-        ("im:history", "conversations.history", {"channel": "D00ANA0001"}),
-        ("users:read", "users.info", {"user": "U0ANA0001"}),
-        ("usergroups:read", "usergroups.list", {}),
-        ("usergroups:read", "usergroups.users.list", {"usergroup": "S0WRITERS"}),
-        ("files:read", "files.info", {"file": "F0"}),
-        ("chat:write", "chat.postMessage", {"channel": "U0ANA0001", "text": "x"}),
-    ],
-)
-async def test_a_missing_scope_for_people_is_named(scope: str, method: str, arguments: dict[str, str]) -> None:
-    async with running(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope})) as workspace:
-        workspace.channels.add_bot("leads")
-        client = client_of(workspace)
-        answer = await refused(client.api_call(method, params=arguments))
-        assert (answer["error"], answer["needed"]) == ("missing_scope", scope)
-        assert scope not in answer["provided"].split(",")

@@ -188,38 +188,6 @@ async def test_reactions_are_added_and_removed_with_any_emoji(tabs: WorkspaceTab
     assert workspace.channels.messages("docs")[-1].reactions == {"x": [BEN], "shipit": [ANA]}
 
 
-@pytest.mark.full
-async def test_a_message_is_shared_into_a_thread(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
-    """It shows the author, and the origin to those who may see it."""
-    await workspace.people["ben"].say("leads", "The <plan> is *ready*")
-    root = await workspace.people["ben"].say("docs", "What of the plan?")
-    page = await tabs.open(ANA, LEADS)
-    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
-    await page.goto(f"{tabs.origin}/#as={ANA}&channel={LEADS}")
-    await messages(page).last.hover()
-    await page.get_by_role("button", name="Share message").click()
-    await page.get_by_label("Share to").select_option(label="#docs")
-    await page.get_by_label("Say something").fill("Look, @ben")
-    await page.get_by_role("button", name="Share", exact=True).click()
-    await page.locator(f'[data-channel="{DOCS}"]').click()
-    shared = messages(page).last
-    await expect(shared.locator(".mention")).to_have_text("@ben")
-    await expect(shared.get_by_test_id("attachment")).to_contain_text("Ben OkaforThe <plan> is ready")
-    await expect(shared.get_by_role("link", name="View message")).to_have_attribute("href", re.compile(LEADS))
-
-    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
-    await messages(page).last.hover()
-    await messages(page).last.get_by_role("button", name="Share message").click()
-    await expect(page.get_by_label("Share to")).to_have_value("0")
-    await page.get_by_role("button", name="Share", exact=True).click()
-    await expect(replies(page).last.get_by_test_id("attachment")).to_contain_text("Look, @ben")
-    assert [m.thread_ts for m in workspace.channels.messages("docs")][-1] == root.ts
-
-    gia = await tabs.open("U0GIA0001", DOCS)
-    await expect(messages(gia).last.get_by_test_id("attachment")).to_contain_text("From a conversation")
-    await expect(messages(gia).last.get_by_role("link", name="View message")).to_have_count(0)
-
-
 CONFIRM = {
     "title": plain("Mute it?"),
     "text": plain("Only failures are told."),

@@ -1,4 +1,4 @@
-"""Files on the workspace's page: chosen, dropped, sent, shown and downloaded."""
+"""Files on the workspace's page: chosen, sent, shown and downloaded."""
 
 import struct
 import zlib
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 from support.servers.slack_faults import FaultyWorkspace
-from support.worlds.browser_page import ANA, BEN, DOCS, WorkspaceTabs, messages, replies
+from support.worlds.browser_page import ANA, BEN, DOCS, WorkspaceTabs, messages
 
 from bot.workspace.model.entities import MAX_FILE_BYTES, Upload
 
@@ -25,15 +25,6 @@ def png() -> bytes:
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(b"\0\xff\0\0")), (b"IEND", b"")]
     parts = (struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d)) for t, d in chunks)
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
-DROP = """(zone, names) => {
-  const data = new DataTransfer();
-  for (const name of names) data.items.add(new File(["dropped"], name, { type: "text/markdown" }));
-  for (const type of ["dragover", "drop"]) {
-    zone.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
-  }
-}"""
 
 
 async def choose(page: Page, *files: Any) -> None:
@@ -70,21 +61,6 @@ async def test_files_are_sent_shown_and_downloaded(
     await row.get_by_role("button", name="Delete message").click()
     await page.get_by_role("button", name="Delete", exact=True).click()
     await expect(messages(page)).to_have_count(0)
-
-
-async def test_files_are_dropped_into_a_thread(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:
-    """They go only to the thread, so the page unticks and disables the box."""
-    root = await workspace.people["ben"].say("docs", "What does it say?")
-    page = await tabs.open(ANA, DOCS)
-    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
-    await expect(replies(page)).to_have_count(1)
-    await page.get_by_label("Also send to #docs").check()
-    await page.get_by_test_id("thread").evaluate(DROP, ["one.md", "two.md"])
-    await expect(page.get_by_label("Also send to #docs")).to_be_disabled()
-    await expect(page.get_by_label("Also send to #docs")).not_to_be_checked()
-    await page.get_by_test_id("thread").get_by_role("button", name="Send").click()
-    await expect(replies(page).last.locator(".file-name")).to_have_text(["one.md", "two.md"])
-    await expect(messages(page)).to_have_count(1)
 
 
 async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, workspace: FaultyWorkspace) -> None:

@@ -205,34 +205,6 @@ async def test_text_objects_are_rendered(tabs: WorkspaceTabs) -> None:
     assert [(text, kind, await page.evaluate(RENDER, [text, kind])) for text, kind, _ in OBJECTS] == OBJECTS
 
 
-MARKDOWN = [
-    ("| a | b |\n|---|--:|\n| *x* | 1 |\n| y \\| z |", [["a", "b"], ["x", "1"], ["y | z", ""]]),
-    ("a | b\n- | -\n<img> | `c` | too many", [["a", "b"], ["<img>", "c"]]),
-    ("| a | b |\n|---|", None),
-    ("|" * 12_000, None),
-]
-
-
-@pytest.mark.full
-async def test_tables_and_tasks_of_the_markdown_block(tabs: WorkspaceTabs) -> None:
-    """Text that only resembles a table or task stays text."""
-    page = await tabs.open(ANA)
-    render = """async (text) => {
-      const { markdown } = await import("/page/static/text/markdown.js");
-      const box = markdown(text, { person: () => undefined, channel: () => undefined, href: () => "#" });
-      const rows = [...box.querySelectorAll("table:first-of-type tr")];
-      return rows.length ? rows.map((row) => [...row.cells].map((cell) => cell.textContent)) : null;
-    }"""
-    for text, rows in MARKDOWN:
-        assert await page.evaluate(render, text) == rows
-    tasks = """async () => {
-      const { markdown } = await import("/page/static/text/markdown.js");
-      const list = markdown("- [x] done\\n- [ ] to do\\n- [y] no", {});
-      return [...list.querySelectorAll("li")].map((li) => li.textContent);
-    }"""
-    assert await page.evaluate(tasks) == ["☑ done", "☐ to do", "[y] no"]
-
-
 HOSTILE = [
     "<img src=x onerror=alert(1)> <b onmouseover=alert(1)>x</b>",
     "\u202eevil\u202c zero\u200bwidth\ufeff \u0000 \ud83d\ude00",
