@@ -1,6 +1,6 @@
 """Checkers: programs that run in the sandbox, the settings that enable them, and what they find.
 
-Supported are Vale, markdownlint-cli2, cspell and codespell.
+Supported are Vale, markdownlint-cli2, cspell, codespell and lychee.
 """
 
 import re
@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, TypeVar
+from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from bot.jobserver import subprocesses
 from bot.jobserver.checks.change import CheckedChange, text_of
@@ -29,15 +30,23 @@ _MARKDOWNLINT = re.compile(
 )
 _CSPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}):\d{1,9} - (?P<words>[^\n]+)")
 _CODESPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}): (?P<words>[^\n]+ ==> [^\n]+)")
+_BROKEN_LINKS = 2
+_LONGEST = 2000
+_OF_SITES = frozenset(("", ".html", ".htm"))
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a program ended, the last 2 MB of its output, and the connections that it was refused."""
+    """How a program ended, the last 2 MB of its output, and the connections that it was refused.
+
+    `copy` is the path of the folder that it ran in, as the program saw it.
+    """
 
     exit_code: int
     output: str
     refused: tuple[str, ...] = ()
+    copy: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class CheckProgram:
                 output = subprocesses.LastBytes(_OUTPUT_BYTES)
                 code = await self.limits.run("it", command, workspace, stdout=output.write)
         text = output.getvalue().decode(errors="replace")
-        return Finished(code, text, tuple(refusals.in_words))
+        return Finished(code, text, tuple(refusals.in_words), program.copy)
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,8 @@ class LineFault:
     path: PurePosixPath
     line: int
     message: str
+    missing: PurePosixPath | None = None
+    """The file that was not found, if that is the fault."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +95,9 @@ class Checker:
 
     `command` is followed by the paths of pages, each in the form `page`. `read` parses its output into findings and may
     raise `JobServerError`. It applies if there is a file whose path matches `settings` or, in a folder above a
-    changed page or at the root, one whose name matches `beside`; also if one at the root that is `shared` by many
-    programs contains a match. `endings` are the file types that it checks; if empty, all.
+    changed page or at the root, one whose name matches `beside`; if one at the root that is `shared` by many programs
+    contains a match; or wherever it is installed, if it `needs_no_settings`. `endings` are the file types that it
+    checks; if empty, all.
     """
 
     name: str
@@ -96,6 +108,7 @@ class Checker:
     beside: re.Pattern[str] = _NONE
     shared: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     endings: frozenset[str] = frozenset()
+    needs_no_settings: bool = False
 
     @property
     def is_installed(self) -> bool:
@@ -115,6 +128,8 @@ class Checker:
             return []
         folders = {path.parent for path in change.paths_before if self.beside.fullmatch(path.name)}
         if PurePosixPath() in folders or self._is_set_up_at_the_root(change):
+            return pages
+        if self.needs_no_settings and self.is_installed:
             return pages
         return [page for page in pages if not folders.isdisjoint(page.parents)]
 
@@ -185,17 +200,38 @@ class ValeAlert(BaseModel):
     severity: Literal["suggestion", "warning", "error"] = Field(alias="Severity")
 
 
-_VALE_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
+class _LycheeLink(BaseModel):
+    """A broken link in the JSON output of lychee (https://lychee.cli.rs)."""
+
+    url: str = Field(max_length=_LONGEST)
+    text: str = Field(validation_alias=AliasPath("status", "text"), max_length=_LONGEST)
+    line: int = Field(validation_alias=AliasPath("span", "line"))
+
+
+class _LycheeReport(BaseModel):
+    error_map: dict[str, list[_LycheeLink]]
+
+
+VALE_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
+_LYCHEE_REPORT = TypeAdapter(_LycheeReport)
+
+
+def parse_report(report: TypeAdapter[R], output: str) -> R:
+    """Parses a program's report.
+
+    Raises:
+        JobServerError: the output is not as the program documents it.
+    """
+    try:
+        return report.validate_json(output)
+    except ValidationError:
+        raise JobServerError("its report cannot be read") from None
 
 
 def _read_vale(done: Finished) -> Iterator[LineFault]:
     if done.exit_code:
         raise could_not_run(done)
-    try:
-        report = _VALE_REPORT.validate_json(done.output)
-    except ValidationError:
-        raise JobServerError("its report cannot be read") from None
-    for name, alerts in report.items():
+    for name, alerts in parse_report(VALE_REPORT, done.output).items():
         for alert in alerts:
             if alert.severity != "suggestion":
                 yield LineFault(PurePosixPath(name), alert.line, f"{alert.message} ({alert.check})")
@@ -207,4 +243,38 @@ VALE = Checker(
     _read_vale,
     settings=re.compile(r"\.vale\.ini|_vale\.ini|vale\.ini"),
 )
-CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL)
+
+
+def _literal(name: str) -> str:
+    """Returns a pattern that matches only this name, since lychee reads every name as a pattern."""
+    return "./" + "".join(f"[{sign}]" if sign in "[*?" else sign for sign in name)
+
+
+def _read_lychee(done: Finished) -> Iterator[LineFault]:
+    """Yields broken links to files; whether others work depends on the settings of the web server."""
+    if done.exit_code not in {0, _BROKEN_LINKS}:
+        raise could_not_run(done)
+    report = parse_report(_LYCHEE_REPORT, done.output[done.output.find("{") :])
+    for name, links in report.error_map.items():
+        for link in links:
+            if (target := _file(link.url, done)) is not None:
+                yield LineFault(PurePosixPath(name), link.line, f"the link to `{target}`: {link.text}", missing=target)
+
+
+def _file(url: str, done: Finished) -> PurePosixPath | None:
+    """Returns the file that a link leads to; None if it is not in the copy, or an address that a site may have."""
+    parts = urlsplit(url)
+    path, copy = PurePosixPath(unquote(parts.path)), PurePosixPath(done.copy)
+    is_inside = parts.scheme == "file" and path.is_relative_to(copy) and path.suffix not in _OF_SITES
+    return path.relative_to(copy) if is_inside else None
+
+
+LYCHEE = Checker(
+    "lychee",
+    ("lychee", "--offline", "--no-progress", "--format=json", "--cache=false", "--"),
+    _read_lychee,
+    page=_literal,
+    settings=re.compile(r"lychee\.toml|\.lycheeignore"),
+    needs_no_settings=True,
+)
+CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL, LYCHEE)

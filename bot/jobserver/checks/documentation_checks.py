@@ -71,8 +71,9 @@ def _lay_out(change: CheckedChange, folder: Path, *, is_base: bool) -> Path:
 
 
 def _on_new_lines(found: Sequence[LineFault], change: CheckedChange) -> list[LineFault]:
+    """Skips files reported as missing that the change adds, since the copy contains only its pages."""
     new = {path: change.new_lines(path) for path in {fault.path for fault in found}.intersection(change.changed_pages)}
-    return [fault for fault in found if fault.line in new.get(fault.path, ())]
+    return [fault for fault in found if fault.line in new.get(fault.path, ()) and fault.missing not in change.paths]
 
 
 def _earlier_pages(checker: Checker, new: Sequence[LineFault], change: CheckedChange) -> list[PurePosixPath]:

