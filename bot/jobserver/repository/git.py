@@ -241,8 +241,25 @@ class Git:
 
     def is_shallow(self) -> bool:
         """Tells whether the repository is a local shallow clone, from which git cannot fetch."""
+        return any((folder / "shallow").exists() for folder in self._git_directories)
+
+    def lacks_objects(self) -> bool:
+        """Tells whether the repository is a local clone that is shallow or partial."""
+        return self.is_shallow() or any(
+            file for folder in self._git_directories for file in folder.glob("objects/pack/*.promisor")
+        )
+
+    @property
+    def _git_directories(self) -> tuple[Path, ...]:
+        """Where a local repository may keep its objects; nothing for one elsewhere."""
+        place = self.local_directory
+        return (place / ".git", place) if place else ()
+
+    @property
+    def local_directory(self) -> Path | None:
+        """Where the repository is, if it is on this machine."""
         path = urlsplit(self.address).path if self.address.startswith("file:") else self.address
-        return self.is_local and any(Path(path, folder, "shallow").exists() for folder in (".git", ""))
+        return Path(path) if self.is_local else None
 
     async def push(self, directory: Path, revision: str, branch: str) -> GitResult:
         """Pushes without force, so that nobody's commits are lost."""

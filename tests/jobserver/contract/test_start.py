@@ -41,6 +41,29 @@ async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: p
     assert caplog.text.count("cannot be made yet") == 1
 
 
+@pytest.mark.parametrize("objects", ["loose", "packed", "elsewhere"])
+async def test_a_local_repositorys_objects_are_copied_and_shared_with_nobody(tmp_path: Path, objects: str) -> None:
+    """Whoever spoils or deletes the mirror's files leaves the repository whole."""
+    bare = make_bare(tmp_path / "docs.git", PAGES)
+    other = git(bare, "commit-tree", "-m", "Other", "main^{tree}").strip()
+    git(bare, "branch", "other", other)
+    if objects != "loose":
+        git(bare, "gc", "--quiet")
+    if objects == "elsewhere":
+        git(tmp_path, "clone", "--quiet", "--bare", "--shared", str(bare), str(tmp_path / "shared.git"))
+        bare = tmp_path / "shared.git"
+    mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=KEY)), tmp_path / "mirror.git")
+    assert (await mirror.fetch("main"))["main"].commit == git(bare, "rev-parse", "main").strip()
+    files = [file for file in (tmp_path / "mirror.git/objects").rglob("*") if file.is_file()]
+    assert files
+    assert all(file.stat().st_nlink == 1 and not file.is_symlink() for file in files)
+    assert not (tmp_path / "mirror.git/objects/info/alternates").exists()
+    assert "[remote" not in (tmp_path / "mirror.git/config").read_text()
+    if objects != "elsewhere":
+        assert git(tmp_path / "mirror.git", "cat-file", "-t", other) == "commit\n", "copied, not packed again"
+    git(tmp_path / "mirror.git", "fsck", "--full", "--strict")
+
+
 async def _is(first: FirstFetch, state: str) -> bool:
     return first.state == state
 
