@@ -1,4 +1,6 @@
-"""Slack's Web API and a job API, which answer at once, in their own process. It ends with its standard input."""
+"""Slack's Web API, a job API and a code host on which nothing changes, which answer at once, in their own process. It
+ends with its standard input.
+"""
 
 import asyncio
 import contextlib
@@ -23,6 +25,8 @@ _NUMBERS = itertools.count(1)
 async def _answer(request: web.BaseRequest) -> web.StreamResponse:
     """Answers every call successfully."""
     await request.read()
+    if "If-None-Match" in request.headers:
+        return web.Response(status=304)
     name = request.path.rsplit("/", 1)[-1]
     if request.path.startswith("/v2/"):
         return _json({"id": name if request.method == "GET" else f"job-{next(_NUMBERS)}", **JOB})

@@ -22,7 +22,7 @@ from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
 from support.oracles.slack_samples import invented
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
-from support.servers.slack_faults import FaultyWorkspace
+from support.servers.slack_faults import FaultyWorkspace, RateLimits
 
 from bot.app.application import App, HealthTimings, Role
 from bot.app.checks.watch import WatchTimings
@@ -399,12 +399,14 @@ async def a_world(
     trigger_lifetime: float = 3.0,
     without: Sequence[str] = (),
     edge_timings: EdgeTimings | None = None,
+    rate_limited: bool = False,
     slack_behind: float = 0.0,
     **settings: str,
 ) -> AsyncIterator[AppWorld]:
     """Opens a running workspace and job API, without a bot. Bots that a test leaves running are stopped.
     `trigger_lifetime`: seconds for opening a modal. `without`: scopes that the app was not installed with.
-    `slack_behind`: seconds by which Slack's clock is late, so that whatever people write was written that long ago.
+    `rate_limited`: Slack enforces its limits. `slack_behind`: seconds by which Slack's clock is late, so that
+    whatever people write was written that long ago.
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))
@@ -413,6 +415,7 @@ async def a_world(
         ack_timeout=redeliver_after,
         retry_delays=(0.05, 1.0, 30.0),
         trigger_lifetime=trigger_lifetime,
+        rate_limits=RateLimits(time.time) if rate_limited else None,
         now=lambda: time.time() - slack_behind,
     )
     fake_job_api = FakeJobApiServer()
