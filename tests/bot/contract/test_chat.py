@@ -295,10 +295,10 @@ async def test_a_429_carries_its_delay(world: SlackWorld) -> None:
 
 
 async def test_the_start_waits_as_long_as_slack_asks(world: SlackWorld, caplog: pytest.LogCaptureFixture) -> None:
-    world.workspace.faults.rate_limit(2, method="auth.test")
+    world.workspace.faults.rate_limit(1, method="auth.test")
     began = asyncio.get_running_loop().time()
     await wait_for_identity(world.client)
-    assert asyncio.get_running_loop().time() - began >= 2.0
+    assert asyncio.get_running_loop().time() - began >= 1.0
     assert "cannot be reached" not in caplog.text
 
 

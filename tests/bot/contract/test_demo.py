@@ -1,4 +1,4 @@
-"""The demo: what it starts and prints, with an agent, with and without its key, and its examples as buttons."""
+"""The demo: what it starts and prints, with an agent, with and without its key."""
 
 import asyncio
 import shlex

@@ -217,13 +217,6 @@ async def test_what_a_missing_scope_prevents_is_skipped(world: World) -> None:
     assert world.told["reaction"]["why"] == "the app lacks the scope reactions:write"
 
 
-async def test_scopes_that_a_proxy_hides_are_unknown(world: World) -> None:
-    world.workspace.hidden_headers.add("X-OAuth-Scopes")
-    assert await world.play() == 0
-    assert world.told["scopes"]["why"] == "Slack's answers, or those of a proxy, do not tell them"
-    assert world.verdicts == {"scopes": "skipped", "pull request": "skipped"}
-
-
 async def test_what_never_arrives_is_not_waited_for_forever(world: World) -> None:
     world.workspace.faults.envelope("lose", "events_api", None)
     assert await world.play(Operator(world.workspace, "docs", seconds=1.0)) == 0
@@ -248,12 +241,6 @@ async def test_nothing_is_posted_in_a_channel_that_was_not_confirmed(
     assert await world.play(Operator(world.workspace, *lines), channel) == 1
     assert not [call for call in world.workspace.web_api.calls if call.method.startswith(("chat.", "reactions."))]
     assert world.record == {}
-
-
-async def test_the_channel_can_be_asked_for_and_named_by_its_id(world: World) -> None:
-    operator = Operator(world.workspace, "nowhere", world.workspace.channels["docs"].id, "#docs")
-    assert await world.play(operator, "") == 0
-    assert world.verdicts == {"pull request": "skipped"}
 
 
 async def test_what_cannot_be_deleted_is_told(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -222,7 +222,7 @@ async def test_the_client_sends_requests_as_specified(server: Server) -> None:
     assert [body for *_, body, _ in server.came] == bodies
 
 
-@pytest.mark.parametrize("status", [200, 201, 202, 203, 299])
+@pytest.mark.parametrize("status", [200, 299])
 @every_call
 async def test_any_2xx_is_success(server: Server, call: Call, status: int) -> None:
     server.reply = answering(status, JOB, content_type="text/plain", location="/v2/agent/acme/job/job_1")
@@ -525,13 +525,6 @@ async def test_a_post_that_may_have_arrived_is_uncertain_and_sent_once(server: S
     posted = [path for method, path, *_ in server.came if method == "POST"]
     assert len(posted) == len(set(posted)) == 3
     assert len(server.came) in {4, 5}  # aiohttp may repeat a GET, once
-
-
-async def test_a_status_counts_even_without_its_body(server: Server) -> None:
-    server.reply = raw(b"HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n", again=b" ")
-    for fault in await server.fault_of_each([server.open(timeout=2.0) for _ in CALLS]):
-        assert type(fault) is JobApiNotAllowed
-        assert fault.words == ""
 
 
 @every_call

@@ -239,19 +239,6 @@ async def test_an_outage_and_its_end_are_logged_once_each(
     assert "ticket" not in caplog.text
 
 
-async def test_a_long_outage_is_in_the_health(world: SlackWorld) -> None:
-    now = [0.0]
-    receiver = world.receiver(monotonic=lambda: now[0])
-    await world.workspace.begin_outage()
-    await receiver.start()
-    now[0] = 301.0
-    assert receiver.health().down_seconds == 301.0
-    await world.workspace.end_outage()
-    await until_both_connected(world)
-    await until(lambda: receiver.health().down_seconds == 0.0)
-    await receiver.stop(2)
-
-
 async def test_connections_that_slack_closes_at_once_are_reopened_with_backoff(
     world: SlackWorld, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -445,16 +445,6 @@ async def test_a_thread_shows_what_became_of_its_messages(world: SlackWorld) -> 
     assert (now.thread_ts, now.withdrawn, now.mentions_us) == (root.ts, False, False)
 
 
-async def test_an_edited_post_by_a_tool_is_read_like_a_persons(world: SlackWorld) -> None:
-    ana = world.workspace.people["ana"]
-    root = await ana.say("docs", "Fix the guide")
-    reply = await ana.say("docs", "before", thread_ts=root.ts)
-    reply.bot_id = "B0TOOL001"
-    await ana.edit("docs", reply.ts, "after")
-    now = await newest(world, root.ts, reply.ts)
-    assert (now.text, now.person.id) == ("after", ana.id)
-
-
 @pytest.mark.parametrize("answered", [False, True])
 async def test_a_deleted_first_message_is_missing(world: SlackWorld, *, answered: bool) -> None:
     """Slack answers that there is no such thread or, if there are replies, shows a tombstone."""

@@ -44,6 +44,7 @@ TEXTS = {
     "event_ts": "1700000002.000100",
     "command": "/docs",
     "id": "X1",
+    "next_cursor": "",
 }
 
 
@@ -114,6 +115,7 @@ CALLS: dict[str, Callable[[SlackWorld], Awaitable[object]]] = {
 }
 
 
+@pytest.mark.first(is_ok=1)
 @pytest.mark.parametrize("is_ok", [True, False])
 @pytest.mark.parametrize("method", CALLS)
 async def test_every_answer_is_read(method: str, is_ok: bool, caplog: pytest.LogCaptureFixture) -> None:  # noqa: FBT001 - a case

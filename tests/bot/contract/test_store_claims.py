@@ -331,16 +331,6 @@ async def test_a_counted_request_is_neither_recounted_nor_refused(store: StoreWo
 
 
 @pytest.mark.promise("hourly limit")
-async def test_a_lowered_limit_counts_earlier_requests(store: StoreWorld, clock: FakeClock) -> None:
-    """Enough of them must be an hour old to leave fewer than the new limit."""
-    begin = clock.now()
-    for number in range(5):
-        assert await ask(store, f"r{number}", limit=0) is None
-        clock.advance(1)
-    assert await ask(store, "r5", limit=2) == begin + 3 + HOUR
-
-
-@pytest.mark.promise("hourly limit")
 async def test_the_limit_holds_under_concurrency(stores: Sequence[StoreWorld]) -> None:
     """Two people in three processes each get exactly the limit."""
     asked = [

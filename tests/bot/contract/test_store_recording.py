@@ -28,7 +28,8 @@ from bot.domain.requests.request import (
     RequestState,
 )
 from bot.domain.threads.thread import Failure, ThreadState
-from bot.notices.job import JobStarted
+from bot.notices.job import JobFinished, JobStarted
+from bot.notices.notice import NewNotice, NoticeKey
 from bot.service import Service
 from bot.store.request_parts import ClaimedFile
 from bot.store.store import Transaction
@@ -55,6 +56,17 @@ async def test_the_same_fact_is_recorded_as_one_notice(store: StoreWorld, sql: S
     assert await store.deliver_all() == ["t1/started"]
     await store.say(a_post("started", job="4"))
     assert await store.deliver_all() == []
+
+
+async def test_an_end_drops_only_held_notices(store: StoreWorld, clock: FakeClock, sql: Sql) -> None:
+    """Notices that were due, or belong to another thread, are posted before it."""
+    held = replace(a_post("r1/active"), due_in=5.0)
+    await store.add(a_thread(ts="17.1", card_ts="17.1"), say=[a_post("started")])
+    await store.add(a_thread("t2", ts="17.2", card_ts="17.2"), say=[held])
+    await store.say(held)
+    clock.advance(4.9)
+    await store.say(NewNotice(NoticeKey("r1/completed"), JobFinished()))
+    assert {key for (key,) in await sql("SELECT key FROM notices")} == {"t1/started", "t1/r1/completed", "t2/r1/active"}
 
 
 async def test_a_transaction_is_atomic(store: StoreWorld) -> None:

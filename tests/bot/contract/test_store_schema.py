@@ -33,7 +33,7 @@ from bot.cli.backup import back_up
 from bot.cli.main import main
 from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import ThreadState
-from bot.errors import ConfigError, SchemaMismatch, StoreError, StoreUnavailable
+from bot.errors import ConfigError, SchemaMismatch, StoreError
 from bot.jobapi.models import Job
 from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
@@ -303,10 +303,6 @@ def give_away(file: Path) -> None:
     file.chmod(0o644)
 
 
-def spoil(file: Path) -> None:
-    file.write_text("This is not a database." * 100)
-
-
 def modes(directory: Path) -> dict[str, int]:
     return {file.name: file.stat().st_mode & 0o777 for file in directory.iterdir()}
 
@@ -341,10 +337,3 @@ async def test_root_uses_another_owners_file_without_taking_it(path: Path) -> No
     give_away(path)
     await (await open_store(url)).close()
     assert owner_and_mode(path) == (NOBODY, 0o600)
-
-
-async def test_a_failed_copy_leaves_no_file(path: Path) -> None:
-    spoil(path)
-    with pytest.raises(StoreUnavailable, match="copy failed"):
-        await back_up(f"sqlite:///{path}", path.with_name("copy.sqlite3"))
-    assert list(modes(path.parent)) == [path.name]

@@ -137,10 +137,8 @@ VIEWS: dict[str, Callable[[Page, Told], Awaitable[object]]] = {
 @pytest.mark.parametrize(
     ("mode", "width"),
     [
-        ("light", 1280),
         ("dark", 390),
-        pytest.param("dark", 1280, marks=pytest.mark.full),
-        pytest.param("light", 390, marks=pytest.mark.full),
+        *(pytest.param(*each, marks=pytest.mark.full) for each in (("light", 1280), ("dark", 1280), ("light", 390))),
     ],
 )
 async def test_every_view_passes_axe(told: Told, browser: Browser, mode: Any, width: int) -> None:

@@ -17,7 +17,7 @@ Changed = Callable[[dict[str, Any]], object]
 
 class DifferentWorkspace(FaultyWorkspace):
     """`answers` has what is different by method, `payloads` by Slack's type of an event or interaction; blocks of
-    the types in `refused_blocks` it refuses; its answers have no `hidden_headers`.
+    the types in `refused_blocks` it refuses.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -25,7 +25,6 @@ class DifferentWorkspace(FaultyWorkspace):
         self.answers: dict[str, Changed] = {}
         self.payloads: dict[str, Changed] = {}
         self.refused_blocks: set[str] = set()
-        self.hidden_headers: set[str] = set()
         self.middlewares.append(self._differ)
         self.deliveries.transport = _Different(self.deliveries.transport, self.payloads)
 
@@ -38,8 +37,6 @@ class DifferentWorkspace(FaultyWorkspace):
             if self.refused_blocks & {block["type"] for block in blocks}:
                 return web.json_response({"ok": False, "error": "invalid_blocks"})
         answer = await handler(request)
-        for name in self.hidden_headers:
-            answer.headers.pop(name, None)
         if method in self.answers:
             assert isinstance(answer, web.Response)
             assert isinstance(answer.body, bytes)

@@ -227,10 +227,10 @@ class WaysInWorld(SeenInSlack):
         await self.said("Started.", channel=channel, thread_ts=card.ts)
         return Job(created.job_id, card)
 
-    async def finished(self, prompt: str = "Fix the guides", *, link: str | None = LINK) -> Job:
+    async def finished(self) -> Job:
         """Does the same and ends the job."""
-        job = await self.begun(prompt)
-        self.job_api.show(job.id, "completed", link)
+        job = await self.begun()
+        self.job_api.show(job.id, "completed", LINK)
         await self.said("Done", thread_ts=job.card.ts)
         return job
 

@@ -1,4 +1,4 @@
-"""Replies, and who may do what: each mode, replies to other people, rapid ones, controls, and several projects."""
+"""Replies, and who may do what: whom a reply is to, held ones, guests and lists, controls, and several projects."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
