@@ -116,6 +116,20 @@ async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: StoreWorld
     assert [poll.id for poll in await store.claim_polls("two")] == ["t1"]
 
 
+async def test_a_post_in_an_existing_thread_waits_for_its_card(store: StoreWorld) -> None:
+    """Whatever was recorded before the card, the card is posted first."""
+    await store.add(a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
+    assert not await store.claim_notices()
+    await store.say(CARD)
+    [card] = await store.claim_notices()
+    assert card.notice.key == "t1/card"
+    assert not await store.claim_notices("two")
+    await store.transact(lambda tx: tx.threads.set_card("t1", "1.2"))
+    assert await store.done(card, ts="1.2")
+    [post] = await store.claim_notices()
+    assert (post.notice.key, post.thread.ts, post.thread.card_ts) == ("t1/a", "1.1", "1.2")
+
+
 async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(store: StoreWorld) -> None:
     """The card may have to wait for the person's answer."""
     await store.add(a_thread(ts="1.1", card_ts=None), say=[a_post("a"), an_answer("b", "UANA"), an_answer("c", "UBEN")])
