@@ -5,7 +5,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
+from aiohttp.typedefs import Handler
 from support.servers.fake_job_api import KEY, PROJECT, Operation, refusing, slow
 from support.servers.postgres import PostgresServer
 from support.servers.silent import black_hole_port, mute_port
@@ -26,7 +28,6 @@ from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
 from bot.domain.findings import Finding, FindingStatus, LastTime
-from bot.runtime.http.server import HttpServer, listening_socket
 from bot.store.schema.migration import known_versions
 from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
 
@@ -136,6 +137,15 @@ async def test_a_job_api_without_a_configured_ability_is_reported(setup: Setup) 
     assert await setup.faults(JOB_API_CANCEL="", JOB_API_FILES="") == {}
 
 
+@asynccontextmanager
+async def answering(path: str, answer: Handler) -> AsyncIterator[str]:
+    """A server of a test's own; gives its address."""
+    application = web.Application()
+    application.router.add_route("*", path, answer)
+    async with TestServer(application) as server:
+        yield str(server.make_url("")).rstrip("/")
+
+
 @pytest.mark.parametrize(
     ("status", "scopes", "finding", "words"),
     [
@@ -154,16 +164,9 @@ async def test_a_code_host_takes_its_token(
         tokens.append(request.headers["Authorization"])
         return web.json_response({}, status=status or 200, headers=scopes)
 
-    application = web.Application()
-    application.router.add_get("/api/v3/rate_limit", limits)
-    server, listening = HttpServer(application), listening_socket("127.0.0.1", 0)
-    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    if status is None:
-        listening.close()
-    else:
-        await server.start(listening)
-    found = await setup.examine(CODE_HOST_URL=address, CODE_HOST_TOKEN="planted-code-host-token")
-    await server.stop()
+    async with answering("/api/v3/rate_limit", limits) as address:
+        url = "http://127.0.0.1:9" if status is None else address
+        found = await setup.examine(CODE_HOST_URL=url, CODE_HOST_TOKEN="planted-code-host-token")
     assert (found["code_host.127.0.0.1"].status, words in found["code_host.127.0.0.1"].found) == (finding, True)
     assert tokens == ([] if status is None else ["Bearer planted-code-host-token"])
 
@@ -189,13 +192,8 @@ async def test_a_404_proves_neither_the_address_nor_the_key(
         is_job = request.path == f"/v2/agent/{PROJECT}/job/pagehand-doctor" and names_jobs
         return web.json_response({"error": "no such job" if is_job else "nothing is here"}, status=404)
 
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", answer)
-    server, listening = HttpServer(application), listening_socket("127.0.0.1", 0)
-    await server.start(listening)
-    address = f"http://127.0.0.1:{listening.getsockname()[1]}{path}"
-    finding = (await setup.examine(JOB_API_URL=address))["job_api.docs"]
-    await server.stop()
+    async with answering("/{path:.*}", answer) as address:
+        finding = (await setup.examine(JOB_API_URL=address + path))["job_api.docs"]
     assert (finding.status, words in finding.found) == (status, True), finding
     assert finding.fix or status is FindingStatus.OK
 
