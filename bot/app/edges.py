@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -24,6 +23,7 @@ from bot.jobapi.settings import DEFAULT_PAUSE
 from bot.ports.code_hosts import CodeHosts
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, PastMessages, SlackReading
+from bot.queue.migration import Schema, SchemaState
 from bot.runtime.backoff import Backoff
 from bot.runtime.http.health_pages import Listen, listen_on
 from bot.runtime.secrets.masking import SecretMasker
@@ -42,7 +42,7 @@ from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, SlackClient, new_session
-from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
+from bot.store.schema.migration import SCHEMA
 from bot.store.store import Committed, Store, open_store
 
 logger = logging.getLogger(__name__)
@@ -272,13 +272,13 @@ async def open_current_store(url: str, *, committed: Committed = lambda _, __: N
     return await open_store(url, committed=committed)
 
 
-async def migrate_at_start(url: str, migrations: Path = MIGRATIONS) -> None:
+async def migrate_at_start(url: str, schema: Schema = SCHEMA) -> None:
     """Migrates a new database, or a SQLite file of an older version, to the current schema.
 
     Raises SchemaMismatch for an older PostgreSQL database, because other processes may be using it.
     """
-    state = await schema_state(url, migrations)
+    state = await schema.state(url)
     if state is SchemaState.EMPTY or (state is SchemaState.OLDER and url.startswith("sqlite")):
-        await migrate(url, migrations)
+        await schema.migrate(url)
     elif state is SchemaState.OLDER:
         raise SchemaMismatch("The database's tables are older than this version of Pagehand: run `pagehand migrate`.")

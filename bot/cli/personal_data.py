@@ -12,9 +12,9 @@ from functools import partial
 
 import click
 
-from bot.app.settings.config import database_url, passwords_in
+from bot.app.settings.config import database_url
 from bot.domain.requests.audit import RecordedEntry
-from bot.queue.engine import existing_file
+from bot.queue.engine import existing_file, passwords_in
 from bot.runtime.logging import configure_logging
 from bot.store.files import clear_traces
 from bot.store.retention import Deleted, Step

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sqlalchemy import URL, Engine, NullPool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -98,6 +98,16 @@ def _is_host(text: str) -> bool:
     """Returns whether a host of a URL's list has a valid port, or none. An empty host is libpq's default."""
     port = text.rpartition("]")[2].partition(":")[2]
     return not port or (_PORT.fullmatch(port) is not None and 0 < int(port) <= _HIGHEST_PORT)
+
+
+def passwords_in(url: str) -> list[str]:
+    """Returns everything that may be the password in a database URL, as written and percent-decoded.
+
+    It matches loosely: a password whose special characters are not encoded makes the URL unusable, but is still secret.
+    """
+    found = re.findall(r"://[^:/?#@]*:(.*?)@", url) + re.findall(r"://[^:/?#@]*:(.*)@", url)
+    found += re.findall(r"[?&]password=([^&#]*)", url)
+    return list(dict.fromkeys(form for password in found for form in (password, unquote(password)) if form))
 
 
 STATEMENT_TIMEOUT = 10.0

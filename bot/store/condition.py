@@ -13,8 +13,9 @@ from bot.domain.findings import LastTime
 from bot.domain.requests.request import Person, Reply
 from bot.domain.slack_limits import counted
 from bot.queue.engine import run_in
+from bot.queue.migration import SchemaState
 from bot.queue.transaction import replacing
-from bot.store.schema.migration import SchemaState, state_of
+from bot.store.schema.migration import state_of
 from bot.store.schema.rows import early_reply_values
 from bot.store.schema.tables import (
     early_replies,

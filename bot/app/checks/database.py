@@ -10,8 +10,8 @@ from bot.app.checks.slack import arrival_findings, signature_finding
 from bot.domain.findings import Finding
 from bot.errors import ConfigError, StoreError
 from bot.queue.engine import sqlite_path
+from bot.queue.migration import WORDS, SchemaState
 from bot.store.condition import database_condition
-from bot.store.schema.migration import WORDS, SchemaState
 
 DATABASE, ROOM = "database", "database.room"
 _WHY = "Nothing that people ask for can be recorded, so nothing is acknowledged."

@@ -1,8 +1,7 @@
 """The settings of `pagehand run`, `pagehand web` and `pagehand worker`."""
 
-import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
@@ -26,6 +25,7 @@ from bot.app.settings.values import (
 )
 from bot.errors import ConfigError
 from bot.jobapi.settings import BaseUrl
+from bot.queue.engine import passwords_in
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret
@@ -179,16 +179,6 @@ class Config(JobApiVariables, SchedulerVariables):
     def secrets(self) -> KnownSecrets:
         """Every secret in the clear, also those that replace them later, so that the log can mask it."""
         return KnownSecrets(passwords_in(self.database_url.get_secret_value()), self.rotating_secrets)
-
-
-def passwords_in(url: str) -> list[str]:
-    """Returns everything that may be the password in a database URL, as written and percent-decoded.
-
-    It matches loosely: a password whose special characters are not encoded makes the URL unusable, but is still secret.
-    """
-    found = re.findall(r"://[^:/?#@]*:(.*?)@", url) + re.findall(r"://[^:/?#@]*:(.*)@", url)
-    found += re.findall(r"[?&]password=([^&#]*)", url)
-    return list(dict.fromkeys(form for password in found for form in (password, unquote(password)) if form))
 
 
 def setting_names(environ: Mapping[str, str]) -> SettingNames:

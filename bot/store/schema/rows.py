@@ -31,7 +31,8 @@ from bot.notices.notice import (
     read,
     written,
 )
-from bot.store.schema.tables import early_replies, notices, pull_requests, requests, storable_json, threads
+from bot.queue.columns import storable_json
+from bot.store.schema.tables import early_replies, notices, pull_requests, requests, threads
 
 T = TypeVar("T")
 

@@ -4,7 +4,6 @@ Polls, requests and notices share a rule: `due_at` is when the row may be claime
 and it can be claimed unless another claim is in force (`claimed_until`). Times are seconds since the epoch.
 """
 
-import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
@@ -15,13 +14,11 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ColumnElement,
-    Dialect,
     Double,
     ForeignKey,
     FromClause,
     Index,
     Integer,
-    MetaData,
     Table,
     Text,
     UniqueConstraint,
@@ -30,80 +27,16 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.schema import SchemaItem
-from sqlalchemy.types import TypeDecorator
 
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.notices.notice import Delivery
-
-LONGEST_KEY = 255
-"""Characters. Keys are in unique indexes, and PostgreSQL rejects index rows beyond about 2,700 bytes."""
-
-
-def storable(text: str) -> str:
-    """Returns the text with a replacement character for what a database rejects: NUL and lone surrogates."""
-    if "\0" in text:
-        text = text.replace("\0", "\ufffd")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def storable_json(value: Any) -> Any:
-    """Returns a JSON value with all its texts storable."""
-    match value:
-        case str():
-            return storable(value)
-        case dict():
-            return {storable(key): storable_json(item) for key, item in value.items()}
-        case list():
-            return [storable_json(item) for item in value]
-        case _:
-            return value
-
-
-def shortened_key(key: str) -> str:
-    """Returns the key or, if it is too long for an index, its beginning and a digest of the whole."""
-    key = storable(key)
-    if len(key) <= LONGEST_KEY:
-        return key
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    return f"{key[: LONGEST_KEY - len(digest) - 1]}~{digest}"
-
-
-class CleanText(TypeDecorator[str]):
-    """A text column. All values written or queried are made storable first."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        return None if value is None else storable(value)
-
-
-class KeyText(CleanText):
-    """A text column with a unique index over keys that others define, such as Slack's ids."""
-
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        return None if value is None else shortened_key(value)
-
+from bot.queue.columns import CleanText, KeyText, named_metadata
 
 _LAST_TIME = 100_000_000_000
 """The latest valid time (in the year 5138); NaN and infinity are rejected, too."""
 
-metadata = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_name)s",
-    }
-)
+metadata = named_metadata()
 
 
 def _time(name: str, *, nullable: bool = False) -> tuple[SchemaItem, ...]:

@@ -35,8 +35,9 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.errors import ConfigError, JobApiUncertain, StoreUnavailable
+from bot.queue.migration import SchemaState
 from bot.store.backup import backup
-from bot.store.schema.migration import SchemaState, migrate, schema_state
+from bot.store.schema.migration import migrate, schema_state
 from bot.store.store import Store, Transaction, open_store
 
 pytestmark = pytest.mark.promise("backups")

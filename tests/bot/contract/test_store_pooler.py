@@ -15,7 +15,8 @@ from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
-from bot.store.schema.migration import SchemaState, migrate, schema_state
+from bot.queue.migration import SchemaState
+from bot.store.schema.migration import migrate, schema_state
 from bot.store.store import Transaction, open_store
 
 pytestmark = [

@@ -35,12 +35,13 @@ from bot.domain.pull_requests import FollowedPullRequest
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError
 from bot.jobapi.models import Job
+from bot.queue.migration import SchemaState
 from bot.runtime.health import RecordingHealth
 from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
 from bot.store.condition import LongOpenJobs
 from bot.store.files import hold_file
 from bot.store.people import ClaimedHome
-from bot.store.schema.migration import VERSION_TABLE, SchemaState, known_versions, migrate, schema_state
+from bot.store.schema.migration import SCHEMA, known_versions, migrate, schema_state
 from bot.store.schema.rows import followed_from
 from bot.store.schema.tables import metadata
 from bot.store.store import Transaction, open_store
@@ -78,7 +79,7 @@ async def test_the_migrations_create_the_tables_of_the_metadata(empty_database: 
         return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
 
     options = {
-        "version_table": VERSION_TABLE,
+        "version_table": SCHEMA.version_table,
         "compare_server_default": True,
         "include_name": lambda name, kind, _: (kind, name) != ("table", "faults"),  # only 1.0.0 uses it
     }
@@ -110,7 +111,7 @@ async def test_the_links_of_earlier_jobs_are_adopted_over_an_hour(empty_database
     async with engine.begin() as connection:
         await connection.execute(text("DROP TABLE pull_requests"))
         await connection.execute(text("UPDATE threads SET state = 'damaged' WHERE id = 't3'"))
-        await connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0026'"))  # noqa: S608 - our own word
+        await connection.execute(text(f"UPDATE {SCHEMA.version_table} SET version_num = '0026'"))  # noqa: S608 - our own word
     await migrate(empty_database)
     async with engine.begin() as connection:
         query = text("SELECT thread_id, link, followed, due_at FROM pull_requests ORDER BY due_at")

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -31,10 +32,11 @@ from bot.domain.threads.thread import ThreadState
 from bot.errors import SchemaMismatch, StoreError
 from bot.jobapi.models import Job
 from bot.notices.notice import UnknownNotice
+from bot.queue.migration import Schema, SchemaState
 from bot.scheduler.retention import DAY, RetentionSweeper
 from bot.store.backup import backup
 from bot.store.claims import PATIENCE
-from bot.store.schema.migration import MIGRATIONS, SchemaState, known_versions, migrate, schema_state
+from bot.store.schema.migration import SCHEMA, known_versions, migrate, schema_state
 from bot.store.store import open_store
 
 pytestmark = pytest.mark.promise("upgrades")
@@ -57,41 +59,41 @@ def upgrade() -> None:
 """
 
 
-def newer_migrations(folder: Path, compatible_with: str = NEXT, *, then: str = "SELECT 1") -> Path:
+def newer_migrations(folder: Path, compatible_with: str = NEXT, *, then: str = "SELECT 1") -> Schema:
     """The migrations of the next version of Pagehand."""
     made = folder / "migrations"
     (made / "versions").mkdir(parents=True)
-    for file in MIGRATIONS.glob("**/*.py"):
-        (made / file.relative_to(MIGRATIONS)).symlink_to(file)
+    for file in SCHEMA.migrations.glob("**/*.py"):
+        (made / file.relative_to(SCHEMA.migrations)).symlink_to(file)
     (made / "versions" / f"{NEXT}_news.py").write_text(NEWER % (compatible_with, then))
-    return made
+    return replace(SCHEMA, migrations=made)
 
 
 def test_the_listed_versions_match_the_migrations(tmp_path: Path) -> None:
     """They are read from the file names, so that a start need not import Alembic."""
-    migrations = newer_migrations(tmp_path)
-    script = ScriptDirectory(str(migrations))
-    assert known_versions(migrations) == [revision.revision for revision in script.walk_revisions()][::-1]
-    assert known_versions(migrations)[-1] == script.get_current_head()
+    newer = newer_migrations(tmp_path)
+    script = ScriptDirectory(str(newer.migrations))
+    assert newer.known_versions() == [revision.revision for revision in script.walk_revisions()][::-1]
+    assert newer.known_versions()[-1] == script.get_current_head()
 
 
 async def test_an_older_database_keeps_its_rows(empty_database: str, tmp_path: Path) -> None:
-    migrations = newer_migrations(tmp_path)
+    newer = newer_migrations(tmp_path)
     await migrate(empty_database)
     store = StoreWorld(await open_store(empty_database))
     await store.add(a_thread("t1"), a_start("t1"))
     await store.close()
-    assert await schema_state(empty_database, migrations) is SchemaState.OLDER
-    await migrate(empty_database, migrations)
-    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
+    assert await newer.state(empty_database) is SchemaState.OLDER
+    await newer.migrate(empty_database)
+    assert await newer.state(empty_database) is SchemaState.CURRENT
     assert await run_sql(empty_database, "SELECT id, note FROM threads") == [("t1", "none")]
 
 
 async def test_a_failed_step_leaves_an_older_database_unchanged(empty_database: str, tmp_path: Path) -> None:
-    migrations = newer_migrations(tmp_path, then="SELECT * FROM nothing")
+    newer = newer_migrations(tmp_path, then="SELECT * FROM nothing")
     await migrate(empty_database)
     with pytest.raises(StoreError):
-        await migrate(empty_database, migrations)
+        await newer.migrate(empty_database)
     assert await schema_state(empty_database) is SchemaState.CURRENT
     await (await open_store(empty_database)).close()
 
@@ -99,22 +101,22 @@ async def test_a_failed_step_leaves_an_older_database_unchanged(empty_database: 
 async def test_at_start_an_older_file_is_migrated_but_not_a_shared_database(
     empty_database: str, server: object, tmp_path: Path
 ) -> None:
-    migrations = newer_migrations(tmp_path)
-    await migrate_at_start(empty_database, migrations)
-    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
+    newer = newer_migrations(tmp_path)
+    await migrate_at_start(empty_database, newer)
+    assert await newer.state(empty_database) is SchemaState.CURRENT
     for statement in ("ALTER TABLE threads DROP COLUMN note", "DROP TABLE news"):
         await run_sql(empty_database, statement)
     await run_sql(empty_database, "UPDATE pagehand_schema SET version_num = :version", version=NEWEST)
     with pytest.raises(SchemaMismatch, match="pagehand migrate") if server else nullcontext():
-        await migrate_at_start(empty_database, migrations)
-    state = await schema_state(empty_database, migrations)
+        await migrate_at_start(empty_database, newer)
+    state = await newer.state(empty_database)
     assert state is (SchemaState.OLDER if server else SchemaState.CURRENT)
 
 
 async def test_a_schema_expanded_by_a_newer_version_still_works(empty_database: str, tmp_path: Path) -> None:
     await migrate(empty_database)
     before = StoreWorld(await open_current_store(empty_database))
-    await migrate(empty_database, newer_migrations(tmp_path, NEWEST))
+    await newer_migrations(tmp_path, NEWEST).migrate(empty_database)
     await before.watched("t1")
     await before.close()
     assert await schema_state(empty_database) is SchemaState.COMPATIBLE
@@ -128,9 +130,9 @@ async def test_a_schema_expanded_by_a_newer_version_still_works(empty_database: 
 
 
 async def test_a_schema_that_requires_a_newer_version_is_refused(empty_database: str, tmp_path: Path) -> None:
-    migrations = newer_migrations(tmp_path)
-    await migrate(empty_database, migrations)
-    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
+    newer = newer_migrations(tmp_path)
+    await newer.migrate(empty_database)
+    assert await newer.state(empty_database) is SchemaState.CURRENT
     assert await schema_state(empty_database) is SchemaState.NEWER
     for opening in (open_store, open_current_store, migrate):
         with pytest.raises(SchemaMismatch, match="newer version"):
@@ -139,7 +141,7 @@ async def test_a_schema_that_requires_a_newer_version_is_refused(empty_database:
 
 async def test_a_restored_copy_of_a_newer_database_is_put_in_doubt(tmp_path: Path) -> None:
     url, doubted = f"sqlite:///{tmp_path}/pagehand.db", list[str]()
-    await migrate(url, newer_migrations(tmp_path, NEWEST))
+    await newer_migrations(tmp_path, NEWEST).migrate(url)
 
     async def mark_in_doubt(copy: str) -> None:
         doubted.append(copy)
@@ -250,13 +252,13 @@ def statements_of(version: str, dialect: str) -> Sequence[str]:
     out = StringIO()
     context = MigrationContext.configure(dialect_name=dialect, opts={"as_sql": True, "output_buffer": out})
     with Operations.context(context):
-        ScriptDirectory(str(MIGRATIONS)).get_revision(version).module.upgrade()
+        ScriptDirectory(str(SCHEMA.migrations)).get_revision(version).module.upgrade()
     return [" ".join(each.split()) for each in out.getvalue().split(";") if each.strip()]
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_a_migration_marked_as_expanding_only_expands(dialect: str) -> None:
-    script = ScriptDirectory(str(MIGRATIONS))
+    script = ScriptDirectory(str(SCHEMA.migrations))
     expanding = [
         version
         for version in known_versions()

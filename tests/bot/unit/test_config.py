@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.app.checks.settings import check_settings
-from bot.app.settings.config import Config, load, passwords_in, setting_names
+from bot.app.settings.config import Config, load, setting_names
 from bot.cli.jobserver import job_server_settings
 from bot.cli.jobserver import setting_names as job_server_names
 from bot.domain.projects import ChannelSettings, JobApiAbilities, PostMode, ReplyMode
 from bot.errors import ConfigError
 from bot.jobapi.transport import job_api_proxy
+from bot.queue.engine import passwords_in
 from bot.runtime.env_file import add_env_file, env_line, read_env_file, write_env_file
 from bot.runtime.logging import TextFormatter
 from bot.slack.rendering.message_context import MessageContext

@@ -29,6 +29,7 @@ from bot.domain.threads.thread import ThreadState
 from bot.errors import SchemaMismatch, StoreError, StoreUnavailable
 from bot.jobapi.models import Job
 from bot.notices.notice import NoticeContent, NoticeKey
+from bot.queue.columns import LONGEST_KEY, shortened_key, storable, storable_json
 from bot.queue.errors import classify, retry_transient
 from bot.runtime.health import (
     EXPIRY_SECONDS,
@@ -42,7 +43,6 @@ from bot.runtime.health import (
 )
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseProbe
 from bot.store.schema.rows import adapter, message_from, message_text, state_from, state_json
-from bot.store.schema.tables import LONGEST_KEY, shortened_key, storable, storable_json
 
 FILE, POSTGRES = "sqlite:////nowhere/pagehand.sqlite3", "postgresql://user:planted@host/name"
 SETTINGS = {
