@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -105,6 +105,29 @@ def sqlite_template() -> Iterator[Path]:
         path = Path(directory) / "template.db"
         asyncio.run(migrate(f"sqlite:///{path}"))
         yield path
+
+
+@pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))
+def server(request: pytest.FixtureRequest) -> PostgresServer | None:
+    """The server that the test's database is on; None for SQLite."""
+    return request.getfixturevalue("postgres") if request.param == "postgres" else None
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory for SQLite databases, in memory, since tests would mostly wait for a disk."""
+    with TemporaryDirectory(dir=IN_MEMORY) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+async def empty_database(server: PostgresServer | None, scratch: Path) -> AsyncIterator[str]:
+    """The URL of a database without tables."""
+    if server is None:
+        yield f"sqlite:///{scratch}/empty.db"
+        return
+    async with server.empty_database() as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)

@@ -38,7 +38,6 @@ from bot.jobserver.pipeline.retention import JobCleanup
 from bot.jobserver.pipeline.tools import Tools
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRequests, connect
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.pull_requests.local.local_pull_requests import STEPS as LOCAL_STEPS
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git, short_name
@@ -48,8 +47,8 @@ from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.settings import JobServerSettings, repository_protocol
-from bot.jobserver.store.database import STEPS, Database
+from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
+from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
@@ -100,17 +99,16 @@ class Composition:
             raise JobServerError(f"the repository {settings.repository} cannot be used: {error}") from error
         mirror = Mirror(git, self._data / "mirror.git")
         first_fetch, background = FirstFetch(mirror, base), BackgroundTasks()
-        kept = await self._stack.enter_async_context(Database(self._data / "pull_requests.sqlite3", LOCAL_STEPS))
-        local = LocalPullRequests(kept, mirror, base=base, public_url=public_url, now=_now)
-        database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
-        queue = InstructionQueue(database, now=_now)
+        database = await self._stack.enter_async_context(Database(await asyncio.to_thread(self._database_url)))
+        local = LocalPullRequests(database, mirror, base=base, public_url=public_url)
+        queue = InstructionQueue(database)
         space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
-        uploads = UploadStore(database, uploads_folder(self._data), space, now=_now)
+        uploads = UploadStore(database, uploads_folder(self._data), space)
         await uploads.prepare()
         at_github = github is not None and settings.pull_requests == "github"
         keeper: GitHubPullRequests | LocalPullRequests = github.pull_requests(base) if github and at_github else local
-        jobs = JobStore(database, rate_limit=settings.rate_limit, now=_now)
-        tools = await self._tools(mirror, base, keeper, queue, ProposalStore(database, now=_now))
+        jobs = JobStore(database, rate_limit=settings.rate_limit)
+        tools = await self._tools(mirror, base, keeper, queue, ProposalStore(database))
         runner = JobRunner(
             queue, Pipeline(tools), settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
         )
@@ -139,6 +137,15 @@ class Composition:
 
         token = settings.metrics_token
         return Parts(api, pages, base.name, [metrics_route(metrics, token)] if token else ())
+
+    def _database_url(self) -> str:
+        """Returns the URL of the database: a file in the data directory unless the settings name another."""
+        file, given = self._data / "jobs.sqlite3", self._settings.database_url
+        if given is None:
+            return f"sqlite:///{file}"
+        if file.exists():
+            raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
+        return given.get_secret_value()
 
     async def _tools(
         self,

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from pydantic import SecretStr
 
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.queue.engine import passwords_in
 from bot.runtime.secrets.assignments import secret_word
 from bot.runtime.secrets.masking import SecretMasker, find
 from bot.runtime.secrets.plausibility import is_code, reads_as_placeholder
@@ -174,6 +175,7 @@ def _of_settings(settings: JobServerSettings) -> Iterator[str]:
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             yield value.get_secret_value()
+            yield from passwords_in(value.get_secret_value())
 
 
 def _of_home(home: Path | None) -> Iterator[str]:

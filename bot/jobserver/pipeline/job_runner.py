@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import logging
-import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
+from bot.errors import StoreError
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
 from bot.jobserver.metrics import RunCounts, RunEnd
@@ -124,7 +124,7 @@ class JobRunner:
         except asyncio.CancelledError:
             if self._is_stopping:
                 # If this cannot be written, the attempt counts, as after a crash.
-                with contextlib.suppress(sqlite3.Error):
+                with contextlib.suppress(StoreError):
                     await self.queue.release(instruction)
                 raise
             logger.info("%s was stopped", name)
@@ -169,7 +169,7 @@ class JobRunner:
         while True:
             try:
                 return await transaction()
-            except sqlite3.Error as error:
+            except StoreError as error:
                 if not has_failed:
                     logger.warning("the job table cannot be written (%s); trying again until it can", error)
                 has_failed = True

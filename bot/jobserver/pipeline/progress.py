@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from bot.errors import StoreError
 from bot.jobapi.models import PlanStep
 from bot.jobserver.pipeline.descriptions import MAX_QUESTION, Mask
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -91,7 +91,7 @@ class RecordedProgress:
         except asyncio.CancelledError:
             await asyncio.wait({writing})  # otherwise the usage could be written twice
             raise
-        except sqlite3.Error as error:
+        except StoreError as error:
             logger.warning("an agent's progress could not be recorded: %s", error)
         finally:
             if not writing.done() or writing.cancelled() or writing.exception() is not None:
@@ -126,7 +126,7 @@ class Asking:
             return await self._ask(instruction, masked, is_answer)
         except TimeoutError:
             return None
-        except sqlite3.Error as error:
+        except StoreError as error:
             logger.warning("job %s: a question could not be asked: %s", instruction.job_id, error)
             return None
 

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import random
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from bot.errors import StoreError
 from bot.jobapi.models import AgentJob, CheckResult, JobDetails, PullRequestDetails, PullRequestState
 from bot.jobserver.errors import CodeHostError, JobServerError, NothingToProposeError
 from bot.jobserver.pipeline.descriptions import (
@@ -206,7 +206,7 @@ class PullRequestStates:
             state = (await self._pull_requests.read(number)).state or known
             if state is not known:
                 await self._records.record_state(job_id, number, state)
-        except (JobServerError, sqlite3.Error) as error:
+        except (JobServerError, StoreError) as error:
             logger.info("cannot look up the state of pull request %d: %s", number, error)
             return known
         return state

@@ -36,6 +36,7 @@ from bot.jobserver.settings.values import (
     is_branch_name,
     repository_protocol,
 )
+from bot.queue.engine import sqlite_path
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret, secret_text
 from bot.runtime.secrets.masking import RULE_NAMES
@@ -201,6 +202,12 @@ def _web_address(value: str) -> str:
     return value.rstrip("/")
 
 
+def _postgres_url(value: SecretStr) -> SecretStr:
+    if sqlite_path(value.get_secret_value()) is not None:
+        raise ValueError("must begin with postgresql://")
+    return value
+
+
 def _repository(value: str) -> str:
     repository_protocol(value)
     if urlsplit(value).password is not None:
@@ -258,6 +265,11 @@ class JobServerSettings(
     )
     data_directory: Path = Field(
         Path("pagehand-jobserver"), description="where jobs, logs, clones and local pull requests are kept"
+    )
+    database_url: Annotated[SecretStr, AfterValidator(_postgres_url)] | None = Field(
+        None,
+        description="the PostgreSQL database of jobs and local pull requests, such as "
+        "postgresql://user:password@host:5432/name; by default a SQLite file in DATA_DIRECTORY",
     )
     editor: Literal["builtin", "agent", "command"] = Field(
         "builtin",

@@ -1,22 +1,25 @@
 """The store of changes that are pushed but not yet proposed: recorded before the first attempt, kept until done."""
 
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
 
-import aiosqlite
 from pydantic import TypeAdapter
+from sqlalchemy import ColumnElement, RowMapping, Select, delete, insert, select, update
 
-from bot.jobapi.models import CheckResult, PullRequestDetails, PullRequestState
+from bot.jobapi.models import CheckResult, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.store.database import Database, fetch_row
+from bot.jobserver.store.database import Database, Session, transaction
 from bot.jobserver.store.records import (
     Instruction,
     PendingProposal,
-    as_text,
+    change_job,
     read_details,
     requester_from_row,
+    requester_values,
     write_details,
 )
+from bot.jobserver.store.tables import jobs, proposals
 
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20
@@ -27,126 +30,117 @@ _LONGEST_DESCRIPTION = 200_000
 class ProposalStore:
     """Every method is one transaction. A row that has grown since it was read never counts as settled."""
 
-    def __init__(self, database: Database, *, now: Callable[[], datetime]) -> None:
-        self._database = database
-        self._now = now
+    def __init__(self, database: Database) -> None:
+        self.database = database
 
+    @transaction
     async def record_change(
-        self, instruction: Instruction, *, title: str, description: str, checks: Sequence[CheckResult]
+        self, session: Session, instruction: Instruction, *, title: str, description: str, checks: Sequence[CheckResult]
     ) -> PendingProposal:
         """Records what an instruction pushed, appended to a pending proposal; no text is appended twice."""
-        async with self._database.transaction() as connection:
-            known, found = await _read(connection, instruction.job_id), _CHECKS.dump_json(tuple(checks)).decode()
-            if known is not None and known.branch == instruction.branch:
-                await self._add(connection, known, description, found)
-            else:
-                await self._insert(connection, instruction, title, description, found)
-            pending = await _read(connection, instruction.job_id)
-            if pending is None:
-                raise JobServerError("the database did not keep what is to be proposed")
-            return pending
+        job = await session.first(select(jobs.c.pr_branch).where(jobs.c.id == instruction.job_id).with_for_update())
+        if job is None:
+            raise JobServerError("the job of what is to be proposed has been deleted")
+        values: dict[str, object] = {"checks": _CHECKS.dump_json(tuple(checks)).decode(), "due_at": session.time()}
+        known = await _read(session, instruction.job_id)
+        if known is not None and known.branch == instruction.branch:
+            whole = "\n\n".join(filter(None, (known.description, description)))
+            is_new = description not in known.description and len(whole) <= _LONGEST_DESCRIPTION
+            values["description"] = whole if is_new else known.description
+            grown = update(proposals).where(proposals.c.job_id == known.job_id)
+            await session.execute(grown.values(values | {"version": proposals.c.version + 1}))
+        else:
+            await session.execute(delete(proposals).where(proposals.c.job_id == instruction.job_id))
+            extras = "" if job["pr_branch"] == instruction.branch else "labels,review"
+            values |= requester_values(instruction.requester)
+            values |= {"job_id": instruction.job_id, "branch": instruction.branch, "extras": extras}
+            values |= {"title": title, "description": description}
+            await session.execute(insert(proposals).values(values))
+        [row] = await session.rows(_of(instruction.job_id))
+        return _from_row(row)
 
-    async def _add(self, connection: aiosqlite.Connection, known: PendingProposal, addition: str, checks: str) -> None:
-        whole = "\n\n".join(filter(None, (known.description, addition)))
-        is_new = addition not in known.description and len(whole) <= _LONGEST_DESCRIPTION
-        await connection.execute(
-            "UPDATE proposals SET description = ?, checks = ?, version = version + 1, due_at = ? WHERE job_id = ?",
-            (whole if is_new else known.description, checks, as_text(self._now()), known.job_id),
-        )
+    @transaction
+    async def of_job(self, session: Session, job_id: str) -> PendingProposal | None:
+        return await _read(session, job_id)
 
-    async def _insert(
-        self, connection: aiosqlite.Connection, instruction: Instruction, title: str, description: str, checks: str
-    ) -> None:
-        who = instruction.requester
-        await connection.execute(
-            "INSERT OR REPLACE INTO proposals (job_id, branch, title, description, checks, extras, requester_name, "
-            "requester_id, requester_url, due_at) SELECT id, ?, ?, ?, ?, iif(pr_branch IS ?, '', ?), ?, ?, ?, ? "
-            "FROM jobs WHERE id = ?",
-            (
-                instruction.branch, title, description, checks, instruction.branch, "labels,review",
-                who and who.name, who and who.id, who and who.url, as_text(self._now()), instruction.job_id,
-            ),
-        )  # fmt: skip
-
-    async def of_job(self, job_id: str) -> PendingProposal | None:
-        async with self._database.transaction() as connection:
-            return await _read(connection, job_id)
-
-    async def make_all_due(self) -> None:
+    @transaction
+    async def make_all_due(self, session: Session) -> None:
         """For the start of the server: earlier obstacles may be gone."""
-        await self._database.execute("UPDATE proposals SET due_at = ?", (as_text(self._now()),))
+        await session.execute(update(proposals).values(due_at=session.time()))
 
-    async def due(self) -> list[PendingProposal]:
+    @transaction
+    async def due(self, session: Session) -> list[PendingProposal]:
         """Returns a batch of due proposals, without those of active jobs, which propose their own changes."""
-        rows = await self._database.rows(
-            "SELECT proposals.* FROM proposals JOIN jobs ON jobs.id = job_id "
-            "WHERE due_at <= ? AND status <> 'active' ORDER BY due_at LIMIT ?",
-            (as_text(self._now()), _BATCH_SIZE),
-        )
-        return [_from_row(row) for row in rows]
+        of_idle = select(proposals).join(jobs).where(jobs.c.status != Status.ACTIVE)
+        due = of_idle.where(proposals.c.due_at <= session.time()).order_by(proposals.c.due_at).limit(_BATCH_SIZE)
+        return [_from_row(row) for row in await session.rows(due)]
 
+    @transaction
     async def record_proposed(
-        self, pending: PendingProposal, reported: PullRequestDetails, link: str
+        self, session: Session, pending: PendingProposal, reported: PullRequestDetails, link: str
     ) -> PullRequestDetails:
         """Records the pull request."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE jobs SET pr_link = ?, pr_branch = ? WHERE id = ?", (link, pending.branch, pending.job_id)
-            )
-            await _delete(connection, pending)
-            return await _record_details(connection, pending, reported)
+        await change_job(session, pending.job_id, pr_link=link, pr_branch=pending.branch)
+        await _delete(session, pending)
+        return await _record_details(session, pending, reported)
 
-    async def record_refused(self, pending: PendingProposal, reason: str, *, pause: timedelta) -> PullRequestDetails:
+    @transaction
+    async def record_refused(
+        self, session: Session, pending: PendingProposal, reason: str, *, pause: timedelta
+    ) -> PullRequestDetails:
         """Records why the change could not be proposed; it is tried again after `pause`."""
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                "UPDATE proposals SET failures = failures + 1, due_at = ? WHERE job_id = ? AND version = ?",
-                (as_text(self._now() + pause), pending.job_id, pending.version),
-            )
-            known = (await read_details(connection, pending.job_id)).pull_request
-            row = await fetch_row(connection, "SELECT pr_branch FROM jobs WHERE id = ?", (pending.job_id,))
-            if known is None or row is None or row["pr_branch"] != pending.branch:
-                known = PullRequestDetails(state=PullRequestState.PENDING, checks=pending.checks)
-            return await _record_details(connection, pending, known.model_copy(update={"reason": reason}))
+        known = (await read_details(session, pending.job_id)).pull_request
+        later = update(proposals).where(*_as_read(pending))
+        await session.execute(later.values(failures=proposals.c.failures + 1, due_at=session.time(ago=-pause)))
+        row = await session.first(select(jobs.c.pr_branch).where(jobs.c.id == pending.job_id))
+        if known is None or row is None or row["pr_branch"] != pending.branch:
+            known = PullRequestDetails(state=PullRequestState.PENDING, checks=pending.checks)
+        return await _record_details(session, pending, known.model_copy(update={"reason": reason}))
 
-    async def record_state(self, job_id: str, number: int, state: PullRequestState) -> None:
+    @transaction
+    async def record_state(self, session: Session, job_id: str, number: int, state: PullRequestState) -> None:
         """Records the state of a pull request, if it is still the job's current one."""
-        async with self._database.transaction() as connection:
-            details = await read_details(connection, job_id)
-            known = details.pull_request
-            if known and known.number == number:
-                details = details.model_copy(update={"pull_request": known.model_copy(update={"state": state})})
-                await write_details(connection, job_id, details)
+        details = await read_details(session, job_id)
+        known = details.pull_request
+        if known and known.number == number:
+            details = details.model_copy(update={"pull_request": known.model_copy(update={"state": state})})
+            await write_details(session, job_id, details)
 
-    async def drop(self, pending: PendingProposal) -> None:
+    @transaction
+    async def drop(self, session: Session, pending: PendingProposal) -> None:
         """Drops a proposal that turned out to be empty."""
-        async with self._database.transaction() as connection:
-            await _delete(connection, pending)
-            details = await read_details(connection, pending.job_id)
-            if details.pull_request and details.pull_request.state is PullRequestState.PENDING:
-                await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": None}))
+        details = await read_details(session, pending.job_id)
+        await _delete(session, pending)
+        if details.pull_request and details.pull_request.state is PullRequestState.PENDING:
+            await write_details(session, pending.job_id, details.model_copy(update={"pull_request": None}))
 
 
-async def _read(connection: aiosqlite.Connection, job_id: str) -> PendingProposal | None:
-    row = await fetch_row(connection, "SELECT * FROM proposals WHERE job_id = ?", (job_id,))
+def _of(job_id: str) -> Select[Any]:
+    return select(proposals).where(proposals.c.job_id == job_id)
+
+
+async def _read(session: Session, job_id: str) -> PendingProposal | None:
+    row = await session.first(_of(job_id))
     return _from_row(row) if row else None
 
 
-async def _delete(connection: aiosqlite.Connection, pending: PendingProposal) -> None:
-    await connection.execute(
-        "DELETE FROM proposals WHERE job_id = ? AND version = ?", (pending.job_id, pending.version)
-    )
+def _as_read(pending: PendingProposal) -> tuple[ColumnElement[bool], ...]:
+    return proposals.c.job_id == pending.job_id, proposals.c.version == pending.version
+
+
+async def _delete(session: Session, pending: PendingProposal) -> None:
+    await session.execute(delete(proposals).where(*_as_read(pending)))
 
 
 async def _record_details(
-    connection: aiosqlite.Connection, pending: PendingProposal, reported: PullRequestDetails
+    session: Session, pending: PendingProposal, reported: PullRequestDetails
 ) -> PullRequestDetails:
-    details = await read_details(connection, pending.job_id)
-    await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": reported}))
+    details = await read_details(session, pending.job_id)
+    await write_details(session, pending.job_id, details.model_copy(update={"pull_request": reported}))
     return reported
 
 
-def _from_row(row: aiosqlite.Row) -> PendingProposal:
+def _from_row(row: RowMapping) -> PendingProposal:
     return PendingProposal(
         job_id=row["job_id"],
         branch=row["branch"],

@@ -3,9 +3,9 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
-import aiosqlite
+from sqlalchemy import RowMapping, case, exists, select, update
 
 from bot.jobapi.models import (
     AgentJob,
@@ -23,7 +23,8 @@ from bot.jobapi.models import (
     Usage,
 )
 from bot.jobserver.errors import RequestRejectedError
-from bot.jobserver.store.database import fetch_row
+from bot.jobserver.store.database import Session, as_text
+from bot.jobserver.store.tables import WAITING, instructions, jobs
 from bot.jobserver.usage import Spent
 
 _NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
@@ -191,7 +192,7 @@ class Cancellation:
     running: int | None = None
 
 
-def job_from_row(row: aiosqlite.Row) -> AgentJob:
+def job_from_row(row: RowMapping) -> AgentJob:
     details = JobDetails.model_validate_json(row["details"])
     # The next instruction's words do not hide a failure.
     updates: dict[str, object] = {"reason": row["failure"] or details.reason or _why_pending(row, details)}
@@ -218,14 +219,14 @@ def _in_milliseconds(stored: str) -> str:
     return as_text(datetime.fromisoformat(stored), "milliseconds")
 
 
-def _open_question(row: aiosqlite.Row) -> dict[str, object]:
+def _open_question(row: RowMapping) -> dict[str, object]:
     if row["open_question"] is None:
         return {}
     asked = JobDetails.model_validate_json(row["open_question"])
     return {"question": asked.question, "question_fields": asked.question_fields}
 
 
-def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
+def _why_pending(row: RowMapping, details: JobDetails) -> str | None:
     """Returns why there is no pull request yet, for clients that show nothing but the reason."""
     known = details.pull_request
     if known is None or not _is_pending(details) or not known.reason:
@@ -239,22 +240,28 @@ def _is_pending(details: JobDetails) -> bool:
     return details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
 
 
-def usage_from_row(row: aiosqlite.Row) -> Usage | None:
+def usage_from_row(row: RowMapping) -> Usage | None:
     spent = spent_from_row(row)
     if spent == Spent():
         return None
     return Usage(tokens_sent=spent.sent, tokens_answered=spent.answered, cost=spent.money)
 
 
-def spent_from_row(row: aiosqlite.Row) -> Spent:
+def spent_from_row(row: RowMapping) -> Spent:
     money = Cost(amount=row["money"], currency=row["currency"]) if row["currency"] else None
     return Spent(row["tokens_sent"], row["tokens_answered"], money)
 
 
-def requester_from_row(row: aiosqlite.Row) -> Requester | None:
+def requester_from_row(row: RowMapping) -> Requester | None:
     if row["requester_name"] is None:
         return None
     return Requester(name=row["requester_name"], id=row["requester_id"], url=row["requester_url"])
+
+
+def requester_values(requester: Requester | None) -> dict[str, str | None]:
+    """Returns the columns that hold a requester."""
+    name, person, url = (requester.name, requester.id, requester.url) if requester else (None, None, None)
+    return {"requester_name": name, "requester_id": person, "requester_url": url}
 
 
 def branch_name(job_id: str, number: int) -> str:
@@ -262,51 +269,47 @@ def branch_name(job_id: str, number: int) -> str:
     return f"pagehand/{job_id}" if number == 1 else f"pagehand/{job_id}-{number}"
 
 
-def as_text(moment: datetime, precision: str = "microseconds") -> str:
-    """Returns a moment as stored in the tables: in UTC, so that text sorts like time."""
-    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
-
-
-async def read_job(connection: aiosqlite.Connection, project_id: str, job_id: str) -> AgentJob:
-    """Returns a job. Raises RequestRejectedError."""
-    row = await fetch_row(connection, "SELECT * FROM jobs WHERE project_id = ? AND id = ?", (project_id, job_id))
+async def read_job(session: Session, project_id: str, job_id: str, *, lock: bool = False) -> AgentJob:
+    """Returns a job. Who changes a job locks its row first. Raises RequestRejectedError."""
+    found = select(jobs).where(jobs.c.project_id == project_id, jobs.c.id == job_id)
+    row = await session.first(found.with_for_update() if lock else found)
     if row is None:
         raise RequestRejectedError("there is no such job in this project", 404)
     return job_from_row(row)
 
 
-async def read_details(connection: aiosqlite.Connection, job_id: str) -> JobDetails:
-    """Returns the stored details; empty ones for a job that no longer exists."""
-    row = await fetch_row(connection, "SELECT details FROM jobs WHERE id = ?", (job_id,))
+async def change_job(session: Session, job_id: str, /, **values: object) -> None:
+    await session.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+
+
+async def read_details(session: Session, job_id: str) -> JobDetails:
+    """Returns the stored details, to be changed: this locks the job. Empty ones for a job that no longer exists."""
+    row = await session.first(select(jobs.c.details).where(jobs.c.id == job_id).with_for_update())
     return JobDetails.model_validate_json(row["details"]) if row else JobDetails()
 
 
-async def write_details(connection: aiosqlite.Connection, job_id: str, details: JobDetails) -> None:
-    await connection.execute(
-        "UPDATE jobs SET details = ? WHERE id = ?", (details.model_dump_json(exclude_defaults=True), job_id)
-    )
+async def write_details(session: Session, job_id: str, details: JobDetails) -> None:
+    await change_job(session, job_id, details=details.model_dump_json(exclude_defaults=True))
 
 
-async def forget_last_words(connection: aiosqlite.Connection, job_id: str) -> None:
+async def forget_last_words(session: Session, job_id: str) -> None:
     """Clears what the previous instruction said and planned; the facts about the pull request remain true."""
-    known = await read_details(connection, job_id)
+    known = await read_details(session, job_id)
     kept = JobDetails(changes=known.changes, pull_request=known.pull_request, revision=known.revision)
-    await write_details(connection, job_id, kept)
+    await write_details(session, job_id, kept)
 
 
-async def forget_partial_work(connection: aiosqlite.Connection, job_id: str) -> None:
+async def forget_partial_work(session: Session, job_id: str) -> None:
     """For work that is now in a pull request, or was discarded; a sweep removes its commit from the mirror."""
-    await connection.execute("UPDATE jobs SET partial_commit = NULL, partial_files = 0 WHERE id = ?", (job_id,))
+    await change_job(session, job_id, partial_commit=None, partial_files=0)
 
 
-async def end_if_idle(connection: aiosqlite.Connection, job_id: str, now: str) -> None:
+async def end_if_idle(session: Session, job_id: str) -> None:
     """Ends a job that has nothing left in its queue."""
-    await connection.execute(
-        "UPDATE jobs SET status = CASE WHEN failure IS NULL THEN 'completed' ELSE 'failed' END, finished_at = ? "
-        "WHERE id = ? AND status = 'active' AND NOT EXISTS "
-        "(SELECT 1 FROM instructions WHERE job_id = jobs.id AND state IN ('queued', 'running'))",
-        (now, job_id),
-    )
+    has_work = exists().where(instructions.c.job_id == job_id, WAITING)
+    ending = update(jobs).where(jobs.c.id == job_id, jobs.c.status == Status.ACTIVE, ~has_work)
+    end = case((jobs.c.failure.is_(None), Status.COMPLETED), else_=Status.FAILED)
+    await session.execute(ending.values(status=end, finished_at=session.time()))
 
 
 def says_no(reply: str) -> bool:

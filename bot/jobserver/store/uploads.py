@@ -5,21 +5,25 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
+from sqlalchemy import delete, exists, func, select
+
 from bot.jobserver.errors import RequestRejectedError
-from bot.jobserver.store.database import Database, fetch_row
-from bot.jobserver.store.records import as_text
+from bot.jobserver.store.database import Database, Session, transaction
+from bot.jobserver.store.tables import attachments, uploads
+from bot.queue.transaction import replacing
 
 KEPT_UNUSED = timedelta(days=10)
 """How long a file without an instruction is kept: the client may first have to wait for an answer or this server."""
 _BATCH_SIZE = 50
 _ARRIVING = "arriving-"
 _MEGABYTE = 1_000_000
+_ADD = replacing(uploads, "used_at")
 
 
 def uploads_folder(data: Path) -> Path:
@@ -41,10 +45,9 @@ class UploadLimits:
 class UploadStore:
     """Stores files in `folder` by id; a file counts only if it has a row in the database."""
 
-    def __init__(self, database: Database, folder: Path, limits: UploadLimits, *, now: Callable[[], datetime]) -> None:
-        self._database = database
+    def __init__(self, database: Database, folder: Path, limits: UploadLimits) -> None:
+        self.database = database
         self._folder = folder
-        self._now = now
         self.limits = limits
         # Guards against uploading a file again while it is being deleted.
         self._placing = asyncio.Lock()
@@ -52,7 +55,7 @@ class UploadStore:
     async def prepare(self) -> None:
         """Creates the folder, and removes files without a row, which a killed server left there."""
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, exist_ok=True)
-        rows = await self._database.rows("SELECT id FROM uploads")
+        rows = await self.database.rows(select(uploads.c.id))
         await asyncio.to_thread(self._remove_all_but, {row["id"] for row in rows})
 
     async def add(self, file_id: str, mimetype: str, chunks: AsyncIterable[bytes]) -> None:
@@ -66,36 +69,40 @@ class UploadStore:
             try:
                 size = await self._receive(file_id, chunks, stream)
                 await asyncio.to_thread(_flush, stream)
-                async with self._placing, self._database.transaction() as connection:
-                    others = await fetch_row(
-                        connection, "SELECT coalesce(sum(size), 0) AS size FROM uploads WHERE id <> ?", (file_id,)
-                    )
-                    if others is None or others["size"] + size > self.limits.space:
-                        most = f"{self.limits.space / _MEGABYTE:g} MB"
-                        words = f"this job server stores at most {most} of files, and has no room for this one"
-                        raise RequestRejectedError(words, 507)
+                async with self._placing:
+                    await self._require_space(file_id, size)
+                    # First the file: one without a row is removed at the next start, but a row never lacks its file.
                     await asyncio.to_thread(_place, path, self._folder / file_id)
-                    await connection.execute(
-                        "INSERT INTO uploads (id, size, mimetype, used_at) VALUES (?, ?, ?, ?) "
-                        "ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at",
-                        (file_id, size, mimetype, as_text(self._now())),
-                    )
+                    await self._record(file_id, size, mimetype)
             finally:
                 await asyncio.shield(asyncio.to_thread(path.unlink, missing_ok=True))
 
     async def delete_unused(self) -> int:
         """Deletes files without an instruction that nobody uploaded recently; returns how many."""
         async with self._placing:
-            async with self._database.transaction() as connection:
-                rows = await connection.execute_fetchall(
-                    "DELETE FROM uploads WHERE id IN (SELECT id FROM uploads WHERE used_at < ? AND NOT EXISTS "
-                    "(SELECT 1 FROM attachments WHERE upload_id = uploads.id) ORDER BY used_at LIMIT ?) RETURNING id",
-                    (as_text(self._now() - KEPT_UNUSED), _BATCH_SIZE),
-                )
-                ids = [row["id"] for row in rows]
-            # Rows first: a file without a row is removed at the next start, but a row must never lack its file.
+            ids = await self._forget_unused()
             await asyncio.to_thread(self._remove, ids)
         return len(ids)
+
+    @transaction
+    async def _require_space(self, session: Session, file_id: str, size: int) -> None:
+        used = select(func.coalesce(func.sum(uploads.c.size), 0)).where(uploads.c.id != file_id)
+        if (await session.execute(used)).scalar_one() + size > self.limits.space:
+            most = f"{self.limits.space / _MEGABYTE:g} MB"
+            words = f"this job server stores at most {most} of files, and has no room for this one"
+            raise RequestRejectedError(words, 507)
+
+    @transaction
+    async def _record(self, session: Session, file_id: str, size: int, mimetype: str) -> None:
+        values = {"id": file_id, "size": size, "mimetype": mimetype, "used_at": session.time()}
+        await session.execute(_ADD, values)
+
+    @transaction
+    async def _forget_unused(self, session: Session) -> list[str]:
+        is_used = exists().where(attachments.c.upload_id == uploads.c.id)
+        old = select(uploads.c.id).where(uploads.c.used_at < session.time(ago=KEPT_UNUSED), ~is_used)
+        unused = delete(uploads).where(uploads.c.id.in_(old.order_by(uploads.c.used_at).limit(_BATCH_SIZE)))
+        return list((await session.execute(unused.returning(uploads.c.id))).scalars())
 
     async def _receive(self, file_id: str, chunks: AsyncIterable[bytes], stream: IO[bytes]) -> int:
         digest, size = hashlib.sha256(), 0

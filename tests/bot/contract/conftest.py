@@ -1,16 +1,14 @@
 """Fixtures of the store's contract: every test that uses one of them runs on SQLite and on PostgreSQL."""
 
 import shutil
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 from support.databases import engine_for
 from support.fakes.ports import FakeClock
-from support.scratch import IN_MEMORY
 from support.servers.postgres import PostgresServer
 from support.worlds.doctor_world import note
 from support.worlds.store_world import Opener, Sql, StoreWorld
@@ -18,29 +16,6 @@ from support.worlds.store_world import Opener, Sql, StoreWorld
 from bot.domain.findings import LastTime
 from bot.queue.errors import StoreTimings
 from bot.store.store import open_store
-
-
-@pytest.fixture(params=("sqlite", pytest.param("postgres", marks=pytest.mark.postgres)))
-def server(request: pytest.FixtureRequest) -> PostgresServer | None:
-    """The server that the test's database is on; None for SQLite."""
-    return request.getfixturevalue("postgres") if request.param == "postgres" else None
-
-
-@pytest.fixture
-def scratch() -> Iterator[Path]:
-    """A directory for SQLite databases, in memory, since tests would mostly wait for a disk."""
-    with TemporaryDirectory(dir=IN_MEMORY) as directory:
-        yield Path(directory)
-
-
-@pytest.fixture
-async def empty_database(server: PostgresServer | None, scratch: Path) -> AsyncIterator[str]:
-    """The URL of a database without tables."""
-    if server is None:
-        yield f"sqlite:///{scratch}/empty.db"
-        return
-    async with server.empty_database() as url:
-        yield url
 
 
 @pytest.fixture

@@ -135,6 +135,7 @@ NOT_FOR_STRANGERS = {
     "bot.app.settings.values",
     "bot.jobserver.settings.values",
     "bot.queue.engine",
+    "bot.jobserver.store.migrations.env",
     "bot.store.migrations.env",
 }
 """These read the operator's settings only."""

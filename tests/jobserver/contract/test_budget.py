@@ -21,7 +21,7 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.server import TokenBudget
-from bot.jobserver.store.database import STEPS, Database
+from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import InstructionBacklog, JobTemplate, PromptRequest
@@ -190,9 +190,8 @@ async def test_tokens_reported_by_an_agent_are_counted(tmp_path: Path) -> None:
 
 async def test_the_age_of_the_queue_is_that_of_its_oldest_instruction(tmp_path: Path) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
-        queue = InstructionQueue(database, now=lambda: at)
-        jobs = JobStore(database, rate_limit=100, now=lambda: at)
+    async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3", now=lambda: at) as database:
+        queue, jobs = InstructionQueue(database), JobStore(database, rate_limit=100)
         first = await jobs.submit(PromptRequest("docs", "one"), JobTemplate("r", "main", "m"))
         await queue.next_instruction(first.id)
         assert await queue.backlog() == InstructionBacklog(queued=0, running=1, oldest_seconds=0.0)

@@ -171,11 +171,11 @@ async def test_an_old_job_is_deleted_with_all_its_data(tmp_path: Path) -> None:
         retention = world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90))
         await retention.sweep()
         assert (await world.store.get("docs", merged.id)).status is Status.COMPLETED
-        world.ahead = timedelta(days=31)
+        world.now.ahead = timedelta(days=31)
         await retention.sweep()
         assert (await world.store.get("docs", merged.id)).status is Status.ARCHIVED
         assert (world.data / "jobs" / merged.id / "home").exists()
-        world.ahead = timedelta(days=31 + 91)
+        world.now.ahead = timedelta(days=31 + 91)
         await retention.sweep()
         for job in (merged, still_open):
             with pytest.raises(JobServerError, match="no such job"):

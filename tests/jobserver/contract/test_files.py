@@ -259,15 +259,15 @@ async def test_files_expire_or_go_with_the_last_job_that_names_them(tmp_path: Pa
         job = await world.submitted(request)
         await world.ended(job.id)
         assert await world.uploads.delete_unused() == 0
-        world.ahead = KEPT_UNUSED - timedelta(hours=1)
+        world.now.ahead = KEPT_UNUSED - timedelta(hours=1)
         await upload(b"again")
-        world.ahead = KEPT_UNUSED + timedelta(hours=1)
+        world.now.ahead = KEPT_UNUSED + timedelta(hours=1)
         sweep = world.retention(archive_after=timedelta(days=20), keep_for=timedelta(days=20)).sweep
         await sweep()
         folder = world.data / "uploads"
         assert {path.name for path in folder.iterdir()} == {named, again}
         for days in (21, 42):
-            world.ahead = timedelta(days=days)
+            world.now.ahead = timedelta(days=days)
             await sweep()
         assert list(folder.iterdir()) == []
 

@@ -1,6 +1,5 @@
 """A prompt that says which part of it is the person's own words: the rest is context, and nothing follows it."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from support.worlds.executor_world import executing
 from support.worlds.jobserver_world import JOB, JobServerWorld, git, make_sample, running
 
 from bot.domain.context import ContextText, compose
-from bot.jobserver.store.database import STEPS, Database
+from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
@@ -28,10 +27,6 @@ LARGE = ContextText(HOSTILE + "x\n" * 100_000)
 async def post(world: JobServerWorld, path: str, words: str, context: ContextText, **more: Any) -> httpx.Response:
     body = {"prompt": compose(words, context), "instruction": words, **more}
     return await world.client.post(path, json=body)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 async def changed(world: JobServerWorld, job: dict[str, Any]) -> str:
@@ -98,12 +93,12 @@ async def test_an_editor_gets_both_and_commits_name_the_instruction(tmp_path: Pa
 
 async def test_an_answer_is_the_instruction(tmp_path: Path) -> None:
     """Otherwise a yes with context would be no yes."""
-    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
-        jobs, template = JobStore(database, rate_limit=9, now=_now), JobTemplate("docs", "main", "fake")
+    async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3") as database:
+        jobs, template = JobStore(database, rate_limit=9), JobTemplate("docs", "main", "fake")
         job = await jobs.submit(PromptRequest("docs", "Do it"), template)
-        taken = await InstructionQueue(database, now=_now).next_instruction(job.id)
+        taken = await InstructionQueue(database).next_instruction(job.id)
         assert taken is not None
         await jobs.submit(PromptRequest("docs", "yes\n\nContext", job.id, words="yes"), template)
-        reply = await InstructionQueue(database, now=_now).next_reply(taken)
+        reply = await InstructionQueue(database).next_reply(taken)
         assert reply is not None
         assert reply.words == "yes"

@@ -58,16 +58,16 @@ async def test_a_pending_pull_request_is_retried_with_backoff(world: ExecutorWor
     job = await pushed_in_vain(world)
     await retry_due(world.tools)
     world.pull_requests.outage = None
-    world.ahead = timedelta(seconds=44)
+    world.now.ahead = timedelta(seconds=44)
     await retry_due(world.tools)
     assert world.pull_requests.opened == [], "it is not due yet"
-    world.ahead = timedelta(seconds=61)
+    world.now.ahead = timedelta(seconds=61)
     await retry_due(world.tools)
     again = await world.store.get("docs", job.id)
     assert again.pr_link == "https://host/pulls/1"
     assert pull_request_of(again) == PullRequestDetails(number=1, state=PullRequestState.OPEN)
     assert details(again).reason is None
-    world.ahead = timedelta(days=1)
+    world.now.ahead = timedelta(days=1)
     await retry_due(world.tools)
     assert len(world.pull_requests.opened) == 1
     assert world.pull_requests.additions == []
@@ -122,7 +122,7 @@ async def test_while_a_second_is_pending_the_first_link_is_not_shown(world: Exec
     assert pull_request_of(again).state is PullRequestState.PENDING
     assert f"pushed to pagehand/{job.id}-2, but has no pull request yet" in str(details(again).reason)
     world.pull_requests.outage = None
-    world.ahead = timedelta(minutes=2)
+    world.now.ahead = timedelta(minutes=2)
     await retry_due(world.tools)
     assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
 
@@ -137,7 +137,7 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
         job = await pushed_in_vain(world)
         assert [check.name for check in pull_request_of(job).checks] == ["words"]
         world.pull_requests.outage = None
-        world.ahead = timedelta(minutes=2)
+        world.now.ahead = timedelta(minutes=2)
         await retry_due(world.tools)
         told = pull_request_of(await world.store.get("docs", job.id))
         assert (told.state, [check.name for check in told.checks]) == (PullRequestState.OPEN, ["words"])
@@ -160,7 +160,7 @@ async def test_nothing_to_propose_is_not_retried_if_git_agrees(world: ExecutorWo
     job = await pushed_in_vain(world)
     git(world.bare, "update-ref", "refs/heads/main", f"pagehand/{job.id}")
     world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
-    world.ahead = timedelta(minutes=2)
+    world.now.ahead = timedelta(minutes=2)
     await retry_due(world.tools)
     assert await world.proposals.of_job(job.id) is None
 
@@ -171,7 +171,7 @@ async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(wor
     job = await world.done("one")
     assert pull_request_of(job).state == PullRequestState.PENDING
     world.pull_requests.outage = None
-    world.ahead = timedelta(minutes=2)
+    world.now.ahead = timedelta(minutes=2)
     await retry_due(world.tools)
     assert pull_request_of(await world.store.get("docs", job.id)).state == PullRequestState.OPEN
 
@@ -332,9 +332,9 @@ async def test_partial_work_is_deleted_with_the_job(tmp_path: Path) -> None:
         retention = world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90))
         await retention.sweep()
         assert kept_refs(world) == [f"refs/pagehand/partial/{job.id}"]
-        world.ahead = timedelta(days=31)
+        world.now.ahead = timedelta(days=31)
         await retention.sweep()
-        world.ahead = timedelta(days=31 + 91)
+        world.now.ahead = timedelta(days=31 + 91)
         await retention.sweep()
         assert kept_refs(world) == []
 

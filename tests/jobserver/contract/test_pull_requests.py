@@ -1,15 +1,15 @@
 """What every host of pull requests does: the local one and GitHub."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import insert, select
 from support.servers.github_server import github_server
 from support.servers.github_server_git import BareRepository
 from support.worlds.github_world import connected
@@ -22,7 +22,6 @@ from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRe
 from bot.jobserver.pull_requests.interface import NewPullRequest
 from bot.jobserver.pull_requests.local.local_pull_requests import (
     LIST_LENGTH,
-    STEPS,
     Judgement,
     LocalPullRequests,
 )
@@ -30,6 +29,7 @@ from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
+from bot.jobserver.store.tables import judgements, local_pull_requests
 
 BRANCH = "pagehand/1"
 NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.", Requester(name="Ada"))
@@ -48,11 +48,9 @@ class Kept:
 async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     repository = BareRepository.make(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
-    database = await stack.enter_async_context(Database(tmp_path / "pulls.sqlite3", STEPS))
+    database = await stack.enter_async_context(Database(f"sqlite:///{tmp_path}/pulls.sqlite3"))
     mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
-    keeper = LocalPullRequests(
-        database, mirror, base=BaseBranch("main"), public_url="http://127.0.0.1:8765", now=lambda: datetime.now(UTC)
-    )
+    keeper = LocalPullRequests(database, mirror, base=BaseBranch("main"), public_url="http://127.0.0.1:8765")
 
     async def close(number: int) -> None:
         await keeper.close(number, by="Ada")
@@ -160,29 +158,9 @@ class SlowMirror(Mirror):
 @asynccontextmanager
 async def opened(repository: Path, data: Path, mirror: Mirror | None = None) -> AsyncIterator[Local]:
     mirror, clock = mirror or Mirror(git_for(repository), data / "mirror.git"), Clock()
-    async with Database(data / "pulls.sqlite3", STEPS) as database:
-        pull_requests = LocalPullRequests(
-            database, mirror, base=BaseBranch("main"), public_url="http://here", now=clock
-        )
+    async with Database(f"sqlite:///{data}/pulls.sqlite3", now=clock) as database:
+        pull_requests = LocalPullRequests(database, mirror, base=BaseBranch("main"), public_url="http://here")
         yield Local(pull_requests, clock, mirror.directory)
-
-
-async def test_a_database_of_the_first_version_keeps_its_rows(repository: Path, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    head = git(repository, "rev-parse", "change").strip()
-    with closing(sqlite3.connect(data / "pulls.sqlite3", isolation_level=None)) as database:
-        database.executescript(STEPS[0])
-        database.execute("PRAGMA user_version = 1")
-        row = ("change", "main", "Old", "Words", "closed", head, head, "2025-12-31T00:00:00+00:00")
-        database.execute(
-            "INSERT INTO pull_requests (branch, base, title, description, state, base_commit, head_commit, created_at, "
-            "ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '2025-12-31T12:00:00+00:00')",
-            row,
-        )
-    async with opened(repository, data) as kept:
-        [old] = await kept.pull_requests.list()
-        assert (old.title, old.state, old.ended_by) == ("Old", PullRequestState.CLOSED, None)
-        assert (await kept.pull_requests.open(CHANGE)).number == 2
 
 
 async def test_a_branch_has_one_open_pull_request_and_each_is_listed(repository: Path, tmp_path: Path) -> None:
@@ -212,13 +190,10 @@ async def test_a_branch_without_a_pull_request_waits_for_no_fetch(repository: Pa
 async def test_a_long_list_has_every_open_one_first(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         opened_first = await kept.pull_requests.open(CHANGE)
-        for number in range(2, LIST_LENGTH + 2):
-            await kept.pull_requests._database.execute(
-                "INSERT INTO pull_requests "
-                "(branch, base, title, description, state, base_commit, head_commit, created_at) VALUES "
-                "(?, 'main', 'A change', '', 'closed', '', '', '2026-01-01T00:00:00+00:00')",
-                (f"change-{number}",),
-            )
+        alike = dict.fromkeys(("base", "title", "description", "base_commit", "head_commit"), "")
+        alike |= {"state": "closed", "created_at": "2026-01-01T00:00:00.000000Z"}
+        closed = [alike | {"branch": f"change-{number}"} for number in range(2, LIST_LENGTH + 2)]
+        await kept.pull_requests.database.execute(insert(local_pull_requests).values(closed))
         rows = await kept.pull_requests.list()
         assert [row.number for row in rows] == [opened_first.number, *range(LIST_LENGTH + 1, 2, -1)]
 
@@ -238,7 +213,7 @@ async def test_long_ended_pull_requests_are_deleted_with_their_commits(repositor
         assert (await kept.pull_requests.contents(opened_later.number)).change.totals.files == 1
         refs = git(kept.mirror, "for-each-ref", "--format=%(refname)", "refs/pulls").split()
         assert refs == [f"refs/pulls/{opened_later.number}/head"]
-        assert not await kept.pull_requests._database.rows("SELECT * FROM judgements")
+        assert not await kept.pull_requests.database.rows(select(judgements))
 
 
 async def test_a_flood_of_check_names_hides_no_review_and_ends(repository: Path, tmp_path: Path) -> None:
@@ -247,11 +222,9 @@ async def test_a_flood_of_check_names_hides_no_review_and_ends(repository: Path,
         head = git(repository, "rev-parse", "change").strip()
 
         async def flood(head: str, checks: int) -> None:
-            await pulls._database.execute(
-                "WITH RECURSIVE names(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM names WHERE n < ?1) "
-                "INSERT INTO judgements SELECT ?2, ?3, 'check', 'check ' || n, 'passed', '', '2026-01-01' FROM names",
-                (checks, number, head),
-            )
+            alike = {"number": number, "head": head, "kind": "check", "outcome": "passed", "words": "", "judged_at": ""}
+            rows = [alike | {"author": f"check {one}"} for one in range(1, checks + 1)]
+            await pulls.database.execute(insert(judgements).values(rows))
 
         await flood(head, 100)
         await flood("f" * 40, 1_000)
@@ -262,4 +235,4 @@ async def test_a_flood_of_check_names_hides_no_review_and_ends(repository: Path,
         read = await pulls.read(number)
         assert [review.author for review in read.reviews] == ["Ada"]
         assert [check.name for check in read.checks if check.outcome is CheckOutcome.FAILED] == ["check 100"]
-        assert len(await pulls._database.rows("SELECT * FROM judgements")) == 301
+        assert len(await pulls.database.rows(select(judgements))) == 301

@@ -5,8 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.worlds.jobserver_world import KEY, git, make_bare, running, until
+from pydantic import ValidationError
+from support.servers.postgres import PostgresServer
+from support.worlds.jobserver_world import ADA, KEY, git, make_bare, running, until
 
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror
 from bot.jobserver.settings import JobServerSettings
@@ -86,3 +89,24 @@ async def test_a_server_continues_from_a_copy_of_its_data(tmp_path: Path) -> Non
         link = ended["prLink"].replace(ended["prLink"].split("/pulls/")[0], world.url)
         assert (await world.press(link, "merge")).status_code == 303
     assert "A color and a flavor." in git(repository, "show", "main:docs/start.md")
+
+
+@pytest.mark.postgres
+async def test_a_servers_jobs_and_pull_requests_can_be_in_postgres(postgres: PostgresServer, tmp_path: Path) -> None:
+    repository, data = make_bare(tmp_path / "manual.git", MANUAL), tmp_path / "data"
+    async with postgres.empty_database() as url:
+        async with running(repository, data, database_url=url) as world:
+            job = await world.done('Replace "colour" with "color"')
+        async with running(repository, data, database_url=url) as world:
+            assert (await world.continued(job["id"], 'Replace "flavour" with "flavor"'))["status"] == "completed"
+            assert (await world.client.get("/pulls/1", auth=ADA)).status_code == 200
+        assert not list(data.glob("*.sqlite3"))
+        (data / "jobs.sqlite3").touch()
+        with pytest.raises(JobServerError, match="would leave behind"):
+            async with running(repository, data, database_url=url):
+                pass
+
+
+def test_only_postgres_can_be_named(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="must begin with postgresql://"):
+        JobServerSettings(repository=str(tmp_path), api_key=KEY, database_url="sqlite:///jobs.db")

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from bot.errors import StoreUnavailable
 from bot.jobapi.models import Cost, PlanStep
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.pipeline.budget import Spending
@@ -81,7 +81,7 @@ class Recorder:
     async def __call__(self, update: ProgressUpdate) -> None:
         if self.failures:
             self.failures -= 1
-            raise sqlite3.OperationalError("database is locked")
+            raise StoreUnavailable("The database is locked.")
         self.updates.append(update)
         self.recorded.set()
 

@@ -2,17 +2,15 @@
 
 import asyncio
 import contextlib
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
+from bot.errors import StoreUnavailable
 from bot.jobapi.models import AgentJob, JobDetails, Requester, Status
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pipeline.job_runner import JobRunner
-from bot.jobserver.store.database import STEPS, Database
+from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import (
@@ -28,10 +26,6 @@ NOTHING = Outcome()
 ROBIN = Requester(name="Robin")
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
 class UnreliableQueue(InstructionQueue):
     """A real table whose first two endings cannot be written."""
 
@@ -40,7 +34,7 @@ class UnreliableQueue(InstructionQueue):
     async def finish(self, instruction: Instruction, outcome: Outcome) -> None:
         if self.failures_left:
             self.failures_left -= 1
-            raise sqlite3.OperationalError("database is locked")
+            raise StoreUnavailable("The database is locked.")
         await super().finish(instruction, outcome)
 
 
@@ -65,8 +59,8 @@ class Jobs:
 
     def __init__(self, database: Database) -> None:
         self.database, self.runners = database, list[JobRunner]()
-        self.store = JobStore(database, rate_limit=100, now=now)
-        self.queue = InstructionQueue(database, now=now)
+        self.store = JobStore(database, rate_limit=100)
+        self.queue = InstructionQueue(database)
 
     async def add(self, prompt: str, job_id: str | None = None) -> str:
         return (await self.store.submit(PromptRequest("docs", prompt, job_id), TEMPLATE)).id
@@ -102,8 +96,8 @@ async def nothing(_: Instruction) -> None:
 
 
 @pytest.fixture
-async def jobs(tmp_path: Path) -> AsyncIterator[Jobs]:
-    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
+async def jobs(empty_database: str) -> AsyncIterator[Jobs]:
+    async with Database(empty_database) as database:
         jobs = Jobs(database)
         yield jobs
         for runner in jobs.runners:
@@ -144,7 +138,7 @@ async def test_finished_work_is_recorded_once_the_table_is_writable(jobs: Jobs) 
         return Outcome(pr_link=LINK)
 
     job_id = await jobs.add("one")
-    await jobs.runner(execute, queue=UnreliableQueue(jobs.database, now=now)).start()
+    await jobs.runner(execute, queue=UnreliableQueue(jobs.database)).start()
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link, done) == (Status.COMPLETED, LINK, ["one"])
 
@@ -290,7 +284,7 @@ async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jo
     async def execute(instruction: Instruction) -> None:
         done.append(instruction.prompt)
 
-    runner = jobs.runner(execute, queue=CancelledWhileTaken(jobs.database, now=now))
+    runner = jobs.runner(execute, queue=CancelledWhileTaken(jobs.database))
     job_id = await jobs.add("one")
     runner.wake(job_id)
     assert (await jobs.ended(job_id)).status is Status.COMPLETED

@@ -26,7 +26,7 @@ from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.server import TokenBudget
-from bot.jobserver.store.database import STEPS, Database
+from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
@@ -46,6 +46,16 @@ class Secrets:
     are_looked_for: bool = True
 
 
+class MovedClock:
+    """The time, `ahead` of the real one."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
 class ExecutorWorld:
     """`bare` is the repository; `now` can be moved."""
 
@@ -53,6 +63,7 @@ class ExecutorWorld:
         self,
         tmp_path: Path,
         database: Database,
+        now: MovedClock,
         editor: ScriptedEditor,
         checks: Checks,
         *,
@@ -62,10 +73,10 @@ class ExecutorWorld:
         spent_today: int,
         question_time_limit: float,
     ) -> None:
+        self.now = now
         self.bare = make_bare(tmp_path / "docs.git", {"docs/start.md": "# Start\n"})
         self.data = tmp_path / "data"
         self.data.mkdir()
-        self.ahead = timedelta()
         self.editor = editor
         self.pull_requests = FakePullRequests()
         git_of = Git.for_settings(JobServerSettings(repository=str(self.bare), api_key=KEY))
@@ -76,11 +87,11 @@ class ExecutorWorld:
         scan = ChangeScan(mirror, lambda: masking, secrets.allowed, secrets.time_limit)
         self.folders = JobFolders(self.data)
         self.folders.prepare()
-        self.store = JobStore(database, rate_limit=1_000_000, now=self.now)
-        self.queue = InstructionQueue(database, now=self.now)
+        self.store = JobStore(database, rate_limit=1_000_000)
+        self.queue = InstructionQueue(database)
         space = UploadLimits(file=1_000_000, space=10_000_000)
-        self.uploads = UploadStore(database, uploads_folder(self.data), space, now=self.now)
-        self.proposals = ProposalStore(database, now=self.now)
+        self.uploads = UploadStore(database, uploads_folder(self.data), space)
+        self.proposals = ProposalStore(database)
         self.tools = Tools(
             self.repository,
             self.queue,
@@ -110,9 +121,6 @@ class ExecutorWorld:
         await self.runner.stop()
         self.runner = self._new_runner()
         await self.runner.start()
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
 
     def retention(self, *, archive_after: timedelta, keep_for: timedelta) -> JobCleanup:
         return JobCleanup(self.tools, self.store, self.uploads, _delete_none, archive_after, keep_for)
@@ -187,16 +195,18 @@ async def executing(
     budget: TokenBudget | None = None,
     question_time_limit: float = 60.0,
 ) -> AsyncIterator[ExecutorWorld]:
-    async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
+    now = MovedClock()
+    async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3", now=now) as database:
         world = ExecutorWorld(
             tmp_path,
             database,
+            now,
             editor or ScriptedEditor(),
             checks or NoChecks(),
             allowed=allowed or AllowedPaths(),
             secrets=secrets or Secrets(are_looked_for=False),
             budget=budget or TokenBudget(),
-            spent_today=await InstructionQueue(database, now=lambda: datetime.now(UTC)).tokens_today(),
+            spent_today=await InstructionQueue(database).tokens_today(),
             question_time_limit=question_time_limit,
         )
         try:

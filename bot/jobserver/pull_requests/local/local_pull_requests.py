@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
-import aiosqlite
+from sqlalchemy import RowMapping, Select, delete, func, insert, select, tuple_, update
 
 from bot.codehosts.pull_request import Check, CheckOutcome, PullRequest, Review, Verdict
 from bot.jobapi.models import PullRequestState, Requester
@@ -16,40 +16,19 @@ from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequ
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.repository.listings import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import Database, Session, transaction
+from bot.jobserver.store.tables import judgements, local_pull_requests
 from bot.jobserver.text import shortened
+from bot.queue.transaction import replacing
 
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
 LIST_LENGTH = 100
 """Pull requests on the page that lists them."""
-STEPS = (
-    """
-CREATE TABLE pull_requests (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, branch TEXT NOT NULL, base TEXT NOT NULL, title TEXT NOT NULL,
-    description TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('open', 'merged', 'closed')),
-    base_commit TEXT NOT NULL, head_commit TEXT NOT NULL, created_at TEXT NOT NULL, ended_at TEXT
-) STRICT;
-CREATE UNIQUE INDEX one_open_a_branch ON pull_requests (branch) WHERE state = 'open';
-""",
-    """
-ALTER TABLE pull_requests ADD COLUMN ended_by TEXT;
-ALTER TABLE pull_requests ADD COLUMN requested_by TEXT;
-ALTER TABLE pull_requests ADD COLUMN request_url TEXT;
-CREATE INDEX pull_requests_of_state ON pull_requests (state, number);
-""",
-    """
-CREATE TABLE judgements (
-    number INTEGER NOT NULL REFERENCES pull_requests ON DELETE CASCADE, head TEXT NOT NULL, kind TEXT NOT NULL,
-    author TEXT NOT NULL, outcome TEXT NOT NULL, words TEXT NOT NULL, judged_at TEXT NOT NULL,
-    PRIMARY KEY (number, head, kind, author)
-) STRICT;
-""",
-)
-"""How the database came to be; see `Database`."""
 _DESCRIPTION_LIMIT = 200_000
 _MOST_OF_A_KIND, _MOST_JUDGEMENTS, _LONGEST_WORDS = 100, 200, 4_000
 """Checks, and reviews, of one commit; judgements of earlier commits, and of all that are shown; characters of each."""
+_JUDGE = replacing(judgements, "outcome", "words")
 _KINDS: Mapping[str, type[Verdict | CheckOutcome]] = {"review": Verdict, "check": CheckOutcome}
 
 
@@ -104,12 +83,9 @@ class LocalPullRequests:
     `reader` reads what the shown commits hold.
     """
 
-    def __init__(
-        self, database: Database, mirror: Mirror, *, base: BaseBranch, public_url: str, now: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, database: Database, mirror: Mirror, *, base: BaseBranch, public_url: str) -> None:
         self.reader = ContentsReader(mirror)
-        self._database = database
-        self._now = now
+        self.database = database
         self._mirror = mirror
         self._base = base
         self._public_url = public_url
@@ -166,13 +142,7 @@ class LocalPullRequests:
             if head is None:
                 raise NoSuchBranchError(f"the branch {new.branch} is not in the repository")
             start = await self._mirror.merge_base(base, head) or base
-            requester = (new.requester.name, new.requester.url) if new.requester else (None, None)
-            rows = await self._database.rows(
-                "INSERT INTO pull_requests (branch, base, title, description, state, base_commit, head_commit, "
-                "created_at, requested_by, request_url) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?) RETURNING *",
-                (new.branch, self._base.name, new.title, new.description, start, head, self._iso_now(), *requester),
-            )
-            row = _from_row(rows[0])
+            row = await self._insert(new, start, head)
             await self._keep_commits(row.number, head)
             self._looked_at[row.number] = time.monotonic()
             return self._as_pull_request(row)
@@ -183,19 +153,15 @@ class LocalPullRequests:
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         async with self._lock:
-            await self._database.execute(
-                "UPDATE pull_requests SET description = description || char(10, 10) || :addition "
-                "WHERE number = :number AND instr(description, :addition) = 0 AND length(description) < :limit",
-                {"number": pull_request.number, "addition": addition, "limit": _DESCRIPTION_LIMIT},
-            )
+            await self._describe(pull_request.number, addition)
             await self._refresh(await self._get(pull_request.number))
 
     async def list(self) -> tuple[PullRequestRow, ...]:
         """Returns the open ones, then the others, the newest of each first."""
-        rows = await self._database.rows(
-            "SELECT * FROM pull_requests ORDER BY state = 'open' DESC, number DESC LIMIT ?", (LIST_LENGTH,)
-        )
-        return tuple(map(_from_row, rows))
+        columns = local_pull_requests.c
+        is_ended = columns.state != PullRequestState.OPEN
+        newest = select(local_pull_requests).order_by(is_ended, columns.number.desc())
+        return tuple(map(_from_row, await self.database.rows(newest.limit(LIST_LENGTH))))
 
     async def contents(self, number: int) -> PullRequestContents:
         """Returns a pull request as it is now.
@@ -236,26 +202,24 @@ class LocalPullRequests:
         Raises:
             DecisionError: with a message for the page.
         """
-        kind = next(name for name, outcomes in _KINDS.items() if isinstance(judgement.outcome, outcomes))
-        words = shortened(judgement.words, _LONGEST_WORDS)
-        of_others = (number, judgement.head, kind, judgement.author)
         async with self._lock:
             _require_newest(await self._refresh(await self._get(number)), judgement.head)
-            [(count,)] = await self._database.rows(
-                "SELECT count(*) FROM judgements WHERE number = ? AND head = ? AND kind = ? AND author != ?", of_others
-            )
-            if count >= _MOST_OF_A_KIND:
-                raise DecisionError(f"A commit has at most {_MOST_OF_A_KIND} {kind}s, each under a name of its own.")
-            await self._database.execute(
-                "DELETE FROM judgements WHERE number = ?1 AND head != ?2 AND rowid NOT IN "
-                "(SELECT rowid FROM judgements WHERE number = ?1 AND head != ?2 ORDER BY judged_at DESC LIMIT ?3)",
-                (number, judgement.head, _MOST_JUDGEMENTS),
-            )
-            await self._database.execute(
-                "INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                "outcome = excluded.outcome, words = excluded.words",
-                (number, judgement.head, kind, judgement.author, judgement.outcome.value, words, self._iso_now()),
-            )
+            await self._record(number, judgement)
+
+    @transaction
+    async def _record(self, session: Session, number: int, judgement: Judgement) -> None:
+        kind = next(name for name, outcomes in _KINDS.items() if isinstance(judgement.outcome, outcomes))
+        columns = judgements.c
+        of_commit = (columns.number == number, columns.head == judgement.head, columns.kind == kind)
+        others = select(func.count()).where(*of_commit, columns.author != judgement.author)
+        if (await session.execute(others)).scalar_one() >= _MOST_OF_A_KIND:
+            raise DecisionError(f"A commit has at most {_MOST_OF_A_KIND} {kind}s, each under a name of its own.")
+        earlier = (columns.number == number, columns.head != judgement.head)
+        key = tuple_(columns.head, columns.kind, columns.author)
+        kept = select(*key.clauses).where(*earlier).order_by(columns.judged_at.desc()).limit(_MOST_JUDGEMENTS)
+        await session.execute(delete(judgements).where(*earlier, key.not_in(kept)))
+        values = {"number": number, "kind": kind, "judged_at": session.time()} | vars(judgement)
+        await session.execute(_JUDGE, values | {"words": shortened(judgement.words, _LONGEST_WORDS)})
 
     async def merge(self, number: int, *, head: str, by: str) -> None:
         """Merges into the base branch and pushes it. Does nothing if it was merged before.
@@ -277,46 +241,71 @@ class LocalPullRequests:
 
     async def delete_ended(self, age: timedelta) -> int:
         """Forgets up to 100 that were merged or closed at least this long ago; returns how many."""
-        rows = await self._database.rows(
-            "SELECT number FROM pull_requests WHERE state != 'open' AND ended_at <= ? LIMIT 100",
-            ((self._now() - age).astimezone(UTC).isoformat(),),
-        )
-        for number in (row["number"] for row in rows):
+        ended = await self._ended(age)
+        for number in ended:
             async with self._lock:
                 await self._mirror.run("update-ref", "-d", f"refs/pulls/{number}/head")
-                await self._database.execute("DELETE FROM pull_requests WHERE number = ?", (number,))
-        return len(rows)
+                await self.database.execute(delete(local_pull_requests).where(local_pull_requests.c.number == number))
+        return len(ended)
+
+    @transaction
+    async def _ended(self, session: Session, age: timedelta) -> Sequence[int]:
+        columns = local_pull_requests.c
+        ended = select(columns.number).where(columns.state != "open", columns.ended_at <= session.time(ago=age))
+        return (await session.execute(ended.limit(100))).scalars().all()
 
     async def _get(self, number: int) -> PullRequestRow:
         """Returns a pull request. Raises PullRequestNotFoundError."""
-        for row in await self._database.rows("SELECT * FROM pull_requests WHERE number = ?", (number,)):
+        for row in await self.database.rows(_of(number)):
             return _from_row(row)
         raise PullRequestNotFoundError("there is no pull request of this number")
 
     async def _newest(self, branch: str) -> PullRequestRow | None:
-        rows = await self._database.rows(
-            "SELECT * FROM pull_requests WHERE branch = ? ORDER BY number DESC LIMIT 1", (branch,)
-        )
+        of_branch = select(local_pull_requests).where(local_pull_requests.c.branch == branch)
+        rows = await self.database.rows(of_branch.order_by(local_pull_requests.c.number.desc()).limit(1))
         return next(map(_from_row, rows), None)
 
+    @transaction
+    async def _insert(self, session: Session, new: NewPullRequest, start: str, head: str) -> PullRequestRow:
+        inserting = insert(local_pull_requests).values(
+            branch=new.branch,
+            base=self._base.name,
+            title=new.title,
+            description=new.description,
+            state=PullRequestState.OPEN,
+            base_commit=start,
+            head_commit=head,
+            created_at=session.time(),
+            requested_by=new.requester and new.requester.name,
+            request_url=new.requester and new.requester.url,
+        )
+        return _from_row((await session.execute(inserting.returning(local_pull_requests))).mappings().one())
+
+    @transaction
+    async def _describe(self, session: Session, number: int, addition: str) -> None:
+        row = await session.first(_of(number).with_for_update())
+        if row and addition not in row["description"] and len(row["description"]) < _DESCRIPTION_LIMIT:
+            described = update(local_pull_requests).where(local_pull_requests.c.number == number)
+            await session.execute(described.values(description=f"{row['description']}\n\n{addition}"))
+
     async def _judgements(self, row: PullRequestRow) -> tuple[Judgement, ...]:
-        rows = await self._database.rows(
-            "SELECT head, author, kind, outcome, words FROM judgements WHERE number = ? "
-            "ORDER BY head = ? DESC, judged_at, kind, author LIMIT ?",
-            (row.number, row.head_commit, _MOST_JUDGEMENTS),
+        columns = judgements.c
+        is_older = columns.head != row.head_commit
+        found = select(columns.head, columns.author, columns.kind, columns.outcome, columns.words)
+        newest_first = found.where(columns.number == row.number).order_by(
+            is_older, columns.judged_at, columns.kind, columns.author
         )
-        return tuple(Judgement(head, author, _KINDS[kind](said), words) for head, author, kind, said, words in rows)
+        rows = await self.database.rows(newest_first.limit(_MOST_JUDGEMENTS))
+        return tuple(
+            Judgement(row["head"], row["author"], _KINDS[row["kind"]](row["outcome"]), row["words"]) for row in rows
+        )
 
-    async def _end(self, number: int, state: PullRequestState, *, by: str | None) -> None:
+    @transaction
+    async def _end(self, session: Session, number: int, state: PullRequestState, *, by: str | None) -> None:
         """Records that it was merged or closed, when, and by whom."""
-        await self._database.execute(
-            "UPDATE pull_requests SET state = ?, ended_at = ?, ended_by = ? WHERE number = ?",
-            (state.value, self._iso_now(), by, number),
-        )
+        ending = update(local_pull_requests).where(local_pull_requests.c.number == number)
+        await session.execute(ending.values(state=state, ended_at=session.time(), ended_by=by))
         self._looked_at.pop(number, None)
-
-    def _iso_now(self) -> str:
-        return self._now().astimezone(UTC).isoformat()
 
     async def _refresh(self, row: PullRequestRow) -> PullRequestRow:
         """Catches up with what was pushed; what is known is still shown while the repository is out of reach."""
@@ -331,9 +320,8 @@ class LocalPullRequests:
         merged = parted == head
         start = row.base_commit if merged else parted
         await self._keep_commits(row.number, head)
-        await self._database.execute(
-            "UPDATE pull_requests SET base_commit = ?, head_commit = ? WHERE number = ?", (start, head, row.number)
-        )
+        moved = update(local_pull_requests).where(local_pull_requests.c.number == row.number)
+        await self.database.execute(moved.values(base_commit=start, head_commit=head))
         if merged:
             await self._end(row.number, PullRequestState.MERGED, by=None)
         return await self._get(row.number)
@@ -400,7 +388,11 @@ def _push_message(errors: str, base: str) -> str:
     return f"The repository did not take the merge: {' '.join(errors.split())[-300:]}"
 
 
-def _from_row(row: aiosqlite.Row) -> PullRequestRow:
+def _of(number: int) -> Select[Any]:
+    return select(local_pull_requests).where(local_pull_requests.c.number == number)
+
+
+def _from_row(row: RowMapping) -> PullRequestRow:
     created_at, ended_at = (row[name] and datetime.fromisoformat(row[name]) for name in ("created_at", "ended_at"))
     state = PullRequestState(row["state"])
     return PullRequestRow(**{**dict(row), "created_at": created_at, "ended_at": ended_at, "state": state})

@@ -1,0 +1,1 @@
+"""Alembic's migrations of the job server, by the rules of `bot.store.migrations`."""

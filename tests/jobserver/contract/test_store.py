@@ -1,0 +1,328 @@
+"""The job server's database: how its files are created and migrated, and how old rows are found and deleted."""
+
+import asyncio
+import hashlib
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, event, func, insert, select, text
+from support.databases import engine_for
+from support.fakes.job_ports import FakePullRequests
+
+from bot.jobapi.models import AttachedFile, JobDetails, PartialWork, PullRequestState, Requester, Status
+from bot.jobserver.errors import GitError, JobServerError, RequestRejectedError
+from bot.jobserver.pipeline.retention import remove_branches
+from bot.jobserver.pull_requests.interface import OpenedPullRequest
+from bot.jobserver.store.database import SCHEMA, Database, as_text
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.jobs import BATCH_SIZE, JobStore
+from bot.jobserver.store.proposals import ProposalStore
+from bot.jobserver.store.records import (
+    EarlierInstruction,
+    Instruction,
+    JobTemplate,
+    Outcome,
+    ProgressUpdate,
+    PromptRequest,
+    QueuedReply,
+)
+from bot.jobserver.store.tables import answers, instructions, judgements, local_pull_requests, metadata
+from bot.jobserver.store.tables import jobs as table_of_jobs
+from bot.store.schema.migration import migrate
+from bot.store.schema.tables import metadata as of_the_bot
+from bot.store.store import open_store
+
+OF_1_0_0 = Path(__file__).with_name("data_of_1_0_0")
+"""What 1.0.0 wrote, as SQL."""
+NEWEST = 9
+"""The last step that a version counted in SQLite's `user_version`."""
+LATER_STEPS = ("ALTER TABLE instructions ADD COLUMN request_id TEXT NOT NULL DEFAULT ''",
+               "ALTER TABLE instructions ADD COLUMN words TEXT")  # fmt: skip
+JUDGED = """
+CREATE TABLE judgements (
+    number INTEGER NOT NULL REFERENCES pull_requests ON DELETE CASCADE, head TEXT NOT NULL, kind TEXT NOT NULL,
+    author TEXT NOT NULL, outcome TEXT NOT NULL, words TEXT NOT NULL, judged_at TEXT NOT NULL,
+    PRIMARY KEY (number, head, kind, author)
+) STRICT;
+INSERT INTO judgements VALUES (2, 'b', 'review', 'Ada', 'approved', 'Fine', '2026-01-01T00:00:00.000000Z');
+"""
+
+
+def make_earlier(folder: Path, version: int) -> Path:
+    """Creates what an earlier version wrote, with rows of every kind."""
+    for name in ("jobs", "pull_requests"):
+        with closing(sqlite3.connect(folder / f"{name}.sqlite3")) as connection:
+            connection.executescript((OF_1_0_0 / f"{name}.sql").read_text())
+            if name == "jobs":
+                for statement in LATER_STEPS[: version - 7]:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {version}")
+            elif version == NEWEST:
+                connection.executescript(JUDGED)
+    return folder / "jobs.sqlite3"
+
+
+def steps_of(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def dumped(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+async def differences(url: str) -> Sequence[object]:
+    """How the tables of a database differ from those that the code names."""
+    engine = engine_for(url)
+
+    def compared(connection: Connection) -> list[object]:
+        ours = {"version_table": SCHEMA.version_table, "compare_server_default": True}
+        return list(compare_metadata(MigrationContext.configure(connection, opts=ours), metadata))
+
+    async with engine.begin() as connection:
+        found = await connection.run_sync(compared)
+    await engine.dispose()
+    return found
+
+
+async def test_the_migrations_create_the_job_servers_tables(empty_database: str) -> None:
+    for _ in range(2):
+        async with Database(empty_database):
+            pass
+        assert not await differences(empty_database)
+
+
+async def test_bot_and_job_server_can_share_a_database(empty_database: str) -> None:
+    assert not metadata.tables.keys() & of_the_bot.tables.keys()
+    await migrate(empty_database)
+    async with Database(empty_database) as database:
+        await JobStore(database, rate_limit=1).check()
+    await (await open_store(empty_database)).close()
+
+
+@pytest.mark.promise("upgrades")
+@pytest.mark.parametrize("version", [7, 8, NEWEST])
+async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, version: int) -> None:
+    path = await asyncio.to_thread(make_earlier, tmp_path, version)
+    url = f"sqlite:///{path}"
+    for _ in range(2):
+        async with Database(url) as database:
+            pass
+    assert await asyncio.to_thread(steps_of, path) > NEWEST, "so an earlier version refuses it"
+    assert not await differences(url)
+    async with Database(url) as database:
+        jobs, queue = JobStore(database, rate_limit=100), InstructionQueue(database)
+        one, two, three, four, five = [await jobs.get("docs", f"{number:016}") for number in range(1, 6)]
+        assert (one.status, one.pr_link, one.details) == (
+            Status.COMPLETED, "http://x/pulls/1", JobDetails(summary="Said one"),
+        )  # fmt: skip
+        assert two.details == JobDetails(reason="git is away", partial_work=PartialWork(files=3))
+        template = JobTemplate("docs", "main", "claude")
+        file = AttachedFile(id=hashlib.sha256(b"file").hexdigest(), name="a.png")
+        again = await jobs.submit(PromptRequest("docs", "one", None, "k-1", files=(file,)), template)
+        assert again.id == one.id, "answers that were kept are still given"
+        assert await queue.requeue_interrupted() == [three.id, four.id]
+        taken = await queue.next_instruction(three.id)
+        assert taken == Instruction(3, three.id, f"pagehand/{three.id}", "three", "three", requester=ADA, attempts=2), (
+            "which was running"
+        )
+        assert await queue.next_reply(taken) == QueuedReply(4, "the red one"), "which answers the question again"
+        await jobs.submit(PromptRequest("docs", "six", one.id), template)
+        more = await queue.next_instruction(one.id)
+        assert more is not None
+        assert (more.number, more.session) == (7, "s-1")
+        assert more.conversation == (EarlierInstruction("one", "Said one", "one"),)
+        assert [(file.name, file.size) for file in more.attachments] == [("a.png", 4)]
+        [owed] = await ProposalStore(database).due()
+        assert (owed.job_id, owed.title, owed.requester, owed.wants_extras) == (five.id, "Five", ADA, True)
+        assert await jobs.old_branches() == ["pagehand/gone"]
+        pulls = await database.rows(select(local_pull_requests).order_by(local_pull_requests.c.number))
+        assert [(row["number"], row["branch"], row["state"], row["ended_by"]) for row in pulls] == [
+            (1, "pagehand/a", "merged", "Ben"), (2, "pagehand/b", "open", None),
+        ]  # fmt: skip
+        assert len(await database.rows(select(judgements))) == (version == NEWEST)
+        new = insert(local_pull_requests).values(dict(pulls[0]) | {"number": None, "branch": "new"})
+        await database.execute(new)
+        [newest] = await database.rows(select(func.max(local_pull_requests.c.number).label("number")))
+        assert newest["number"] == 4, "numbers are never used again"
+
+
+def with_a_damaged_file(folder: Path) -> Path:
+    path = make_earlier(folder, 7)
+    path.with_name("pull_requests.sqlite3").write_bytes(b"damaged" * 1_000)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [(lambda folder: make_earlier(folder, 6), "before 1.0"), (with_a_damaged_file, "not a SQLite database")],
+)
+async def test_data_that_cannot_be_taken_over_is_refused_untouched(
+    tmp_path: Path, make: Callable[[Path], Path], words: str
+) -> None:
+    path = await asyncio.to_thread(make, tmp_path)
+    before = await asyncio.to_thread(dumped, path), await asyncio.to_thread(steps_of, path)
+    with pytest.raises(JobServerError, match=words):
+        async with Database(f"sqlite:///{path}"):
+            pass
+    assert (await asyncio.to_thread(dumped, path), await asyncio.to_thread(steps_of, path)) == before
+
+
+async def test_data_of_a_newer_version_is_refused(empty_database: str) -> None:
+    async with Database(empty_database) as database:
+        newer = text(f"UPDATE {SCHEMA.version_table} SET version_num = '9999', compatible_with = '9999'")  # noqa: S608 - ours
+        await database.execute(newer)
+    with pytest.raises(JobServerError, match="newer version"):
+        async with Database(empty_database):
+            pass
+
+
+async def test_the_files_are_private_to_their_owner(tmp_path: Path) -> None:
+    """Even if existing ones are readable by others."""
+    before, path = os.umask(0), tmp_path / "new"
+    try:
+        path.touch(0o644)
+        async with Database(f"sqlite:///{path}") as database:
+            await JobStore(database, rate_limit=1).check()
+            modes = {name: os.stat(tmp_path / name).st_mode & 0o777 for name in os.listdir(tmp_path)}  # noqa: PTH116, PTH208 - pathlib's would block as much
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("new", "new-wal", "new-shm"), 0o600)
+
+
+ADA = Requester(name="Ada", id="U1", url="https://slack.example/p1")
+TEMPLATE = JobTemplate("docs", "main", "builtin")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+class Jobs:
+    """A real store whose clock a test sets."""
+
+    def __init__(self, url: str) -> None:
+        self.time = START
+        self.database = Database(url, now=lambda: self.time)
+        self.store = self.retention = JobStore(self.database, rate_limit=100_000)
+        self.queue = InstructionQueue(self.database)
+
+    async def finished(self, key: str | None = None, link: str | None = "http://x/pulls/1") -> str:
+        """Adds a job with an instruction on each of two branches."""
+        job = await self.store.submit(PromptRequest("docs", "one", None, key), TEMPLATE)
+        taken = await self.taken(job.id)
+        await self.queue.record_progress(job.id, ProgressUpdate(activity="reading", session="s"))
+        await self.queue.finish(taken, Outcome(pr_link="http://x/pulls/0"))
+        await self.store.submit(PromptRequest("docs", "two", job.id), TEMPLATE)
+        taken = await self.queue.use_next_branch(await self.taken(job.id))
+        await self.queue.record_pushed(taken, "c0ffee")
+        await self.queue.finish(taken, Outcome(commit="c0ffee", pr_link=link))
+        return job.id
+
+    async def taken(self, job_id: str) -> Instruction:
+        taken = await self.queue.next_instruction(job_id)
+        assert taken is not None
+        return taken
+
+    async def delete_old(self) -> None:
+        await self.retention.archive(DAY)
+        self.time += 2 * DAY
+        await self.retention.delete_jobs(await self.retention.jobs_to_delete(DAY))
+
+
+@pytest.fixture
+async def jobs(empty_database: str) -> AsyncIterator[Jobs]:
+    jobs = Jobs(empty_database)
+    async with jobs.database:
+        yield jobs
+
+
+async def test_a_deleted_job_loses_its_rows_but_keeps_its_proposed_branches(jobs: Jobs) -> None:
+    gone, unproposed = await jobs.finished("k-1"), await jobs.finished(link=None)
+    jobs.time += 2 * DAY
+    kept = await jobs.finished("k-2")
+    await jobs.delete_old()
+    for job_id in (gone, unproposed):
+        with pytest.raises(RequestRejectedError):
+            await jobs.store.get("docs", job_id)
+    rows = [await jobs.database.rows(select(table.c.job_id)) for table in (instructions, answers)]
+    assert [[row["job_id"] for row in of_table] for of_table in rows] == [[kept, kept], [kept]]
+    expected = {f"pagehand/{gone}", f"pagehand/{gone}-2", f"pagehand/{unproposed}"}
+    assert set(await jobs.retention.old_branches()) == expected, "a branch that nobody could review stays"
+    anew = await jobs.store.submit(PromptRequest("docs", "other", None, "k-1"), TEMPLATE)
+    assert anew.id != gone, "a key of a deleted job is free again"
+
+
+async def test_a_transaction_deletes_a_bounded_number_of_rows(jobs: Jobs) -> None:
+    alike = {"project_id": "docs", "status": "completed", "created_at": as_text(START), "finished_at": as_text(START)}
+    alike |= vars(TEMPLATE)
+    ended = [alike | {"id": f"{number}", "branch": f"b{number}"} for number in range(BATCH_SIZE + 1)]
+    await jobs.database.execute(insert(table_of_jobs).values(ended))
+    jobs.time += 2 * DAY
+    assert [await jobs.retention.archive(DAY) for _ in range(3)] == [BATCH_SIZE, 1, 0]
+    jobs.time += 2 * DAY
+    assert len(await jobs.retention.jobs_to_delete(DAY)) == BATCH_SIZE
+
+
+async def test_no_query_scans_a_whole_table(scratch: Path) -> None:
+    jobs, seen = Jobs(f"sqlite:///{scratch}/jobs.db"), list[tuple[str, Any]]()
+    async with jobs.database:
+        engine = jobs.database._database._engine
+        event.listen(engine, "before_cursor_execute", lambda *call: seen.append((call[2], call[3])))
+        job_id = await jobs.finished("k-1")
+        await jobs.store.get("docs", job_id)
+        await jobs.store.submit(PromptRequest("docs", "three", job_id), TEMPLATE)
+        taken = await jobs.taken(job_id)
+        await jobs.store.cancel("docs", job_id)
+        await jobs.queue.is_stopped(taken)
+        await jobs.queue.release(taken)
+        await jobs.queue.requeue_interrupted()
+        await jobs.queue.finish(await jobs.taken(job_id), Outcome())
+        await jobs.retention.delete_answers()
+        await jobs.delete_old()
+        await jobs.retention.forget_branch("b")
+    with closing(sqlite3.connect(scratch / "jobs.db")) as connection:
+        for statement, values in seen:
+            if statement.startswith(("SELECT", "UPDATE", "DELETE")):
+                plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+                assert all("USING" in step for step in plan if step.startswith("SCAN")), f"{statement}: {plan}"
+    assert len(seen) > 60
+
+
+class Branches:
+    """A repository in which one branch cannot be deleted."""
+
+    def __init__(self, stuck: str = "") -> None:
+        self.stuck = stuck
+        self.deleted: list[str] = []
+
+    async def delete_branch(self, branch: str) -> None:
+        if branch == self.stuck:
+            raise GitError("protected")
+        self.deleted.append(branch)
+
+
+async def test_branches_of_ended_pull_requests_are_deleted_despite_a_failing_one(
+    jobs: Jobs, caplog: pytest.LogCaptureFixture
+) -> None:
+    branches, pull_requests = Branches(), FakePullRequests()
+    ids = sorted([await jobs.finished() for _ in range(3)])
+    jobs.time += 2 * DAY
+    await jobs.delete_old()
+    branches.stuck = f"pagehand/{ids[0]}"
+    pull_requests.kept.append(OpenedPullRequest(1, "http://x/1", f"pagehand/{ids[1]}", PullRequestState.OPEN))
+    pull_requests.kept.append(OpenedPullRequest(2, "http://x/2", f"pagehand/{ids[2]}", PullRequestState.MERGED))
+    await remove_branches(jobs.retention, pull_requests, branches.delete_branch)
+    assert set(branches.deleted) == {f"pagehand/{ids[2]}", *(f"pagehand/{job_id}-2" for job_id in ids)}
+    assert await jobs.retention.old_branches() == [branches.stuck]
+    assert "1 old branches could not be deleted" in caplog.text
+    jobs.time += 8 * DAY
+    await remove_branches(jobs.retention, pull_requests, branches.delete_branch)
+    assert await jobs.retention.old_branches() == [], "a week of tries is enough: what grows has an end"
