@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.fakes import slack_payloads
+from support.fakes.slack_payloads import event
 from support.worlds.core_world import CoreWorld
 from support.worlds.listening_world import BOT, IDENTITY, listening_app
 
@@ -30,59 +32,22 @@ async def app(world: CoreWorld) -> AsyncIterator[SlackApp]:
         yield made
 
 
-def envelope(event: Json, **changes: Any) -> Json:
-    return {
-        "token": "XXYYZZ",
-        "team_id": "T1",
-        "context_team_id": "T1",
-        "context_enterprise_id": None,
-        "api_app_id": "A1",
-        "event": event,
-        "type": "event_callback",
-        "event_id": "Ev1",
-        "event_time": 1,
-        "authorizations": [
-            {"enterprise_id": None, "team_id": "T1", "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
-        ],
-        "is_ext_shared_channel": False,
-        "event_context": "4-x",
-    } | changes
+def posted(ts: str, text: str, **changes: Any) -> Json:
+    """A person's message in a channel of our own."""
+    message = {"user": "UANA", "text": text, "ts": TS, "thread_ts": ts, "parent_user_id": BOT}
+    return event(**message | {"blocks": rich_text_of(text)} | changes) | {"is_ext_shared_channel": False}
 
 
 def written(ts: str, text: str, **changes: Any) -> Json:
-    """A person's message as it is in an event."""
-    message = {
-        "client_msg_id": "0837851c",
-        "type": "message",
-        "text": text,
-        "user": "UANA",
-        "ts": TS,
-        "team": "T1",
-        "blocks": rich_text_of(text),
-        "thread_ts": ts,
-        "parent_user_id": BOT,
-    } | changes
-    return {name: value for name, value in message.items() if value is not None}
+    """The same as it is in the event of an edit."""
+    message = posted(ts, text, **changes)["event"]
+    return {name: value for name, value in message.items() if name not in {"channel", "channel_type"}}
 
 
-def posted(ts: str, text: str, **changes: Any) -> Json:
-    return envelope(written(ts, text, channel="C1", channel_type="channel", event_ts=TS, **changes))
-
-
-def changed(before: Json, after: Json, at: str, *, by: str = "UANA", **outside: Any) -> Json:
+def changed(before: Json | None, after: Json, at: str, *, by: str = "UANA", **outside: Any) -> Json:
     edited = {"edited": {"user": by, "ts": at}, "source_team": "T1", "user_team": "T1"} if by else {}
-    event = {
-        "type": "message",
-        "subtype": "message_changed",
-        "hidden": True,
-        "channel": "C1",
-        "channel_type": "channel",
-        "ts": at,
-        "event_ts": at,
-        "message": after | edited,
-        "previous_message": before,
-    }
-    return envelope(event, **outside)
+    edit = slack_payloads.changed("message_changed", at, message=after | edited, previous_message=before)
+    return edit | {"is_ext_shared_channel": False} | outside
 
 
 async def take(app: SlackApp, world: CoreWorld, *payloads: Json, wait: float = 5) -> None:
@@ -123,9 +88,7 @@ async def test_a_documented_edit_without_previous_message_only_offers(world: Cor
     world.people.state = {"U7": "Ada"}
     await take(app, world, posted(ts, "Ask <@U7>"))
     for at, text in zip(CHANGED, ["Ask <@U7>", "Ask <@U8>", "Ask <@U7>"], strict=False):
-        edit = changed({}, written(ts, text), at)
-        del edit["event"]["previous_message"]
-        await take(app, world, edit)
+        await take(app, world, changed(None, written(ts, text), at))
     assert told(world) == [("reply_edited", "Ask \x02@U8\x03")]
 
 
@@ -133,10 +96,10 @@ async def test_a_removed_file_does_not_change_the_words(world: CoreWorld, app: S
     ts = await world.started()
     world.people.state = {"U7": "Ada"}
     file = {"id": "F1", "name": "a\u202egnp.exe", "mode": "hosted", "user_team": "T1"}
-    shared = written(ts, "Ask <@U7>", subtype="file_share", files=[file], upload=False, team=None)
-    gone = shared | {"files": [{"id": "F1", "mode": "tombstone"}]}
-    await take(app, world, envelope(shared | {"channel": "C1", "channel_type": "channel", "event_ts": TS}))
-    await take(app, world, changed(shared, gone, CHANGED[0]))
+    shared: Json = {"subtype": "file_share", "files": [file], "upload": False, "team": None}
+    before = written(ts, "Ask <@U7>", **shared)
+    await take(app, world, posted(ts, "Ask <@U7>", **shared))
+    await take(app, world, changed(before, before | {"files": [{"id": "F1", "mode": "tombstone"}]}, CHANGED[0]))
     (sent,) = world.job_api.messages["job-1"]
     assert sent.startswith("Ask @Ada\n\n")
     assert [message.kind for message in world.chat.messages].count("context_cut") == 1
