@@ -165,6 +165,16 @@ async def test_a_file_the_job_api_refuses_blocks_no_other(world: CoreWorld) -> N
     assert len(world.chat.posted_as(ContextCut)) == 1
 
 
+async def test_a_request_withdrawn_while_its_file_waits_is_not_sent(world: CoreWorld) -> None:
+    world.job_api.faults = list(AWAY)
+    await asked_with(world, PICTURE, wait=30)
+    taken_back = Reply(ANA, "C1", AT[0], AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
+    await world.revise(taken_back)
+    world.job_api.faults = []
+    await world.pass_time(300)
+    assert (world.job_api.created, world.job_api.uploads) == ([], {})
+
+
 async def test_a_request_edited_while_its_file_waits_is_sent_with_its_new_files(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
     await asked_with(world, PICTURE, wait=30)

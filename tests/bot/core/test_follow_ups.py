@@ -350,6 +350,16 @@ async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world:
     assert world.chat.answers() == ["first_withdrawn"]
 
 
+async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
+    """The group is fixed when it is claimed: later replies are not part of it."""
+    world.configure(idempotent=True)
+    await write(world, ts, ("One", 1), ("Two", 2))
+    assert [len(item.merged) for item in await world.request_sender.claim(10)] == [1]
+    world.restart("two")
+    await world.reply(ts, "Three", at(3), wait=60)
+    assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
+
+
 async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: str) -> None:
     """So it is due that long after its recording."""
     await world.reply(ts, "One", at(1), wait=0)

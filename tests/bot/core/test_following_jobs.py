@@ -10,10 +10,11 @@ from bot.domain.messages import ThreadMessage
 from bot.domain.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import Written
-from bot.domain.requests.request import Action, Person, Reply, RequestKind, RequestState
+from bot.domain.requests.request import Action, Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.requests.settle import GIVE_UP_AFTER
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatRejected, ChatUnreachable, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import Job
 from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import Reaction
 from bot.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
@@ -174,6 +175,20 @@ async def test_an_abandoned_retry_can_be_repeated(world: CoreWorld) -> None:
     assert world.job_api.created == ["Do it", "Do it"]
 
 
+async def test_retrying_a_job_that_is_running_again_starts_nothing(world: CoreWorld) -> None:
+    """A late reply resumed the failed job while the retry was being prepared."""
+    thread = await failed(world)
+    await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))
+    await world.step(world.request_preparer)
+    world.job_api.show("job-1", "active")
+    world.clock.advance(5)
+    await world.store.transact(lambda tx: tx.threads.save_state(thread.id, thread.state, poll_in=0.0))
+    await world.step(world.job_poller)
+    await world.pass_time(5)
+    assert world.job_api.created == ["Do it"]
+    assert world.chat.answers() == ["not_to_be_retried"]
+
+
 async def test_retrying_a_refused_mention_answers_in_its_thread(world: CoreWorld) -> None:
     """It includes the thread's messages, as the mention would have; later replies there are for the new job."""
     limited(world)
@@ -328,6 +343,32 @@ async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreW
     assert world.chat.answers() == ["project_switched"]
 
 
+@pytest.mark.parametrize("taken_back", ["stopped", "deleted"])
+@pytest.mark.parametrize("has_card", [False, True])
+async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
+    world: CoreWorld, taken_back: str, *, has_card: bool
+) -> None:
+    """So are later replies: only that job lives in the thread."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    new = "Mend the guide and the manual" if has_card else "Mend the guide"  # it waits for the choice of a project
+    await world.receive(Reply(ANA, "C1", ts, at(1), f"project:what {new}" if has_card else new, word=ThreadWord.NEW))
+    await world.receive(Reply(BEN, "C1", ts, at(2), "and the index"))
+    await (world.pass_time(5) if has_card else world.prepare())
+    assert (await world.newest(ts)).options.way_in is WayIn.REPLY
+    if taken_back == "stopped":
+        await world.receive(a_word(ThreadWord.STOP, 10, ts))
+    else:
+        await world.revise(Reply(ANA, "C1", ts, at(1), "", edited_at=at(10), withdrawn=True))
+    await world.prepare()
+    await world.pass_time(10)
+    await world.reply(ts, "and the cover", at(25), BEN)
+    await world.receive(Reply(BEN, "C1", ts, at(40), "and the end", mentions_us=True), wait=10)
+    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
+    before = ["and the index"] if taken_back == "deleted" else []  # a stop withdraws what was written before it
+    assert world.job_api.messages["job-1"] == [*before, "and the cover", "and the end"]
+
+
 async def test_a_chosen_project_whose_card_cannot_be_posted_starts_nothing(
     world: CoreWorld,
 ) -> None:
@@ -427,6 +468,30 @@ async def test_what_is_sent_again_goes_to_the_live_job(world: CoreWorld, way: st
     assert world.job_api.messages["job-2"] == ["and the index"]
     assert world.chat.answers()[-2:] == ["sent_again", "already_accepted"]
     assert world.chat.all_reactions[at(0)] == [Reaction.ACCEPTED]
+
+
+@pytest.mark.parametrize("fault", [JobApiUnreachable("down"), JobApiUncertain("no answer")])
+async def test_a_reply_that_comes_back_after_its_job_was_replaced_does_not_wake_it(
+    world: CoreWorld, fault: JobApiUnreachable | JobApiUncertain
+) -> None:
+    """What certainly did not arrive goes to the other job; about what may have arrived, people decide."""
+    in_two_projects(world)
+    world.idempotent = True
+    ts = await world.started("Mend the manual")
+    thread, send = await world.thread(ts), world.job_api.send_message
+
+    async def meanwhile_replaced(*_: str, **__: object) -> Job:
+        world.job_api.send_message = send  # type: ignore[method-assign]
+        await switch(world, thread)
+        await world.step(world.outbox)
+        raise fault
+
+    world.job_api.send_message = meanwhile_replaced  # type: ignore[method-assign,assignment]
+    await world.reply(ts, "and the index", at(0), BEN, wait=90)
+    certain = isinstance(fault, JobApiUnreachable)
+    assert world.job_api.messages["job-1"] == []
+    assert world.job_api.messages["job-2"] == (["and the index"] if certain else [])
+    assert len(world.chat.posted_as(RequestUncertain)) == (not certain)
 
 
 async def test_a_start_that_came_back_is_not_sent_after_it_was_replaced(world: CoreWorld) -> None:

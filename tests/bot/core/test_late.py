@@ -476,6 +476,17 @@ async def test_a_reaction_for_a_stop_is_asked_about_once_while_the_job_is_at_wor
     assert await told(reading.world, StopAsked) == [StopAsked(BEN.id)]
 
 
+async def test_what_is_already_on_a_card_at_the_first_start_is_not_asked_about(reading: Reading) -> None:
+    thread = await a_job(reading.world)
+    card = PastMessage(thread.card_ts, BOT, "card", stops=(BEN.id,))
+    reading.history.written[thread.channel_id, thread.ts] = [card]
+    await reading.missed(thread.channel_id, thread.ts, since=reading.now, first=True)
+    await reading.read()
+    await reading.missed(thread.channel_id, thread.ts, since=reading.now)
+    await reading.read()
+    assert await told(reading.world, StopAsked) == []
+
+
 async def test_the_first_start_reads_no_channels(reading: Reading) -> None:
     reading.history.ids = ("C1",)
     await reading.world.store.transact(lambda tx: tx.gaps.listens("one", Listening(0.0, 0.0)))

@@ -86,6 +86,22 @@ async def test_a_mark_slack_refused_to_remove_is_not_added_again(world: CoreWorl
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark", "mark", *["unmark"] * 4]
 
 
+async def test_follow_ups_keep_their_order(world: CoreWorld) -> None:
+    ts = await world.started()
+    for at in ("5.3", "5.1", "5.2", "5.1"):
+        await world.reply(ts, at, at)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["5.1", "5.2", "5.3"]
+
+
+async def test_follow_ups_wait_for_the_job(world: CoreWorld) -> None:
+    world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
+    ts = await world.started()
+    await world.reply(ts, "later", "5.1", wait=30)
+    assert world.job_api.created == ["Do it"]
+    assert world.job_api.messages["job-1"] == ["later"]
+
+
 async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: CoreWorld) -> None:
     """On Enterprise Grid, a click names a colleague's home workspace, not our common organization."""
     ts = await world.started()

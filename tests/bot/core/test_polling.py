@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
 from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.finished_jobs import fill_activity
 from support.worlds.store_world import StoreWorld
 
 from bot.domain.jobs.job import digest
@@ -273,6 +275,22 @@ async def test_old_rows_are_deleted_and_logged_as_a_count(old: CoreWorld, caplog
     assert not await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
     assert await prompts(old) == ["running"]
     assert "planted" not in caplog.text
+
+
+@pytest.mark.parametrize(("tick", "batches"), [(0.001, (16, 24)), (0.02, (16, 16, 8))])
+async def test_batches_grow_while_deleting_is_quick(world: CoreWorld, tick: float, batches: tuple[int, ...]) -> None:
+    await world.store.transact(lambda tx: fill_activity(tx.session.connection, 40))
+    ticks, left = count(), []
+    transact = world.store.transact
+
+    async def counted(work: Any) -> Any:
+        result = await transact(work)
+        left.append(len(await transact(lambda tx: tx.audit.read(since=0.0, until=2e9, after=0, limit=100))))
+        return result
+
+    world.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
+    await RetentionSweeper(world.store, monotonic=lambda: next(ticks) * tick).sweep()
+    assert tuple(before - after for before, after in pairwise([40, *left]) if before != after) == batches
 
 
 async def test_retention_survives_a_database_outage(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
