@@ -11,6 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote
 
+from bot.errors import ConfigError, StoreError
 from bot.jobserver.egress.proxy import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.file_owners import require_own
@@ -22,6 +23,8 @@ from bot.jobserver.repository.git import Git, explain
 from bot.jobserver.repository.mirror import find_base
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.store.database import SCHEMA
+from bot.queue.migration import WORDS, SchemaState
 from bot.runtime.http.server import listening_socket
 
 _HOST_S = 60.0
@@ -32,7 +35,7 @@ _BRANCH = "pagehand/check-"
 
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
-    """Checks user, data directory, port, pages, egress, check programs, git and repository, and yields the findings."""
+    """Checks everything from the user and the data directory to a push, and yields the findings."""
     try:
         if settings.runs_programs:
             require_ordinary_user(settings, own_user())
@@ -40,6 +43,8 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
         yield SetupFinding("user", is_ok=False, message=str(error))
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
+    if settings.database_url is not None:
+        yield await _database(settings.database_url.get_secret_value())
     for name, words in settings.warnings:
         yield SetupFinding(name, is_ok=None, message=words)
     try:
@@ -75,6 +80,16 @@ def _data_directory(directory: Path) -> SetupFinding:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
     return SetupFinding("data", is_ok=True, message=f"{directory} can be written, {free / 1e9:.1f} GB are free")
+
+
+async def _database(url: str) -> SetupFinding:
+    """Looks at a PostgreSQL database, and changes nothing."""
+    try:
+        state = await SCHEMA.state(url)
+    except (ConfigError, StoreError) as error:
+        return SetupFinding("database", is_ok=False, message=str(error))
+    is_ok = state.usable or state in {SchemaState.EMPTY, SchemaState.OLDER}
+    return SetupFinding("database", is_ok=is_ok, message="it can be used" if is_ok else WORDS[state])
 
 
 def _port(settings: JobServerSettings) -> SetupFinding:

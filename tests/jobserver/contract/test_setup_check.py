@@ -10,11 +10,14 @@ from pydantic import SecretStr
 from support.servers.free_ports import free_port
 from support.servers.github_server import github_server
 from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
+from support.servers.postgres import PostgresServer
 from support.worlds.jobserver_world import KEY, REVIEWER_KEY, git, make_bare
 
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import check_setup
+from bot.jobserver.store.database import SCHEMA
+from bot.queue.migration import SchemaState
 
 
 async def found(tmp_path: Path, **settings: Any) -> dict[str, SetupFinding]:
@@ -44,6 +47,17 @@ async def test_a_complete_set_up_is_left_unchanged(tmp_path: Path, bare: Path) -
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.postgres
+async def test_a_postgres_database_is_looked_at_and_left_unchanged(
+    postgres: PostgresServer, tmp_path: Path, bare: Path
+) -> None:
+    async with postgres.empty_database() as url:
+        for _ in range(2):
+            found_there = await found(tmp_path, repository=str(bare), database_url=url)
+            assert found_there["database"] == SetupFinding("database", is_ok=True, message="it can be used")
+        assert await SCHEMA.state(url) is SchemaState.EMPTY
+
+
 async def test_unreadable_pages_are_reported(tmp_path: Path, bare: Path) -> None:
     """With programs they are for reviewers, of whom there are none; the jobs themselves need none."""
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),))
@@ -71,6 +85,12 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
         ({"data_directory": Path("/proc/data")}, "data", "/proc/data cannot be written"),
         ({"checks": (("no-such-linter", "."),)}, "checks", "there is no program no-such-linter here"),
         ({"host": "192.0.2.1"}, "port", "192.0.2.1"),
+        pytest.param(
+            {"database_url": "postgresql://ada@127.0.0.1:9/docs"},
+            "database",
+            "cannot be reached",
+            marks=pytest.mark.full,  # it is tried for 10 s
+        ),
     ],
 )
 async def test_causes_of_certain_failure_are_reported(
