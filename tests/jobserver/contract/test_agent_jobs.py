@@ -97,13 +97,18 @@ def checked(directory: Path, **given: str) -> tuple[int, list[str]]:
     return ended.exit_code, lines[push + 1 :]
 
 
-def test_the_check_confirms_that_an_agent_is_installed_and_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sandbox", "egress"), [("none", "open"), ("bubblewrap", "none")])
+def test_the_check_confirms_that_an_agent_is_installed_and_answers(tmp_path: Path, sandbox: str, egress: str) -> None:
+    if sandbox == "bubblewrap":
+        needs_bubblewrap()
     script = "def turn(agent, text):\n    agent.say(text.rpartition(': ')[2])"
-    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none", EGRESS="open")
+    code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX=sandbox, EGRESS=egress)
     assert code == 0
+    assert any("PAGEHAND_JOBSERVER_MODEL_KEY" in line for line in lines) == (sandbox == "bubblewrap")
+    lines = [line for line in lines if not line.startswith("ok   model ")]
     assert lines[:3] == [
         f"ok   installed      {sys.executable}",
-        "ok   sandbox        none",
+        f"ok   sandbox        {sandbox}",
         "ok   starts         scripted 1.2.3",
     ]
     assert lines[3].startswith("ok   answers        “ready”, after ")

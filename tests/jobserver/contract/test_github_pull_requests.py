@@ -337,11 +337,6 @@ async def test_the_github_check_explains_a_wrong_identity(server: GitHubServer) 
     assert (await shown(settings_for(server)))[-1] == ("failed: push: the repository is archived: nobody can change it")
 
 
-async def test_without_github_there_is_nothing_to_check(tmp_path: Path) -> None:
-    settings = JobServerSettings(repository=str(tmp_path), api_key=SecretStr("planted-key-of-sixteen"))
-    assert await shown(settings) == []
-
-
 async def test_reading_is_paced_and_a_refusal_is_explained(server: GitHubServer, passing: PassingTime) -> None:
     commit = server.repository.git.head(BRANCH) or ""
     async with keeping(server, passing) as keeper:

@@ -1,6 +1,5 @@
 """The web page's endpoints: what each person may see and do, and which sites may ask."""
 
-import asyncio
 import json
 from io import BytesIO
 from typing import Any
@@ -12,7 +11,6 @@ from support.worlds.workspace_world import client_of
 
 from bot.workspace import WorkspaceServer
 from bot.workspace.model.entities import MAX_FILE_BYTES
-from bot.workspace.page.rendering import MAX_QUEUED_FRAMES
 
 ANA, BEN, GIA, EMIL, DOCS = "U0ANA0001", "U0BEN0001", "U0GIA0001", "U0EMIL001", "C0DOCS001"
 PROMPT = input_block("b", "Prompt", {"type": "plain_text_input", "action_id": "a"})
@@ -145,19 +143,6 @@ async def test_unknown_people_see_nothing(browser: ClientSession) -> None:
     for user in ("U404", "U0PAGEHND"):
         async with browser.get("/page/snapshot", params={"as": user}) as answer:
             assert answer.status == 404
-
-
-async def test_a_page_that_does_not_read_is_disconnected(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    """It reconnects by itself with a new snapshot; meanwhile it must not fill the server's memory."""
-    async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
-        await stream.receive_json()
-        for number in range(MAX_QUEUED_FRAMES + 1):
-            await workspace.people["ana"].say("docs", f"{number}")
-        await workspace.people["ana"].say("docs", "one too many")
-        async with asyncio.timeout(10):
-            texts = [frame async for frame in stream]
-        assert len(texts) < MAX_QUEUED_FRAMES
-        assert stream.closed
 
 
 async def upload(browser: ClientSession, content: bytes, *, user: str = ANA, name: str = "a.txt") -> dict[str, Any]:
