@@ -1,92 +1,81 @@
 """The job poller: reads each job when it is due, decides what to do, and records state and notices together.
 
-The last polls without consequences are kept in the memory of one process: the same result again needs neither the
-thread nor a decision. Forgetting them costs a decision and changes nothing.
+A poll without consequences is remembered: the same result again needs neither the thread nor a decision. Forgetting it
+costs a decision and changes nothing.
 """
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from bot import errors
+from bot import __version__, errors
 from bot.domain.delivery import PostModes, everything
 from bot.domain.jobs import observe
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling, PollPace, pace_of
+from bot.domain.projects import PostMode
 from bot.domain.threads.thread import Thread
 from bot.jobapi.models import SeenJob
 from bot.ports.job_api import JobApi
 from bot.runtime.logging import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
-from bot.scheduler.worker import DueWork, JobApiWorker, Step, WorkerSettings, about, about_job, job_words, unavailable
+from bot.scheduler.worker import DueWork, JobApiWorker, Step, WorkerSettings, about_job, job_words, unavailable
 from bot.store.store import Store, Transaction
-from bot.store.threads import KnownPoll, PollResult, UnchangedPoll
-
-T = TypeVar("T")
-
-MAX_KNOWN = 50_000
-"""Jobs whose last poll is remembered, at a few hundred bytes each."""
+from bot.store.threads import ClaimedPoll, PollResult, UnchangedPoll
 
 
 class KnownLook(NamedTuple):
-    """A poll without consequences while the thread has this revision, and the job's polling then."""
+    """A poll without consequences while the thread has the same revision, and the job's polling then."""
 
-    revision: int
     fingerprint: bytes
     pace: PollPace
 
 
-_Packed = tuple[int, bytes, float, float | None, bool, float]
-"""The same as a plain tuple, which the garbage collector skips however many jobs there are."""
-
-
 class PollMemory:
-    """The remembered polls by thread. `in` takes a pair of a thread's id and revision."""
+    """What is remembered of polls without consequences: JSON that begins with what makes it so besides the job API's
+    answer, which is Pagehand's version, the settings and the thread's revision. If the answers always differ, though
+    without consequences, nothing follows, because remembering them would cost more than it saves.
+    """
 
-    def __init__(self, *, limit: int = MAX_KNOWN) -> None:
-        self._limit = limit
-        self._looks: dict[str, _Packed] = {}
-        self._restless: dict[str, int] = {}
-        """Threads whose job shows something new at each poll, though without consequences, by revision. Remembering
-        those polls would cost more than it saves.
-        """
+    def __init__(self, polling: Polling, posts: PostModes) -> None:
+        self._posts = posts
+        self._rules = {mode: _digest(f"{__version__} {polling.for_posts(mode)}") for mode in PostMode}
 
-    def __contains__(self, thread: object) -> bool:
-        match thread:
-            case (str(thread_id), int(revision)):
-                look = self._looks.get(thread_id)
-                return look is not None and look[0] == revision
-        return False
+    def knows(self, poll: ClaimedPoll) -> bool:
+        """Returns whether a look at the job may be enough."""
+        return poll.seen is not None and poll.seen.startswith(self._begin(poll) + '"')
 
-    def get(self, thread_id: str) -> KnownLook | None:
-        """Returns the remembered poll of a thread's job."""
-        packed = self._looks.get(thread_id)
-        return None if packed is None else KnownLook(packed[0], packed[1], PollPace(*packed[2:]))
+    @staticmethod
+    def look(poll: ClaimedPoll) -> KnownLook | None:
+        """Returns what is remembered of the poll before, if the thread was not read because of it."""
+        if poll.seen is None or poll.thread is not None:
+            return None
+        try:
+            _, _, fingerprint, *pace = json.loads(poll.seen)
+            return KnownLook(bytes.fromhex(fingerprint), PollPace(*pace))
+        except (ValueError, TypeError):
+            return None
 
-    def remember(self, thread_id: str, look: KnownLook) -> None:
-        """Remembers a poll without consequences, unless the one before it at this revision was different."""
-        before = self._looks.pop(thread_id, None)
-        if before is not None and before[0] == look.revision and before[1] != look.fingerprint:
-            _add(self._restless, thread_id, look.revision, self._limit)
-        elif self._restless.get(thread_id) != look.revision:
-            self._restless.pop(thread_id, None)
-            _add(self._looks, thread_id, (look.revision, look.fingerprint, *look.pace), self._limit)
+    def after(self, poll: ClaimedPoll, look: KnownLook) -> str:
+        """Returns what to remember of a poll without consequences."""
+        begin = self._begin(poll)
+        if poll.seen is not None and poll.seen.startswith(begin):
+            return f"{begin}null]"
+        return f'{begin}"{look.fingerprint.hex()}", {json.dumps(look.pace)[1:]}'
 
-    def forget(self, thread_id: str) -> None:
-        """Forgets a thread that is no longer polled, or whose poll had consequences."""
-        self._looks.pop(thread_id, None)
-        self._restless.pop(thread_id, None)
+    def _begin(self, poll: ClaimedPoll) -> str:
+        return f'["{self._rules[self._posts(poll.channel_id)]}", {poll.revision}, '
 
 
-def _add(kept: dict[str, T], thread_id: str, value: T, limit: int) -> None:
-    kept[thread_id] = value
-    if len(kept) > limit:
-        del kept[next(iter(kept))]
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 logger = logging.getLogger(__name__)
@@ -109,13 +98,13 @@ MAX_UNSAVED = 1_000
 class DuePoll:
     """A job to poll. `now` is the store's time when it was claimed."""
 
-    poll: Thread | KnownPoll
+    poll: ClaimedPoll
     now: float
 
 
 class JobPoller(JobApiWorker[DuePoll]):
-    """Polls due jobs. `batch_window` is in seconds; at most `max_unsaved` polls are unsaved at any time; `memory` holds
-    past polls; `posts` returns which posts a channel wants.
+    """Polls due jobs. `batch_window` is in seconds; at most `max_unsaved` polls are unsaved at any time; `posts`
+    returns which posts a channel wants.
     """
 
     name = "job poller"
@@ -130,14 +119,13 @@ class JobPoller(JobApiWorker[DuePoll]):
         concurrency: int = 50,
         batch_window: float = BATCH_WINDOW,
         max_unsaved: int = MAX_UNSAVED,
-        memory: PollMemory | None = None,
         posts: PostModes = everything,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
         self._polling = polling
         self._posts = posts
-        self._memory = PollMemory() if memory is None else memory
+        self._memory = PollMemory(polling, posts)
         self._batch_window = batch_window
         self._max_unsaved = max_unsaved
         self._waiting = deque[tuple[DuePoll, float]]()
@@ -171,14 +159,14 @@ class JobPoller(JobApiWorker[DuePoll]):
         claimed: list[DuePoll] = []
 
         async def work(tx: Transaction) -> list[DuePoll]:
-            left, known = limit - len(claimed), self._memory
+            left, known = limit - len(claimed), self._memory.knows
             polls = await tx.polls.claim(self._owner, lease=self._lease, limit=left, known=known, most_read=MOST_READ)
             return [DuePoll(poll, tx.now) for poll in polls]
 
         while True:
             some = await self._store.transact(work)
             claimed.extend(some)
-            if len(claimed) >= limit or sum(isinstance(due.poll, Thread) for due in some) < MOST_READ:
+            if len(claimed) >= limit or sum(due.poll.thread is not None for due in some) < MOST_READ:
                 return claimed
 
     def claim_interval(self, claimed: int) -> float:
@@ -220,9 +208,7 @@ class JobPoller(JobApiWorker[DuePoll]):
 
     def subject(self, item: DuePoll) -> LogContext:
         """See Worker."""
-        if isinstance(item.poll, Thread):
-            return about(item.poll)
-        return about_job(item.poll.job_id, item.poll.thread_id)
+        return about_job(item.poll.job_id or "", item.poll.thread_id)
 
     async def process(self, item: DuePoll, claimed_at: float) -> None:
         """Polls one job, and waits until that is saved."""
@@ -235,38 +221,33 @@ class JobPoller(JobApiWorker[DuePoll]):
         """
         if not self.lease_covers_call(claimed_at):
             return None
-        ahead = item.now - claimed_at
-        if isinstance(item.poll, Thread):
-            return self._save(await self._poll(item.poll, ahead))
-        return self._save(await self._poll_known(item.poll, ahead))
+        return self._save(await self._poll(item.poll, item.now - claimed_at))
 
-    async def _poll(self, thread: Thread, ahead: float) -> PollResult:
+    async def _poll(self, poll: ClaimedPoll, ahead: float) -> PollResult | UnchangedPoll:
         """Polls a job. `ahead`: the seconds by which the store's clock is ahead of ours."""
-        job = thread.state.job
-        return self._result(thread, None if job is None else await self._look(thread.project, job.id), ahead)
-
-    async def _poll_known(self, poll: KnownPoll, ahead: float) -> PollResult | UnchangedPoll:
-        """The same as `_poll`, without reading the thread as long as nothing changes."""
-        known = self._memory.get(poll.thread_id)
-        look = await self._look(poll.project, poll.job_id, unless=known.fingerprint if known else b"")
+        known = self._memory.look(poll)
+        look = await self._look(poll, unless=known.fingerprint if known else b"")
         if look is None and known is not None:
             next_poll_in = known.pace.next_poll_in(self._monotonic() + ahead, self._polling, jitter=self._random())
-            return UnchangedPoll(poll.thread_id, poll.revision, next_poll_in)
-        thread = await self._store.transact(lambda tx: tx.polls.thread(poll))
-        if thread is None:  # it has changed since it was claimed; saving notices that, too
-            self._memory.forget(poll.thread_id)
+            return UnchangedPoll(poll.thread_id, poll.revision, next_poll_in, poll.seen)
+        thread = poll.thread or await self._store.transact(lambda tx: tx.polls.thread(poll))
+        if thread is None:  # it has changed since it was claimed, which saving notices, too; or it cannot be read
             return UnchangedPoll(poll.thread_id, poll.revision, 0.0)
-        return self._result(thread, look, ahead)
+        return self._result(poll, thread, look, ahead)
 
-    async def _look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | errors.JobApiError | None:
+    async def _look(self, poll: ClaimedPoll, *, unless: bytes) -> SeenJob | errors.JobApiError | None:
+        if poll.job_id is None:
+            return None
         try:
-            seen = await self._job_api.look(project, job_id, unless=unless)
+            seen = await self._job_api.look(poll.project, poll.job_id, unless=unless)
         except errors.JobApiError as error:
             return error
-        self.record_answer(project)
+        self.record_answer(poll.project)
         return seen
 
-    def _result(self, thread: Thread, look: SeenJob | errors.JobApiError | None, ahead: float) -> PollResult:
+    def _result(
+        self, poll: ClaimedPoll, thread: Thread, look: SeenJob | errors.JobApiError | None, ahead: float
+    ) -> PollResult:
         """Decides the consequences of a poll. None: there is no job to poll."""
         now, seen = self._monotonic() + ahead, self._observation(thread, look)
         polling = self._polling.for_posts(self._posts(thread.channel_id))
@@ -277,10 +258,9 @@ class JobPoller(JobApiWorker[DuePoll]):
             and pace is not None
             and observe.never_has_consequences(state, seen, now, polling)
         ):
-            self._memory.remember(thread.id, KnownLook(thread.revision, look.fingerprint, pace))
+            remembered = self._memory.after(poll, KnownLook(look.fingerprint, pace))
             next_poll_in = pace.next_poll_in(now, polling, jitter=jitter)
-            return PollResult(thread, state, (), card_changed=False, next_poll_in=next_poll_in)
-        self._memory.forget(thread.id)
+            return PollResult(thread, state, (), card_changed=False, next_poll_in=next_poll_in, seen=remembered)
         decision = observe.decide(state, seen, now, polling, jitter=jitter)
         return PollResult(thread, decision.state, decision.notices, decision.card_changed, decision.next_poll_in)
 

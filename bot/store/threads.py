@@ -1,6 +1,6 @@
 """The threads, with the state of their jobs; when each job is polled next and by whom, and the results of polls."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -150,17 +150,17 @@ class Threads(Part):
         return thread
 
 
-NOTHING_KNOWN: Container[tuple[str, int]] = ()
-
-
 @dataclass(frozen=True, slots=True)
-class KnownPoll:
-    """A job to poll whose thread still has the revision that its poller knows."""
+class ClaimedPoll:
+    """A job to poll. `seen` is what is remembered of its last poll; the thread is read only if that is not enough."""
 
     thread_id: str
     revision: int
+    channel_id: str
     project: str
-    job_id: str
+    job_id: str | None
+    seen: str | None
+    thread: Thread | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,8 @@ class PollResult:
     card_changed: bool
     next_poll_in: float | None
     """Seconds until the next poll; None ends polling."""
+    seen: str | None = None
+    """What to remember."""
 
     @property
     def thread_id(self) -> str:
@@ -204,11 +206,12 @@ class UnchangedPoll:
     thread_id: str
     revision: int
     next_poll_in: float | None
+    seen: str | None = None
 
 
-_KNOWN = (threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id)
+_POLL = (threads.c.id, threads.c.revision, threads.c.channel_id, threads.c.project, threads.c.job_id, polls.c.seen)
 _CANDIDATES = first_due(
-    select(*_KNOWN, polls.c.claimed_by).join(polls, polls.c.thread_id == threads.c.id), polls, of=polls
+    select(*_POLL, polls.c.claimed_by).join(polls, polls.c.thread_id == threads.c.id), polls, of=polls
 )
 _THREADS = select(threads).where(threads.c.id.in_(bindparam("ids", expanding=True))).order_by(threads.c.id)
 _CLAIM = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**CLAIM)
@@ -227,7 +230,7 @@ _HELD = (
 _NEXT = (
     update(polls)
     .where(polls.c.thread_id == bindparam("thread"))
-    .values(due_at=bindparam("next_at", type_=Double), **FREE)
+    .values(due_at=bindparam("next_at", type_=Double), seen=bindparam("seen_now"), **FREE)
 )
 _FREE = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**FREE)
 
@@ -245,34 +248,33 @@ class Polls:
         *,
         lease: float,
         limit: int,
-        known: Container[tuple[str, int]] = NOTHING_KNOWN,
+        known: Callable[[ClaimedPoll], bool] = lambda _: False,
         most_read: int | None = None,
-    ) -> Sequence[Thread | KnownPoll]:
-        """Claims polls that are due and unclaimed, the most overdue first. Threads that are `known`, by id and
-        revision, are not read; of the others, which are returned, at most `most_read`, if given, are claimed.
+    ) -> Sequence[ClaimedPoll]:
+        """Claims polls that are due and unclaimed, the most overdue first. Threads of which enough is `known` are not
+        read; of the others, at most `most_read`, if given, are claimed.
         """
         session = self._session
         rows: Any = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
         if not rows:
             return []
-        found = [KnownPoll(*row[:-1]) for row in rows]
-        already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
-        others = [poll.thread_id for poll in found if poll.thread_id not in already]
-        read, unreadable = await self._read(others[:most_read])
-        due_polls: dict[str, Thread | KnownPoll] = {**already, **{thread.id: thread for thread in read}}
-        await session.execute(_CLAIM, {"ids": list(due_polls), "owner": owner, "lease_end": session.now + lease})
-        session.takeovers += sum(row.claimed_by is not None for row in rows if row.id in due_polls)
+        found = {row[0]: ClaimedPoll(*row[:-1]) for row in rows}
+        claimed = {thread_id: poll for thread_id, poll in found.items() if poll.job_id and known(poll)}
+        read, unreadable = await self._read([thread_id for thread_id in found if thread_id not in claimed][:most_read])
+        claimed |= {thread.id: _with_thread(found[thread.id], thread) for thread in read}
+        await session.execute(_CLAIM, {"ids": list(claimed), "owner": owner, "lease_end": session.now + lease})
+        session.takeovers += sum(row.claimed_by is not None for row in rows if row.id in claimed)
         await session.end_unreadable(polls, unreadable)
         await self._notices.insert(
             (thread_id, NewNotice(RecordDamaged.KEY, RecordDamaged())) for thread_id, _ in unreadable
         )
-        return [due_polls[poll.thread_id] for poll in found if poll.thread_id in due_polls]
+        return [claimed[thread_id] for thread_id in found if thread_id in claimed]
 
     async def _read(self, ids: list[str]) -> tuple[list[Thread], list[tuple[str, UnreadableRow]]]:
         rows = await self._session.rows(_THREADS, ids=ids) if ids else ()
         return read_each(((row[threads.c.id], row) for row in rows), thread_from)
 
-    async def thread(self, poll: KnownPoll) -> Thread | None:
+    async def thread(self, poll: ClaimedPoll) -> Thread | None:
         """Returns the thread of a claimed poll; None if its revision has changed, or if its row is unreadable."""
         read, _ = await self._read([poll.thread_id])
         return next((thread for thread in read if thread.revision == poll.revision), None)
@@ -326,7 +328,12 @@ class Polls:
 
     def _next(self, result: PollResult | UnchangedPoll) -> dict[str, Any]:
         due_at = None if result.next_poll_in is None else self._session.now + result.next_poll_in
-        return {"thread": result.thread_id, "next_at": due_at}
+        return {"thread": result.thread_id, "next_at": due_at, "seen_now": result.seen}
+
+
+def _with_thread(poll: ClaimedPoll, thread: Thread) -> ClaimedPoll:
+    job_id = None if thread.state.job is None else thread.state.job.id
+    return replace(poll, revision=thread.revision, project=thread.project, job_id=job_id, thread=thread)
 
 
 def _card_notice(result: PollResult) -> Sequence[NewNotice]:

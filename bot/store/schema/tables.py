@@ -119,8 +119,10 @@ polls = Table(
     "polls",
     metadata,
     Column("thread_id", KeyText, ForeignKey("threads.id", ondelete="CASCADE"), primary_key=True),
+    Column("seen", Text),
     *_queue(_claimed_is_due()),
 )
+"""`seen` is what the job poller remembers of the last poll."""
 
 requests = Table(
     "requests",

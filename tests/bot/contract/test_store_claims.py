@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -34,7 +35,7 @@ from bot.store.retention import OldRows
 from bot.store.schema.rows import request_values
 from bot.store.schema.tables import requests
 from bot.store.store import Transaction, open_store
-from bot.store.threads import KnownPoll, UnchangedPoll
+from bot.store.threads import ClaimedPoll, UnchangedPoll
 
 
 async def test_a_claimed_request_counts_its_attempt(store: StoreWorld, clock: FakeClock) -> None:
@@ -100,20 +101,24 @@ async def test_two_expired_leases_in_a_thread_do_not_block_each_other(store: Sto
     assert [item.request.id for item in await store.claim_requests()] == ["t1-1"]
 
 
+def known(*thread_ids: str) -> Callable[[ClaimedPoll], bool]:
+    return lambda poll: poll.thread_id in thread_ids
+
+
 async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: StoreWorld, clock: FakeClock) -> None:
-    """At another revision it is claimed with its thread; it is held, saved and read like any other."""
+    """It is held, saved with what to remember, and read like any other."""
     await store.watched("t1")
     clock.advance(1.0)
     other = await store.watched("t2")
-    known = {("t1", 1), ("t2", 0)}
-    claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=10, known=known))
-    first = KnownPoll("t1", 1, "docs", JOB.id)
-    assert claimed == [first, other]
+    claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=10, known=known("t1")))
+    first = ClaimedPoll("t1", 1, "C1", "docs", JOB.id, seen=None)
+    assert claimed == [first, ClaimedPoll("t2", 1, "C1", "docs", JOB.id, seen=None, thread=other)]
     assert not await store.claim_polls("two")
     assert await store.transact(lambda tx: tx.polls.thread(first)) == await store.get_thread("t1")
-    assert await store.save_polls(UnchangedPoll("t1", 1, 5.0)) == 1
+    assert await store.save_polls(UnchangedPoll("t1", 1, 5.0, "remembered")) == 1
     clock.advance(5.0)
-    assert [poll.id for poll in await store.claim_polls("two")] == ["t1"]
+    claimed = await store.transact(lambda tx: tx.polls.claim("two", lease=LEASE, limit=10, known=known("t1")))
+    assert claimed == [replace(first, seen="remembered")]
 
 
 async def test_a_post_in_an_existing_thread_waits_for_its_card(store: StoreWorld) -> None:

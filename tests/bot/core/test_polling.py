@@ -6,6 +6,7 @@ from itertools import count, pairwise
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.finished_jobs import fill_activity
@@ -13,14 +14,13 @@ from support.worlds.store_world import StoreWorld
 
 from bot.domain.jobs.job import digest
 from bot.domain.requests.request import RequestKind
-from bot.domain.threads.thread import Thread
 from bot.errors import JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, StoreUnavailable
 from bot.jobapi.models import JobDetails, PlanStep, StepStatus
 from bot.notices.answers import AnswerMissing, AnswerRequested
 from bot.notices.job import QuestionAsked
 from bot.scheduler.job_poller import MOST_READ
 from bot.scheduler.retention import DAY, RetentionSweeper
-from bot.store.threads import KnownPoll
+from bot.store.schema.tables import polls, threads
 
 LINK = "https://git.example/1"
 LONG = "All of it. " * 500
@@ -137,13 +137,16 @@ async def test_a_question_of_a_muted_job_is_posted_after_unmute_however_late(wor
     assert world.job_api.polls == polls
 
 
-async def kinds(world: CoreWorld) -> list[type]:
-    """Returns the kinds of the current claims; the polls are carried out."""
+READ, KNOWN = True, False
+
+
+async def kinds(world: CoreWorld) -> list[bool]:
+    """Returns of each current claim whether its thread was read; the polls are carried out."""
     claimed_at = world.clock.monotonic()
     items = await world.job_poller.claim(10)
     for item in items:
         await world.job_poller.process(item, claimed_at)
-    return [type(item.poll) for item in items]
+    return [item.poll.thread is not None for item in items]
 
 
 async def test_a_watch_with_a_remembered_poll_is_polled_without_its_thread(world: CoreWorld) -> None:
@@ -153,8 +156,51 @@ async def test_a_watch_with_a_remembered_poll_is_polled_without_its_thread(world
     for _ in range(4):
         world.clock.advance(3.0)
         seen += await kinds(world)
-    assert seen == [Thread, KnownPoll, KnownPoll, KnownPoll]
+    assert seen == [READ, KNOWN, KNOWN, KNOWN]
     assert world.job_api.polls == 4
+
+
+async def remember(world: CoreWorld, seen: str | None) -> None:
+    """Has something else be remembered of all polls."""
+    await world.store.transact(lambda tx: tx.session.execute(update(polls).values(seen=seen)))
+
+
+async def test_a_poll_is_remembered_across_a_restart_unless_it_may_be_decided_differently(world: CoreWorld) -> None:
+    await world.started()
+    seen = list[bool]()
+    for settings in ({}, {}, {"hold_back": 6.0}, {"hold_back": 6.0}):
+        world.configure(owner=f"process {len(seen)}", **settings)
+        world.clock.advance(3.0)
+        seen += await kinds(world)
+    assert seen == [READ, KNOWN, READ, KNOWN]
+
+
+@pytest.mark.promise("isolated")
+async def test_what_is_remembered_of_a_poll_may_be_damaged(world: CoreWorld) -> None:
+    ts = await world.started()
+    world.clock.advance(3.0)
+    await kinds(world)
+    kept: Any = await world.store.transact(lambda tx: tx.session.rows(select(polls.c.seen)))
+    for damaged in ("", "{", kept[0]["seen"][:-9]):
+        await remember(world, damaged)
+        world.clock.advance(3.0)
+        await kinds(world)
+    await world.show("completed", LINK, wait=30)
+    assert world.chat.said(ts) == ["job_started", "job_finished"]
+
+
+@pytest.mark.promise("isolated")
+async def test_a_thread_that_became_unreadable_is_set_aside_at_its_next_news(world: CoreWorld) -> None:
+    await world.started()
+    world.clock.advance(3.0)
+    assert await kinds(world) == [READ]
+    await world.store.transact(lambda tx: tx.session.execute(update(threads).values(state="{")))
+    world.job_api.show("job-1", "completed")
+    seen = []
+    for _ in range(3):
+        world.clock.advance(3.0)
+        seen += await kinds(world)
+    assert seen == [KNOWN], "and then it is not due any more"
 
 
 async def test_first_polls_are_claimed_a_few_threads_per_transaction(world: CoreWorld) -> None:
@@ -179,7 +225,7 @@ async def test_a_follow_up_invalidates_the_remembered_poll(world: CoreWorld) -> 
     await world.show("failed", wait=10)
     await world.reply(ts, "Once more", "5.1", wait=1)
     world.clock.advance(3.0)
-    assert await kinds(world) == [Thread]
+    assert await kinds(world) == [READ]
 
 
 async def test_insignificant_fields_that_always_differ_are_not_remembered(world: CoreWorld) -> None:
@@ -190,7 +236,7 @@ async def test_insignificant_fields_that_always_differ_are_not_remembered(world:
         world.job_api.show("job-1", "active", details=JobDetails(summary=f"{number}"))
         world.clock.advance(40.0)
         seen += await kinds(world)
-    assert seen == [Thread, KnownPoll, *[Thread] * 4]
+    assert seen == [READ, KNOWN, *[READ] * 4]
 
 
 async def ended(world: CoreWorld) -> str:

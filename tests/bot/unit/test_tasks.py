@@ -15,13 +15,11 @@ from support.fakes.ports import FakeClock
 from support.fakes.virtual_loop import in_virtual_time
 from support.worlds.listening_world import ListeningWorld, listening
 
-from bot.domain.jobs.poll_pace import PollPace
 from bot.errors import StoreUnavailable
 from bot.runtime.health import RECOVERY_SECONDS
 from bot.runtime.http.server import PendingBytes
 from bot.runtime.process_signals import ending_signals, freeze_startup_objects, lasting_imports, run_until_signal
 from bot.runtime.tasks import RESTART_BACKOFF, BackgroundTasks, Supervisor, log_fault
-from bot.scheduler.job_poller import KnownLook, PollMemory
 from bot.slack.receiving.modal_opener import DraftKeeper
 from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight
 
@@ -426,19 +424,6 @@ def test_imports_are_not_looked_through_for_garbage() -> None:
         kept = [object()]
     assert gc.isenabled()
     assert not any(kept is each for each in gc.get_objects())
-
-
-def test_remembered_jobs_cost_the_garbage_collector_nothing() -> None:
-    """However many there are: otherwise it would scan each of them, and block everything else."""
-    memory = PollMemory()
-    gc.collect()
-    before = len(gc.get_objects())
-    for number in range(1_000):
-        pace = PollPace(float(number), None, waits_for_link=False, slow_for=0.0)
-        memory.remember(f"t{number}", KnownLook(number, b"print", pace))
-    gc.collect()
-    assert len(gc.get_objects()) - before < 100
-    assert memory.get("t7") == KnownLook(7, b"print", PollPace(7.0, None, waits_for_link=False, slow_for=0.0))
 
 
 MOST, SENDERS = 1_000, 10

@@ -167,7 +167,7 @@ class StoreWorld:
     async def claim_polls(self, owner: str = "one", limit: int = 10) -> Sequence[Thread]:
         """Claims polls of threads that nobody knows yet."""
         claimed = await self.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
-        return [poll for poll in claimed if isinstance(poll, Thread)]
+        return [poll.thread for poll in claimed if poll.thread is not None]
 
     async def done(self, item: ClaimedNotice, owner: str = "one", ts: str | None = "1.1") -> bool:
         return await self.transact(lambda tx: tx.notices.delivered(item.notice, owner, ts=ts))
