@@ -6,7 +6,8 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.requests.request import Action, Reply, RequestKind, RequestState, Surface, home_key
 from bot.domain.threads.thread import Thread, can_only_be_stopped_here
-from bot.errors import ChatRejected, ChatUnreachable
+from bot.errors import ChatRejected, ChatUnreachable, JobApiError, JobApiUncertain, JobApiUnreachable
+from bot.jobapi.models import Job, PromptCall
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
 
 pytestmark = pytest.mark.promise("ahead of cards")
@@ -166,3 +167,41 @@ async def test_news_before_the_card_is_posted_after_it(world: CoreWorld) -> None
     await world.pass_time(60)
     assert world.chat.messages[0].kind == "card_changed"
     assert world.chat.messages[-1].kind == "job_finished"
+
+
+class GivenUpMeanwhile:
+    """The card is given up while the job API is called."""
+
+    def __init__(self, world: CoreWorld, error: JobApiError | None) -> None:
+        self._world, self._create, self._error = world, world.job_api.create, error
+        world.job_api.create = self.create  # type: ignore[method-assign]  # the fake's own
+
+    async def create(self, project: str, call: PromptCall) -> Job:
+        while await self._world.step(self._world.outbox):
+            pass
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        return await self._create(project, call)
+
+
+@pytest.mark.parametrize(
+    ("error", "created", "cancelled", "state"),
+    [
+        (None, 1, 1, RequestState.ACCEPTED),
+        (JobApiUnreachable("down"), 0, 0, RequestState.REJECTED),
+        (JobApiUncertain("timeout"), 0, 0, RequestState.UNCERTAIN),
+    ],
+)
+async def test_a_card_given_up_while_the_job_is_created(
+    world: CoreWorld, error: JobApiError | None, created: int, cancelled: int, state: RequestState
+) -> None:
+    """A job that was created is stopped; one that was not never is."""
+    world.chat.fail(post_card=ARCHIVED)
+    await world.start()
+    GivenUpMeanwhile(world, error)
+    await world.step(world.request_sender)
+    await world.pass_time(200)
+    assert (len(world.job_api.created), len(world.job_api.cancelled)) == (created, cancelled)
+    assert (await start_of(world))[0] is state
+    assert [told for told in world.chat.private if isinstance(told, CardNotPosted)]

@@ -13,13 +13,13 @@ from bot.domain.commands import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.people import Member
 from bot.domain.permissions import PermissionRules, Refusal
-from bot.domain.projects import Project, Projects
+from bot.domain.projects import Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, Reply, Surface, WayIn
+from bot.domain.requests.request import HeldBecause, Person, Reply, Surface, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.notices.notice import Reaction
-from bot.notices.questions import EditWithoutEffect, ProjectAsked, ReplyEdited, RequestRefused
+from bot.notices.questions import EditWithoutEffect, HeldAsked, ProjectAsked, ReplyEdited, RequestRefused
 from bot.notices.requests import ContextCut, ReplyNotFullySent
 from bot.scheduler.retention import DAY
 
@@ -168,6 +168,29 @@ async def test_a_reply_over_the_hourly_limit_is_checked_again_when_it_is_edited(
     assert world.job_api.messages["job-1"] == ["third"]
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
     assert len(world.chat.private) == 2
+
+
+async def test_a_refused_reply_edited_after_a_stop_is_asked_about(world: CoreWorld) -> None:
+    """Like any other that was written before the stop."""
+    world.job_api.cancels = True
+    ts = await world.started()
+    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=True)
+    await world.reply(ts, "first", TS, BEN, wait=5)
+    await world.receive(Reply(ANA, "C1", ts, "1700000005.000300", "", word=ThreadWord.STOP), wait=5)
+    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=False)
+    await edit(world, ts, "second", AT[0], BEN, wait=5)
+    assert world.job_api.messages["job-1"] == []
+    (asked,) = world.chat.private_as(HeldAsked)
+    assert (asked.person_id, asked.text, asked.because) == ("UBEN", "second", HeldBecause.STOPPED)
+
+
+async def test_an_outsider_is_refused_for_each_edit(world: CoreWorld) -> None:
+    """Instead of being asked whether the reply is for the agent, which they may not answer."""
+    world.count_replies(ReplyMode.PARTICIPANTS)
+    ts = await world.started()
+    await world.reply(ts, "first", TS, EVA, wait=5)
+    await edit(world, ts, "second", AT[0], EVA, wait=5)
+    assert world.chat.private_kinds() == [("UEVA", "request_refused")] * 2
 
 
 @pytest.mark.parametrize("again", [ANA, BEN])

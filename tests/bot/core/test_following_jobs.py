@@ -452,9 +452,8 @@ async def in_doubt(world: CoreWorld, *texts: str) -> tuple[str, list[str]]:
     return ts, [post.request.request_id for post in world.chat.posted_as(RequestUncertain)]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("way", ["switch", "retry"])
-@pytest.mark.parametrize("idempotent", [False, True])
+@pytest.mark.parametrize("way", ["switch", pytest.param("retry", marks=pytest.mark.full)])
+@pytest.mark.parametrize("idempotent", [False, pytest.param(True, marks=pytest.mark.full)])
 async def test_what_is_sent_again_goes_to_the_live_job(world: CoreWorld, way: str, *, idempotent: bool) -> None:
     """Once, however many people press, and the job that was replaced stays as it is."""
     in_two_projects(world)

@@ -4,13 +4,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
-from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.messages import SlackFile
 from bot.domain.people import Member
 from bot.domain.projects import ReplyMode
+from bot.domain.requests.new_jobs import request_id, source_key_of
 from bot.domain.requests.request import (
     Action,
     Attachments,
@@ -18,6 +19,7 @@ from bot.domain.requests.request import (
     Person,
     Reply,
     RequestKind,
+    RequestState,
     WayIn,
 )
 from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
@@ -315,6 +317,21 @@ async def test_a_reply_slack_delivers_late_is_withdrawn_by_a_stop(world: CoreWor
         await world.receive(Reply(BEN, "C1", ts, written, text))
     await world.pass_time(60)
     assert (world.job_api.messages[JOB], asked(world)) == (["After"], [("UBEN", "Before")])
+
+
+@pytest.mark.parametrize("written", ["before the stop is recorded", "after it"])
+async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWorld, ts: str, written: str) -> None:
+    reply = Reply(EVA, "C1", ts, at(1), "Before")
+    if written == "before the stop is recorded":
+        await world.receive(reply)
+    await said(world, ts, at(50))
+    if written == "after it":
+        await world.receive(reply)
+    await world.pass_time(60)
+    assert (world.job_api.messages[JOB], asked(world)) == ([], [])
+    refused = await world.store.transact(lambda tx: tx.requests.get(request_id(source_key_of(reply))))
+    assert refused is not None
+    assert refused.state is RequestState.REJECTED
 
 
 async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: CoreWorld, ts: str) -> None:
