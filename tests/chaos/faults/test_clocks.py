@@ -83,18 +83,6 @@ async def whole_story(world: AppWorld, name: str) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("step", [pytest.param(HOUR, marks=pytest.mark.full), -HOUR])
-async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set_clock: SetClock, step: float) -> None:
-    await world.start()
-    (job,) = await world.begin("Before")
-    set_clock(step)
-    world.complete(job)
-    await world.until_said("Before", *FINISHED, seconds=SOON)
-    await whole_story(world, "After")
-    await world.check()
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("step", [HOUR, pytest.param(-HOUR, marks=pytest.mark.full)])
 async def test_the_machines_clock_is_set_while_the_bot_is_down(
     world: AppWorld, set_clock: SetClock, step: float

@@ -1,4 +1,4 @@
-"""Database faults: away, damaged, in conflict, or full."""
+"""Database faults: away, damaged, or full."""
 
 import asyncio
 import json
@@ -15,29 +15,10 @@ from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.app.application import HealthTimings
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, RECORDED, STILL_RECORDING
-from bot.store.schema.migration import migrate
 
 pytestmark = [pytest.mark.chaos, pytest.mark.promise("recovery")]
 FINISHED = ("started", "completed")
 ACK_SECONDS = 3.0
-
-
-TRIP = """
-CREATE SEQUENCE writes;
-CREATE FUNCTION trip() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE n bigint := nextval('writes');
-BEGIN
-    IF n % 20 = 0 THEN
-        RAISE EXCEPTION 'tripped' USING ERRCODE =
-            CASE WHEN n % 40 = 0 THEN 'serialization_failure' ELSE 'deadlock_detected' END;
-    END IF;
-    RETURN NULL;
-END $$
-"""
-"""Counts writing statements, rolled back or not, and makes every twentieth fail: no transaction of the test has as
-many, so each succeeds in the end.
-"""
-TRIPPED = "CREATE TRIGGER trip AFTER INSERT OR UPDATE ON {} FOR EACH STATEMENT EXECUTE FUNCTION trip()"
 
 
 @pytest.fixture(scope="module")
@@ -110,28 +91,6 @@ async def test_a_damaged_row_affects_one_job(world: AppWorld) -> None:
     assert world.fake_job_api.follow_ups(damaged) == []
     assert world.said("Damaged") == ["started", "damaged"]
     await world.stop()
-
-
-@pytest.mark.full
-@pytest.mark.postgres
-async def test_postgresql_rolls_back_transactions(postgres: PostgresServer) -> None:
-    """Serialization failures and deadlocks, in every twentieth writing statement."""
-    async with postgres.empty_database() as url:
-        await migrate(url)
-        async with a_world(url) as world:
-            for statement in (*TRIP.split(";\n", 1), *(TRIPPED.format(t) for t in ("requests", "notices", "polls"))):
-                await world.sql(statement)
-            await world.start()
-            world.fake_job_api.autopilot(polls=2)
-            for number in range(3):
-                await world.ask(f"Task {number}")
-            for number in range(3):
-                await world.reply(f"Task {number}", f"More of {number}")
-            await world.until_ended(*(f"Task {number}" for number in range(3)))
-            await world.settled()
-            assert (await world.sql("SELECT last_value FROM writes"))[0][0] > 60
-            await world.check()
-            await world.stop()
 
 
 @pytest.fixture

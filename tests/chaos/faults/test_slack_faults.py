@@ -4,7 +4,7 @@ is posted once, in order.
 
 import pytest
 from support.fakes.slack_limits import ANY_NUMBER
-from support.servers.slack_faults import CallFault, DisconnectReason
+from support.servers.slack_faults import CallFault
 from support.worlds.app_world import AppWorld
 
 from bot.app.edges import EdgeTimings
@@ -48,27 +48,6 @@ async def test_each_message_is_posted_once_though_its_answer_was_lost(world: App
             await world.until_said(prompt, *FINISHED)
         await world.settled()
     assert [fault.hits for fault in faults] == [1] * len(faults)
-    await world.check()
-
-
-@pytest.mark.full
-async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
-    """Cut, disconnected in every way, and with refused tickets at the reconnect."""
-    await world.start()
-    (job,) = await world.begin("Long job")
-    sent: list[str] = []
-
-    async def still_hears() -> None:
-        sent.append(f"Word {len(sent)}")
-        await world.reply("Long job", sent[-1])
-        await world.until_steered(job, *sent)
-
-    reasons: list[DisconnectReason] = ["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
-    for reason in reasons:
-        await world.workspace.disconnect(reason, only=1)
-        await still_hears()
-    world.workspace.socket_mode.abort_connections()
-    await still_hears()
     await world.check()
 
 
