@@ -1,19 +1,17 @@
-"""Clocks that are set forward and back, while the bot is running and while it is down, and
-machines with different clocks.
-"""
+"""Clocks that are set forward and back while the bot is running, and machines with different clocks."""
 
 import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from support.libfaketime import LIBFAKETIME
 from support.oracles.leaks import faults_in_logs
-from support.servers.fake_job_api import KEY, Operation, refusing, slow
+from support.servers.fake_job_api import KEY, Operation, slow
 from support.servers.postgres import PostgresServer
 from support.worlds.app_world import AppWorld, a_world, until
 
@@ -22,16 +20,12 @@ from bot.store.schema.migration import migrate
 
 pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
-HOUR = 3600.0
 SOON = 25.0
 """Seconds within which work continues after a clock was set, on a busy machine."""
-PUT_OFF = 50.0
-"""Seconds of a delay: much longer than SOON, and much shorter than the clock's step."""
 AHEAD = 30.0
 """Seconds between two clocks: more than the lease of a poll."""
 SLOW_POLL = 0.3
 
-SetClock = Callable[[float], None]
 
 DATABASE_CLOCK = (
     "CREATE TABLE public.clock_shift AS SELECT 0.0::float8 AS seconds",
@@ -47,17 +41,6 @@ async def world(sqlite_url: str) -> AsyncIterator[AppWorld]:
     """On SQLite: on PostgreSQL the database's clock counts."""
     async with a_world(sqlite_url, PAGEHAND_ALLOW_SHARED_CHANNELS="true") as made:
         yield made
-
-
-@pytest.fixture
-def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
-    """Sets this process's wall clock ahead of the right time by these seconds; timers are unaffected, as in reality."""
-    right = time.time
-
-    def ahead(seconds: float) -> None:
-        monkeypatch.setattr(time, "time", lambda: right() + seconds)
-
-    return ahead
 
 
 async def asked(world: AppWorld, prompt: str) -> str:
@@ -80,36 +63,6 @@ async def whole_story(world: AppWorld, name: str) -> None:
     await world.until_said(name, *FINISHED, "active", seconds=SOON)
     world.complete(world.fake_job_api.job_of(name))
     await world.until_said(name, *FINISHED, "active", "completed", seconds=SOON)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("step", [HOUR, pytest.param(-HOUR, marks=pytest.mark.full)])
-async def test_the_machines_clock_is_set_while_the_bot_is_down(
-    world: AppWorld, set_clock: SetClock, step: float
-) -> None:
-    """With a waiting request, notice and poll, each due a little before or after the clock's step."""
-    await world.start()
-    world.fake_job_api.fail(refusing(503, Retry_After=str(PUT_OFF)), Operation.CREATE, prompt="Waits")
-    waiting = world.workspace.faults.rate_limit(int(PUT_OFF), method="chat.postMessage", channel="partners", count=1)
-    (job,) = await world.begin("Running")
-    await world.ask("Waits")
-    await world.ask("Card waits", channel="partners")
-    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.CREATE, "Waits") == 1)
-    await world.workspace.changes.wait_for(lambda: waiting.hits)
-    await until(lambda: two_wait(world))
-    await world.stop()
-    # It was down for a while.
-    await world.sql("UPDATE notices SET due_at = due_at - :seconds WHERE due_at IS NOT NULL", seconds=PUT_OFF + 5)
-    set_clock(step)
-    await world.start()
-    world.complete(job)
-    await world.until_said("Running", *FINISHED, seconds=SOON)
-    await world.until_said("Card waits", "started", channel="partners", seconds=SOON)
-    if step < 0:
-        await world.until_said("Waits", "started", seconds=SOON)
-    await whole_story(world, "After")
-    await world.hurry()
-    await world.check()
 
 
 @pytest.mark.full
@@ -163,15 +116,6 @@ async def process(world: AppWorld, clock: Path) -> AsyncIterator[int]:
         faults_in_logs([log_file], (KEY, world.workspace.credentials.bot_token, world.workspace.credentials.app_token))
         == []
     )
-
-
-async def two_wait(world: AppWorld) -> bool:
-    """Returns whether the delay is in the database, too."""
-    rows = await world.sql(
-        "SELECT (SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0)"
-        " + (SELECT count(*) FROM notices WHERE state = 'waiting' AND attempts > 0)"
-    )
-    return bool(rows[0][0] == 2)
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""Job API faults: refusals, outcomes that stay unknown, and an outage."""
+"""Job API faults: outcomes that stay unknown, and an outage."""
 
 from collections.abc import AsyncIterator
 
@@ -20,20 +20,11 @@ from support.servers.fake_job_api import (
 from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.app.edges import EdgeTimings
-from bot.notices.notice import Reaction
 from bot.notices.said import ButtonId
 
 pytestmark = [pytest.mark.promise("sent once"), pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
 
-REJECTED = {
-    "400": refusing(400, "No <!channel> & no <https://evil.example|link>"),
-    "422": refusing(422, "Too short"),
-    "404": refusing(404, "no such project"),
-    "402": refusing(402, "out of credit"),
-    "403 page": web_page(403, applied=False),
-    "451": refusing(451, "by order of a court"),
-}
 UNKNOWN = {
     "500": refusing(500, "oops"),
     "500 after": refusing(500, "oops", applied=True),
@@ -59,34 +50,6 @@ SHORT_PAUSES = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER, hold_back
 async def world(database_url: str) -> AsyncIterator[AppWorld]:
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as made:
         yield made
-
-
-@pytest.mark.full
-async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -> None:
-    await world.start()
-    for name, fault in REJECTED.items():
-        world.fake_job_api.fail(fault, Operation.CREATE, prompt=name, times=None)
-        await world.ask(name)
-    for name in REJECTED:
-        await world.until_said(name, "refused/1")
-        assert world.fake_job_api.tried(Operation.CREATE, name) == 1
-    words = world.thread("400")[1].text
-    assert "<!channel>" not in words
-    assert "&lt;!channel&gt;" in words
-    (job,) = await world.begin("Spared")
-    of_words = REJECTED.keys() - {"404"}
-    for name in of_words:
-        world.fake_job_api.fail(REJECTED[name], Operation.MESSAGE, prompt=f"More of {name}")
-        reply = await world.reply("Spared", f"More of {name}")
-        await world.until_marked(reply, Reaction.PROBLEM)
-    world.complete(job)
-    await world.until_said("Spared", "started", *["refused/1"] * len(of_words), "completed")
-    world.fake_job_api.heal()
-    await world.press("402", ButtonId.SEND_AGAIN, key="/refused/")
-    await world.until_said("402", "refused/1", "started")
-    world.complete(world.fake_job_api.job_of("402"))
-    await world.until_said("402", "refused/1", *FINISHED)
-    await world.check()
 
 
 @pytest.mark.full

@@ -17,10 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from support.chaos.kill_target import SLACK_PACE
 from support.chaos.process_group import ProcessGroup
 from support.chaos.process_pool import ProcessPool
-from support.fakes.slack_limits import FasterRateLimits
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
-from support.servers.slack_faults import FaultyWorkspace
+from support.servers.slack_faults import FaultyWorkspace, RateLimits
 from support.webhooks import PATH, about, webhook
 from support.worlds.app_world import reading_engine
 
@@ -224,7 +223,7 @@ async def world(process_group: ProcessGroup, directory: Path, plan: Round, seed:
         replace(app, scopes=app.scopes.difference(plan.without)),
         ack_timeout=1.5,
         retry_delays=RETRY_DELAYS,
-        rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
+        rate_limits=RateLimits(slack_pace) if slack_pace else None,
     )
     workspace.faults.refuse_blocks(rng.choice(("card", "plan")))
     workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))

@@ -1,10 +1,5 @@
 """Slack's limits for tests: practically none, or all of them with a shortened minute."""
 
-import math
-import time
-
-from support.servers.slack_faults import RateLimits
-
 from bot.domain.slack_limits import MARGIN, MINUTE, SLACK_LIMITS, Limit, SlackLimits
 
 _NO_TIME = 1e-9
@@ -23,15 +18,3 @@ def faster(limits: SlackLimits, pace: float) -> SlackLimits:
 
     methods = {method: each(limit) for method, limit in limits.methods.items()}
     return SlackLimits(methods, {method: each(limit) for method, limit in limits.channel.items()})
-
-
-class FasterRateLimits(RateLimits):
-    """The limits that the workspace enforces, with Slack's minute shortened by this factor."""
-
-    def __init__(self, pace: float) -> None:
-        super().__init__(lambda: time.time() * pace)
-        self._pace = pace
-
-    def retry_after(self, method: str, channel: str) -> int | None:
-        seconds = super().retry_after(method, channel)
-        return None if seconds is None else max(1, math.ceil(seconds / self._pace))
