@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,18 +98,6 @@ def small_disk(scratch: Path) -> Iterator[Path]:
         yield disk
 
 
-@pytest.fixture
-def tablespace(own_postgres: PostgresServer, scratch: Path) -> Iterator[Path]:
-    """A directory on a small disk that belongs to the server's user and is accessible to it."""
-    with a_disk(scratch / "disk", "8m") as disk:
-        directory = disk / "tablespace"
-        directory.mkdir()
-        os.chown(directory, Path(f"/proc/{own_postgres.process_id}").stat().st_uid, -1)
-        for above in (disk, scratch):
-            above.chmod(0o755)
-        yield directory
-
-
 async def test_the_disk_fills_up_and_recovers(small_disk: Path) -> None:
     filler = small_disk / "filler"
     async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world:
@@ -138,31 +125,13 @@ QUICK_CHECKS = HealthTimings(probe_every=0.1, probe_retry=0.1, recording_recover
 
 @pytest.mark.full
 async def test_a_full_disk_shows_while_idle(small_disk: Path) -> None:
-    async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world:
-        await shows_a_full_disk(world, small_disk / "filler")
-
-
-@pytest.mark.full
-@pytest.mark.postgres
-async def test_a_full_disk_of_postgresql_shows_while_idle(own_postgres: PostgresServer, tablespace: Path) -> None:
-    """The tables are on the full disk; the server's log is on another one, since it would
-    crash without space for that.
-    """
-    await own_postgres.run(f"CREATE TABLESPACE small LOCATION '{tablespace}'")
-    await own_postgres.run("CREATE DATABASE small TEMPLATE pagehand_template TABLESPACE small")
-    try:
-        async with a_world(own_postgres.url("small")) as world:
-            await shows_a_full_disk(world, tablespace.parent / "filler")
-    finally:
-        await own_postgres.run("DROP DATABASE small WITH (FORCE)")
-        await own_postgres.run("DROP TABLESPACE small")
-
-
-async def shows_a_full_disk(world: AppWorld, filler: Path) -> None:
     """The fault shows without any request; people who ask are told; and all is healthy again later."""
-    port = free_port()
-    await world.start(timings=QUICK_CHECKS, PAGEHAND_HEALTH_PORT=str(port))
-    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+    port, filler = free_port(), small_disk / "filler"
+    async with (
+        a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world,
+        aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
+    ):
+        await world.start(timings=QUICK_CHECKS, PAGEHAND_HEALTH_PORT=str(port))
 
         async def status(page: str) -> tuple[int, str]:
             async with session.get(page) as answer:
@@ -185,4 +154,4 @@ async def shows_a_full_disk(world: AppWorld, filler: Path) -> None:
         await asyncio.to_thread(filler.unlink)
         await until(is_ready, 20)
         assert (await status("/health"))[0] == 200
-    await world.begin("It works")
+        await world.begin("It works")

@@ -134,17 +134,12 @@ class Attempt:
 @dataclass
 class _Switch:
     operation: Operation | None
-    job_id: str | None
     prompt: str | None
     times: int | None
     fault: Fault
 
     def fits(self, attempt: Attempt) -> bool:
-        return (
-            self.operation in {None, attempt.operation}
-            and self.job_id in {None, attempt.job_id}
-            and self.prompt in {None, attempt.prompt}
-        )
+        return self.operation in {None, attempt.operation} and self.prompt in {None, attempt.prompt}
 
 
 class FakeJobApiServer:
@@ -240,11 +235,10 @@ class FakeJobApiServer:
         operation: Operation | None = None,
         *,
         times: int | None = 1,
-        job_id: str | None = None,
         prompt: str | None = None,
     ) -> None:
         """Answers the next matching calls like this; `times` None: until `heal`. Older faults come first."""
-        self._switches.append(_Switch(operation, job_id, prompt, times, fault))
+        self._switches.append(_Switch(operation, prompt, times, fault))
 
     def heal(self) -> None:
         """Removes all faults."""

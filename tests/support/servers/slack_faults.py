@@ -30,7 +30,6 @@ class CallFault:
     Args:
         kind: What goes wrong.
         method: The method it is for, such as ``chat.postMessage``; None for every one.
-        channel: The channel it is for, by id or name; None for every one.
         remaining: How many more calls it is for; None for all until it is removed.
         applied: Whether the call is carried out before its answer is late or lost.
         seconds: How late the answer is; for ``ratelimited`` what Retry-After says.
@@ -42,7 +41,6 @@ class CallFault:
 
     kind: CallFaultKind
     method: str | None = None
-    channel: str | None = None
     remaining: int | None = 1
     applied: bool = False
     seconds: float = 0
@@ -51,12 +49,10 @@ class CallFault:
     error: str = "internal_error"
     hits: int = 0
 
-    def matches(self, method: str, channels: frozenset[str], blocks: frozenset[str]) -> bool:
+    def matches(self, method: str, blocks: frozenset[str]) -> bool:
         if self.remaining == 0 or self.method not in {None, method}:
             return False
-        if self.kind == "refused" and not self.blocks & blocks:
-            return False
-        return self.channel is None or self.channel.removeprefix("#") in channels
+        return self.kind != "refused" or bool(self.blocks & blocks)
 
 
 @dataclass(eq=False)
@@ -101,7 +97,7 @@ class Faults:
         self, seconds: float, *, applied: bool = False, method: str | None = None, count: int | None = 1
     ) -> CallFault:
         """Answers late. The call is carried out after the delay, or before it."""
-        return self._add(CallFault("delay", method, None, count, applied, seconds=seconds))
+        return self._add(CallFault("delay", method, count, applied, seconds=seconds))
 
     def drop(self, *, applied: bool = False, method: str | None = None) -> CallFault:
         """Closes the connection without an answer, before or after carrying the call out."""
@@ -111,13 +107,11 @@ class Faults:
         self, *, applied: bool = False, status: int = 500, method: str | None = None, count: int | None = 1
     ) -> CallFault:
         """Answers with a 5xx status, before or after carrying the call out."""
-        return self._add(CallFault("status", method, None, count, applied, status=status))
+        return self._add(CallFault("status", method, count, applied, status=status))
 
-    def rate_limit(
-        self, retry_after: int = 1, *, method: str | None = None, channel: str | None = None, count: int | None = 1
-    ) -> CallFault:
+    def rate_limit(self, retry_after: int = 1, *, method: str | None = None) -> CallFault:
         """Answers 429 with a Retry-After of whole seconds."""
-        return self._add(CallFault("ratelimited", method, channel, count, seconds=retry_after))
+        return self._add(CallFault("ratelimited", method, seconds=retry_after))
 
     def refuse_blocks(self, *kinds: str, error: str = "invalid_blocks") -> CallFault:
         """Refuses messages with such blocks, as a Slack does that does not know them."""
@@ -144,9 +138,9 @@ class Faults:
         self._released.set()
         self._released = asyncio.Event()
 
-    def take_call_fault(self, method: str, channels: frozenset[str], blocks: frozenset[str]) -> CallFault | None:
+    def take_call_fault(self, method: str, blocks: frozenset[str]) -> CallFault | None:
         """Returns the fault that applies to this call, and counts it as a hit."""
-        return self._counted(next((f for f in self.calls if f.matches(method, channels, blocks)), None))
+        return self._counted(next((f for f in self.calls if f.matches(method, blocks)), None))
 
     def take_refusal(self) -> bool:
         """Returns whether to refuse this handshake."""
@@ -320,9 +314,9 @@ class FaultyWorkspace(WorkspaceServer):
             _, arguments = await read_arguments(request)
         except (SlackError, web.HTTPException):
             return await handler(request)
-        channel = arguments.as_dict().get("channel")
-        fault = self.faults.take_call_fault(method, self._names(channel), _kinds_of_block(arguments))
-        if fault is None and self._rate_limits and (wait := self._rate_limits.retry_after(method, str(channel))):
+        channel = str(arguments.as_dict().get("channel"))
+        fault = self.faults.take_call_fault(method, _kinds_of_block(arguments))
+        if fault is None and self._rate_limits and (wait := self._rate_limits.retry_after(method, channel)):
             fault = CallFault("ratelimited", seconds=wait)
         if fault is None:
             return await handler(request)
@@ -351,13 +345,6 @@ class FaultyWorkspace(WorkspaceServer):
                 answer.set_status(429)
                 answer.headers["Retry-After"] = str(int(fault.seconds))
         return answer
-
-    def _names(self, channel: object) -> frozenset[str]:
-        """Returns a channel's id and its name."""
-        if not isinstance(channel, str):
-            return frozenset()
-        found = self.state.find_channel(channel)
-        return frozenset({channel, found.id, found.name} if found else {channel})
 
     # connections
 
