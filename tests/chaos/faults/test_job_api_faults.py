@@ -4,19 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from support.fakes.slack_limits import ANY_NUMBER
-from support.servers.fake_job_api import (
-    GARBAGE,
-    GIANT,
-    MISSING,
-    TRUNCATED,
-    Fault,
-    Operation,
-    answering,
-    cut,
-    refusing,
-    slow,
-    web_page,
-)
+from support.servers.fake_job_api import GARBAGE, TRUNCATED, WEB_PAGE, Fault, Operation, cut, refusing, slow
 from support.worlds.app_world import AppWorld, a_world, until
 
 from bot.app.edges import EdgeTimings
@@ -28,17 +16,14 @@ FINISHED = ("started", "completed")
 UNKNOWN = {
     "500": refusing(500, "oops"),
     "500 after": refusing(500, "oops", applied=True),
-    "502 page": web_page(502, applied=True),
     "503": refusing(503),
     "time-out": slow(15.0),
     "cut before": cut(applied=False),
     "cut after": cut(applied=True),
     "truncated": TRUNCATED,
-    "giant": GIANT,
-    "page": web_page(),
+    "page": WEB_PAGE,
     "garbage": GARBAGE,
     "empty": Fault(applied=True, body=b""),
-    "no id": answering(id=MISSING),
 }
 
 

@@ -24,12 +24,8 @@ from bot.jobapi.probe import NO_JOB
 
 KEY = "mk_planted_admin_key"
 PROJECT = "docs"
-MOST_BYTES = 10_000_000
-"""A body of so many is much too long."""
 _TURNS_TO_ACCEPT = 5
 """Turns of the event loop after which a connection that was just accepted is open, so that stopping closes it, too."""
-MISSING = object()
-"""In a fault's `fields`: the answer lacks this field."""
 
 
 class Operation(StrEnum):
@@ -56,15 +52,14 @@ class Cut(StrEnum):
 class Fault:
     """One way to answer wrongly.
 
-    `applied`: the call is carried out anyway. `status` and `body` None: unchanged. `fields` replace the job's own in
-    this answer only. `delay` is in seconds, after the call was carried out.
+    `applied`: the call is carried out anyway. `status` and `body` None: unchanged. `delay` is in seconds, after the
+    call was carried out.
     """
 
     applied: bool = False
     status: int | None = None
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict)
     delay: float = 0.0
     cut: Cut | None = None
 
@@ -75,13 +70,9 @@ def refusing(status: int, words: str = "", *, applied: bool = False, **headers: 
     return Fault(applied, status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
-def web_page(status: int = 200, *, applied: bool = True) -> Fault:
-    """Answers with a page of a proxy or a login."""
-    return Fault(applied, status, b"<!doctype html><html><body>Sign in</body></html>", {"Content-Type": "text/html"})
-
-
+WEB_PAGE = Fault(True, 200, b"<!doctype html><html><body>Sign in</body></html>", {"Content-Type": "text/html"})
+"""Of a proxy or a login."""
 GARBAGE = Fault(applied=True, body=b'\xff\xfe{"id": \x00]')
-GIANT = Fault(applied=True, body=b'{"id": "' + b"a" * MOST_BYTES + b'"}')
 TRUNCATED = Fault(applied=True, cut=Cut.MIDWAY)
 
 
@@ -91,11 +82,6 @@ def cut(*, applied: bool) -> Fault:
 
 def slow(seconds: float) -> Fault:
     return Fault(applied=True, delay=seconds)
-
-
-def answering(**fields: Any) -> Fault:
-    """Answers with other values of a job in this answer only; MISSING leaves a field out."""
-    return Fault(applied=True, fields=fields)
 
 
 @dataclass(frozen=True)
@@ -178,7 +164,7 @@ class FakeJobApiServer:
 
     async def start(self) -> str:
         """Starts, also after a `stop`, and returns the base URL, which stays the same."""
-        app = web.Application(client_max_size=MOST_BYTES)
+        app = web.Application(client_max_size=10_000_000)
         app.router.add_post("/v2/agent/{project}/job", partial(self._shielded, Operation.CREATE))
         for operation in (Operation.MESSAGE, Operation.CANCEL, Operation.DISCARD):
             app.router.add_post(f"/v2/agent/{{project}}/job/{{id}}/{operation}", partial(self._shielded, operation))
@@ -361,8 +347,7 @@ class FakeJobApiServer:
             fault = self._fault(attempt) or Fault(applied=True)
             carried_out = partial(self._carry_out, attempt) if fault.applied else (lambda: (500, {"error": "failed"}))
             status, body = self._refusal(request) or carried_out()
-            status, body = fault.status or status, {**body, **fault.fields}
-            content = json.dumps({name: value for name, value in body.items() if value is not MISSING}).encode()
+            status, content = fault.status or status, json.dumps(body).encode()
         finally:
             self._changed.set()
         await asyncio.sleep(fault.delay)
