@@ -2,28 +2,18 @@
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from support.machine.people import ALL_PROJECTS, AT, MOST_PRESSES, PERSON, WHICH, PeopleMachine
+from support.machine.people import ALL_PROJECTS, AT, PERSON, WHICH, PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
 from bot.domain.commands import ThreadWord
 from bot.domain.requests.request import Person, RequestKind
-from bot.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, ReplyEdited, ReplyHeld
-
-_ANSWERS: dict[type[ReplyHeld | HeldAsked | JobOrReplyAsked], tuple[RequestKind, ...]] = {
-    ReplyHeld: (RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD),
-    HeldAsked: (RequestKind.SEND_HELD, RequestKind.SEND_HELD, RequestKind.DISCARD_HELD),
-    JobOrReplyAsked: (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD),
-}
-
-
-def _room(machine: PeopleMachine) -> bool:
-    return len(machine.people.presses) < MOST_PRESSES
+from bot.notices.questions import ProjectAsked
 
 
 class Controlling(PeopleMachine):
     """Rules by which jobs are stopped, muted, retried and switched, and questions answered."""
 
-    @precondition(lambda self: self.outside.cards() and _room(self))
+    @precondition(lambda self: self.outside.cards() and self.may_press())
     @rule(
         which=WHICH,
         person=PERSON,
@@ -44,14 +34,7 @@ class Controlling(PeopleMachine):
         card = self.card(which)
         self.press(person, kind, at, channel_id=card.channel_id, thread_id=card.key.removesuffix("/card"))
 
-    @precondition(lambda self: self.uncarded() and _room(self))
-    @rule(which=WHICH, person=PERSON, at=AT)
-    def stop_on_home(self, *, which: int, person: Person, at: int) -> None:
-        """Stops a job beside which Home offers that, because it has no card yet."""
-        waiting = self.uncarded()
-        self.press(person, RequestKind.STOP, at, thread_id=waiting[which % len(waiting)])
-
-    @precondition(lambda self: self.several and self.outside.cards() and _room(self))
+    @precondition(lambda self: self.several and self.outside.cards() and self.may_press())
     @rule(which=WHICH, person=PERSON, project=st.sampled_from(ALL_PROJECTS), at=AT)
     def switch(self, *, which: int, person: Person, project: str, at: int) -> None:
         """Chooses another project in the menu of a card."""
@@ -66,7 +49,7 @@ class Controlling(PeopleMachine):
             argument=project,
         )
 
-    @precondition(lambda self: self.places() and _room(self))
+    @precondition(lambda self: self.places() and self.may_press())
     @rule(
         which=WHICH,
         person=PERSON,
@@ -96,12 +79,12 @@ class Controlling(PeopleMachine):
         presses = list(self.people.presses.values())
         self.edit_a_word(presses[which % len(presses)], at)
 
-    @precondition(lambda self: self.outside.cards() and _room(self))
+    @precondition(lambda self: self.outside.cards() and self.may_press())
     @rule(which=WHICH, person=PERSON, at=AT)
     def react_to_a_card(self, which: int, person: Person, at: int) -> None:
         self.react(person, self.card(which), at)
 
-    @precondition(lambda self: self.outside.chat.private_as(ProjectAsked) and _room(self))
+    @precondition(lambda self: self.outside.chat.private_as(ProjectAsked) and self.may_press())
     @rule(which=WHICH, other=st.sampled_from([None, None, ANA, BEN]), project=st.sampled_from(ALL_PROJECTS), at=AT)
     def choose_the_project(self, *, which: int, other: Person | None, project: str, at: int) -> None:
         """Chooses the project, as the person asked or as another one."""
@@ -110,29 +93,6 @@ class Controlling(PeopleMachine):
         person = other or self.person(question.person_id)
         self.press(person, RequestKind.CHOOSE_PROJECT, at, thread_id=question.thread_id, argument=project)
 
-    @precondition(lambda self: self.questions() and _room(self))
-    @rule(which=WHICH, other=st.sampled_from([None, None, None, ANA, BEN]), answer=WHICH, at=AT)
-    def answer_a_question(self, *, which: int, other: Person | None, answer: int, at: int) -> None:
-        """About a held reply, what was written while Pagehand was away, what a stop withdrew, or a line in a direct
-        message: a job of its own, or for the one above.
-        """
-        question = self.questions()[which % len(self.questions())]
-        kinds = _ANSWERS[type(question)]
-        person = other or self.person(question.person_id)
-        self.press(person, kinds[answer % len(kinds)], at, argument=question.request_id)
-
-    def questions(self) -> list[ReplyHeld | HeldAsked | JobOrReplyAsked]:
-        """Returns what people were asked about what they wrote."""
-        return [question for kind in _ANSWERS for question in self.outside.chat.private_as(kind)]
-
     @rule(late=st.booleans())
     def what_is_delivered_now_is_late(self, *, late: bool) -> None:
         self.late = late
-
-    @precondition(lambda self: self.outside.chat.private_as(ReplyEdited) and _room(self))
-    @rule(which=WHICH, other=st.sampled_from([None, None, None, ANA, BEN]), at=AT)
-    def press_send_new_words(self, which: int, other: Person | None, at: int) -> None:
-        offers = self.outside.chat.private_as(ReplyEdited)
-        offer = offers[which % len(offers)]
-        person = other or self.person(offer.person_id)
-        self.press(person, RequestKind.SEND_NEW_WORDS, at, argument=offer.request_id)

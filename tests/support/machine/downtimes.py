@@ -197,10 +197,16 @@ class Downtimes(Steering):
         assert not self.rows("gaps")
         cards = {row["card_ts"] for row in self.rows("threads")}
         there = [each for each in self.people.replies if each.newest_words and each.root in cards]
-        unheard = [each for each in there if each.unheard and not each.acked]
+        unheard = [each for each in there if each.unheard and not each.acked and not self._is_known_by_an_edit(each)]
         assert not (lost := [each for each in unheard if float(each.ts) > oldest]), lost
         told = {row["key"] for row in self.rows("notices")}
         assert asked <= told, asked - told
+
+    def _is_known_by_an_edit(self, written: Message) -> bool:
+        """Returns whether Slack brought an edit of it, which was recorded: for other people, so that the history that
+        was read then did not have it, and perhaps later into words.
+        """
+        return written.is_delivered and written.request_id in self.people.recorded
 
     def _react_at_work(self) -> set[str]:
         """Reacts to the cards of jobs at work that nobody stopped; returns the keys of the questions about that."""

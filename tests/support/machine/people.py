@@ -2,7 +2,7 @@
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -26,12 +26,21 @@ from bot.domain.requests.request import (
 )
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
+from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyEdited, ReplyHeld
 
 PEOPLE = (ANA, ANA, ANA, ANA, BEN, BEN, BEN, EVA)
 ALL_PROJECTS = ("guides", "manual", "api")
 MOST_PRESSES = 14
 """Presses in one run."""
 PERSON, AT, WHICH = st.sampled_from(PEOPLE), st.sampled_from([0, 1]), st.integers(0, 9)
+
+Question: TypeAlias = ReplyEdited | ReplyHeld | HeldAsked | JobOrReplyAsked
+_ANSWERS: dict[type[Question], tuple[RequestKind, ...]] = {
+    ReplyEdited: (RequestKind.SEND_NEW_WORDS,),
+    ReplyHeld: (RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD),
+    HeldAsked: (RequestKind.SEND_HELD, RequestKind.SEND_HELD, RequestKind.DISCARD_HELD),
+    JobOrReplyAsked: (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD),
+}
 
 
 @dataclass(frozen=True)
@@ -141,6 +150,10 @@ class PeopleMachine(Listening):
 
     # -- what is pressed ------------------------------------------------------------------------------------------
 
+    def may_press(self) -> bool:
+        """Returns whether a run has room for another press."""
+        return len(self.people.presses) < MOST_PRESSES
+
     def press(self, person: Person, kind: RequestKind, at: int, *, on_home: bool = False, **about: str) -> None:
         """Presses a button."""
         key = f"press-{len(self.people.presses)}"
@@ -202,11 +215,33 @@ class PeopleMachine(Listening):
         edits = [(message, version) for message in self.people.messages for version in message.versions]
         self.deliver_version(*edits[which % len(edits)], at)
 
-    @precondition(lambda self: self.posts_to_send_again() and len(self.people.presses) < MOST_PRESSES)
+    @precondition(lambda self: self.posts_to_send_again() and self.may_press())
     @rule(which=WHICH, person=PERSON, at=AT)
     def press_send_again(self, which: int, person: Person, at: int) -> None:
         request_id, channel_id = self.posts_to_send_again()[which % len(self.posts_to_send_again())]
         self.press(person, RequestKind.SEND_AGAIN, at, channel_id=channel_id, argument=request_id)
+
+    @precondition(lambda self: self.uncarded() and self.may_press())
+    @rule(which=WHICH, person=PERSON, at=AT)
+    def stop_on_home(self, *, which: int, person: Person, at: int) -> None:
+        """Stops a job beside which Home offers that, because it has no card yet."""
+        waiting = self.uncarded()
+        self.press(person, RequestKind.STOP, at, on_home=True, thread_id=waiting[which % len(waiting)])
+
+    @precondition(lambda self: self.questions() and self.may_press())
+    @rule(which=WHICH, other=st.sampled_from([None, None, None, ANA, BEN, EVA]), answer=WHICH, at=AT)
+    def answer_a_question(self, *, which: int, other: Person | None, answer: int, at: int) -> None:
+        """About new words of a reply, a held one, what was written while Pagehand was away, what a stop withdrew, or a
+        line in a direct message: a job of its own, or for the one above.
+        """
+        question = self.questions()[which % len(self.questions())]
+        kinds = _ANSWERS[type(question)]
+        person = other or self.person(question.person_id)
+        self.press(person, kinds[answer % len(kinds)], at, argument=question.request_id)
+
+    def questions(self) -> list[Question]:
+        """Returns what people were asked about what they wrote."""
+        return [question for kind in _ANSWERS for question in self.outside.chat.private_as(kind)]
 
     @precondition(lambda self: self.people.presses)
     @rule(which=WHICH, at=AT)

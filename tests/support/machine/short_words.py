@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from support.machine.people import AT, MOST_PRESSES, PERSON, WHICH, PeopleMachine, Place
+from support.machine.people import AT, PERSON, WHICH, PeopleMachine, Place
 
 from bot.domain.commands import ThreadWord, UnclearWord, Word, parse_reply
 from bot.domain.requests.request import Person, Reply
@@ -27,7 +27,7 @@ MOST_CHEERS = 3
 class ShortWords(PeopleMachine):
     """Rules for near misses, and for emoji, which are an answer if the agent asked a question."""
 
-    @precondition(lambda self: self.places() and len(self.people.presses) < MOST_PRESSES)
+    @precondition(lambda self: self.places() and self.may_press())
     @rule(which=WHICH, person=PERSON, words=st.sampled_from(NEARLY), at=AT)
     def say_nearly_a_word(self, *, which: int, person: Person, words: str, at: int) -> None:
         place, meant = self.places()[which % len(self.places())], parse_reply(words, bot_user_id="UBOT")

@@ -20,7 +20,6 @@ from support.worlds.fault_world import Trap
 from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests.request import Person, RejectionReason, RequestKind, WayIn
 from bot.notices.answers import Introduction
-from bot.notices.questions import HeldAsked, ReplyEdited
 
 
 class Steering(PeopleMachine):
@@ -116,29 +115,6 @@ class Steering(PeopleMachine):
         """Presses the stop button of a card."""
         self.press(person, RequestKind.STOP, at, thread_id=self.card(which).key.removesuffix("/card"))
 
-    @precondition(lambda self: self.uncarded() and len([*self.people.stops()]) < 4)
-    @rule(which=WHICH, at=AT)
-    def stop_on_home(self, which: int, at: int) -> None:
-        """Presses the stop button beside a job on Home."""
-        waiting = self.uncarded()
-        self.press(ANA, RequestKind.STOP, at, on_home=True, thread_id=waiting[which % len(waiting)])
-
-    @precondition(lambda self: self._questions())
-    @rule(
-        which=WHICH,
-        person=st.sampled_from([None, None, ANA, BEN, EVA]),
-        sends=st.sampled_from([True, True, False]),
-        at=AT,
-    )
-    def answer_a_question(self, *, which: int, person: Person | None, sends: bool, at: int) -> None:
-        """About new words of a reply, or what a stop withdrew."""
-        question = self._questions()[which % len(self._questions())]
-        by = person or self.person(question.person_id)
-        kind = RequestKind.SEND_HELD if sends else RequestKind.DISCARD_HELD
-        if isinstance(question, ReplyEdited):
-            kind = RequestKind.SEND_NEW_WORDS
-        self.press(by, kind, at, argument=question.request_id)
-
     # -- what must hold at any time -------------------------------------------------------------------------------
 
     @invariant()
@@ -206,9 +182,6 @@ class Steering(PeopleMachine):
     def deliver_version(self, message: Message, version: Version, at: int) -> None:
         if self.hears(at):
             super().deliver_version(message, version, at)
-
-    def _questions(self) -> list[ReplyEdited | HeldAsked]:
-        return [*self.outside.chat.private_as(ReplyEdited), *self.outside.chat.private_as(HeldAsked)]
 
 
 def _came_back(row: Mapping[str, Any]) -> bool:
