@@ -415,7 +415,7 @@ async def a_world(
         ack_timeout=redeliver_after,
         retry_delays=(0.05, 1.0, 30.0),
         trigger_lifetime=trigger_lifetime,
-        rate_limits=RateLimits(time.time) if rate_limited else None,
+        rate_limits=RateLimits() if rate_limited else None,
         now=lambda: time.time() - slack_behind,
     )
     fake_job_api = FakeJobApiServer()
