@@ -122,9 +122,10 @@ class JobStore:
     @transaction
     async def archive(self, session: Session, age: timedelta) -> int:
         """Archives jobs that finished at least this long ago; returns how many."""
-        old = select(jobs.c.id).where(NOT_ARCHIVED, jobs.c.finished_at <= session.time(ago=age))
-        batch = old.order_by(jobs.c.finished_at).limit(BATCH_SIZE)
-        archiving = update(jobs).where(jobs.c.id.in_(batch))
+        old = (NOT_ARCHIVED, jobs.c.finished_at <= session.time(ago=age))
+        batch = select(jobs.c.id).where(*old).order_by(jobs.c.finished_at).limit(BATCH_SIZE)
+        # Asked twice: PostgreSQL looks at a row again for which it had to wait, and a message may have come.
+        archiving = update(jobs).where(jobs.c.id.in_(batch), *old)
         values = {"status": Status.ARCHIVED, "archived_at": session.time()}
         return (await session.execute(archiving.values(values))).rowcount
 

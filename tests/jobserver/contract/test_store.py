@@ -18,7 +18,7 @@ from support.databases import engine_for
 from support.fakes.job_ports import FakePullRequests
 
 from bot.jobapi.models import AttachedFile, JobDetails, PartialWork, PullRequestState, Requester, Status
-from bot.jobserver.errors import GitError, JobServerError, RequestRejectedError
+from bot.jobserver.errors import GitError, JobServerError, RateLimitExceededError, RequestRejectedError
 from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
 from bot.jobserver.store.database import SCHEMA, Database, as_text
@@ -36,6 +36,7 @@ from bot.jobserver.store.records import (
 )
 from bot.jobserver.store.tables import answers, instructions, judgements, local_pull_requests, metadata
 from bot.jobserver.store.tables import jobs as table_of_jobs
+from bot.jobserver.usage import Spent
 from bot.store.schema.migration import migrate
 from bot.store.schema.tables import metadata as of_the_bot
 from bot.store.store import open_store
@@ -258,6 +259,32 @@ async def test_a_deleted_job_loses_its_rows_but_keeps_its_proposed_branches(jobs
     assert set(await jobs.retention.old_branches()) == expected, "a branch that nobody could review stays"
     anew = await jobs.store.submit(PromptRequest("docs", "other", None, "k-1"), TEMPLATE)
     assert anew.id != gone, "a key of a deleted job is free again"
+
+
+async def test_requests_at_once_share_a_key_and_keep_the_limit(jobs: Jobs) -> None:
+    store = JobStore(jobs.database, rate_limit=3)
+    alike = [store.submit(PromptRequest("docs", "one", None, "k"), TEMPLATE) for _ in range(8)]
+    assert len({job.id for job in await asyncio.gather(*alike)}) == 1
+    others = [store.submit(PromptRequest("docs", f"{number}"), TEMPLATE) for number in range(8)]
+    answered = await asyncio.gather(*others, return_exceptions=True)
+    assert sum(isinstance(each, RateLimitExceededError) for each in answered) == 6
+
+
+async def test_what_happens_to_a_job_at_once_is_all_kept(jobs: Jobs) -> None:
+    job_id = (await jobs.store.submit(PromptRequest("docs", "one"), TEMPLATE)).id
+    taken = await jobs.taken(job_id)
+    progress = ProgressUpdate(activity="reading", session="s", spent=Spent(sent=1, answered=1))
+    await asyncio.gather(
+        *(jobs.queue.record_progress(job_id, progress) for _ in range(10)),
+        jobs.store.cancel("docs", job_id, Requester(name="Ada")),
+        *(jobs.store.submit(PromptRequest("docs", f"{number}", job_id), TEMPLATE) for number in range(5)),
+    )
+    assert await jobs.queue.spent(job_id) == Spent(sent=10, answered=10)
+    assert await jobs.queue.tokens_today() == 20
+    assert await jobs.queue.is_stopped(taken)
+    job = await jobs.store.get("docs", job_id)
+    assert job.details is not None
+    assert (job.details.reason, job.details.activity) == ("stopped by Ada", "reading")
 
 
 async def test_a_transaction_deletes_a_bounded_number_of_rows(jobs: Jobs) -> None:
