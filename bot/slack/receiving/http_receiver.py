@@ -59,10 +59,10 @@ MAX_BODY = 3 << 20
 """Bytes. The longest is the edit of a message of 40,000 characters (Slack's limit), which contains it four times (as
 text and as blocks, after and before) with up to 12 bytes for a character.
 """
-
-
 _REPEATED_FOR = 60.0
 """Seconds after which Slack surely has tried to deliver an event twice, and then tries twice again."""
+_AT_A_TIME = 64
+"""Requests."""
 
 
 class HttpReceiver:
@@ -77,8 +77,6 @@ class HttpReceiver:
         *,
         listen: Callable[[], socket.socket],
         pages: Sequence[web.RouteDef] = (),
-        concurrency: int = 64,
-        now: Callable[[], float] = time.time,
         note: Callable[[LastTime], None] = lambda _: None,
     ) -> None:
         self._app = app
@@ -86,8 +84,7 @@ class HttpReceiver:
         self._signing_secret = signing_secret
         self._listen = listen
         self._pages = pages
-        self._concurrency = asyncio.Semaphore(concurrency)
-        self._now = now
+        self._concurrency = asyncio.Semaphore(_AT_A_TIME)
         self._server: HttpServer | None = None
         self._throttled_log = ThrottledLogger(logger)
         self._began = time.monotonic()
@@ -149,7 +146,7 @@ class HttpReceiver:
         """Returns whether Slack signed the request with a current secret. All of them are tried, so that the time that
         it takes does not tell which one it was.
         """
-        now, headers = self._now(), _signature(request)
+        now, headers = time.time(), _signature(request)
         matches = [is_signed(secret, *headers, body, now=now) for secret in self._signing_secret.values]
         return any(matches)
 
@@ -161,7 +158,7 @@ class HttpReceiver:
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
             self._throttled_log.warning("a compressed request is turned away: Slack sends none")
             refused = web.HTTPUnsupportedMediaType(text="compressed")
-        elif not may_be_signed(*_signature(request), now=self._now()):
+        elif not may_be_signed(*_signature(request), now=time.time()):
             refused = self._not_signed()
         elif (announced := request.content_length or 0) > MAX_BODY:
             refused = web.HTTPRequestEntityTooLarge(MAX_BODY, announced)

@@ -135,11 +135,7 @@ def _honest(link: MarkdownLink, source: str) -> _Piece:
         return _Words(url)
     if _MARKUP.search(label) or (looks_like_an_address(label) and not is_beginning(label, url)):
         return _Words(f"{label} ({url})")
-    return _Link(f"[{label}]({_in_parentheses(url)})")
-
-
-def _in_parentheses(url: str) -> str:
-    return url.replace("(", "%28").replace(")", "%29")
+    return _Link(f"[{label}]({url.replace('(', '%28').replace(')', '%29')})")
 
 
 def _harmless(pieces: Iterable[_Piece]) -> Iterator[str]:

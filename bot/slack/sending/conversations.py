@@ -149,11 +149,11 @@ _LINKS_KEPT = 86_400.0
 
 
 class Permalinks:
-    """One per process, shared by all callers. `monotonic` returns the time in seconds."""
+    """One per process, shared by all callers."""
 
-    def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
-        self._cache = ExpiringCache[str](seconds=_LINKS_KEPT, monotonic=monotonic)
+        self._cache = ExpiringCache[str](seconds=_LINKS_KEPT)
 
     async def soon(self, channel_id: str, message_ts: str, *, seconds: float) -> str:
         """Returns the link to a message; empty if there is no `ts`, or no link within so many seconds."""
@@ -172,20 +172,19 @@ class Permalinks:
         return text_at(await call(self._client.chat_getPermalink(channel=channel_id, message_ts=ts)), "permalink")
 
 
-PATIENCE = 2.0
+_PATIENCE = 2.0
 """Seconds that a request waits for the link to its thread."""
 
 
 class SlackRequesters(Requesters):
     """One per process."""
 
-    def __init__(self, permalinks: Permalinks, people: DisplayNames, *, patience: float = PATIENCE) -> None:
+    def __init__(self, permalinks: Permalinks, people: DisplayNames) -> None:
         self._permalinks = permalinks
         self._people = people
-        self._patience = patience
 
     async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
         """See Requesters. If the name is not available, the id is used."""
-        looking_up = self._permalinks.soon(channel_id, thread_ts, seconds=self._patience)
+        looking_up = self._permalinks.soon(channel_id, thread_ts, seconds=_PATIENCE)
         names, url = await asyncio.gather(self._people.names([person_id]), looking_up)
         return Requester(names.get(person_id) or person_id, person_id, safe_url(url))

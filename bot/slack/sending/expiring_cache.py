@@ -20,39 +20,6 @@ class _Flight(Generic[T]):
     waiting: int = 0
 
 
-class SingleFlight(Generic[T]):
-    """Shares a fetch between all callers that want the same key. It is cancelled when the last of them stops
-    waiting.
-    """
-
-    def __init__(self) -> None:
-        self._flights: dict[str, _Flight[T]] = {}
-        self._turns = asyncio.Semaphore(AT_A_TIME)
-
-    async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
-        """Returns the result of `fetch`, or raises its error, for everybody who waits for this key."""
-        flight = self._flights.get(key)
-        if flight is None:
-            task = asyncio.create_task(self._in_turn(key, fetch), name=f"look-up of {key}")
-            flight = self._flights[key] = _Flight(task)
-        flight.waiting += 1
-        try:
-            return await asyncio.shield(flight.task)
-        finally:
-            flight.waiting -= 1
-            if not flight.waiting:
-                self._end(key, flight)
-
-    async def _in_turn(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
-        async with self._turns:
-            return await fetch(key)
-
-    def _end(self, key: str, flight: _Flight[T]) -> None:
-        flight.task.cancel()  # has no effect if it has ended
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-
-
 _MOST_KEPT = 2_000
 
 
@@ -63,7 +30,8 @@ class ExpiringCache(Generic[T]):
         self._seconds = seconds
         self._monotonic = monotonic
         self._kept = RecentDict[str, tuple[T, float]](_MOST_KEPT)
-        self._flights = SingleFlight[T]()
+        self._flights: dict[str, _Flight[T]] = {}
+        self._turns = asyncio.Semaphore(AT_A_TIME)
 
     def is_fresh(self, key: str) -> bool:
         """Returns whether the value of a key is known."""
@@ -74,14 +42,27 @@ class ExpiringCache(Generic[T]):
         return self._kept[key][0] if key in self._kept else None
 
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
-        """Returns the cached value of a key, or else that of `fetch`, which runs once for all who wait for it."""
+        """Returns the cached value of a key, or else that of `fetch`, or raises its error. It runs once for all who
+        wait for the key, and is cancelled when the last of them stops waiting.
+        """
         if self.is_fresh(key):
             return self._kept[key][0]
+        flight = self._flights.get(key)
+        if flight is None:
+            task = asyncio.create_task(self._fetched(key, fetch), name=f"look-up of {key}")
+            flight = self._flights[key] = _Flight(task)
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting:
+                flight.task.cancel()  # has no effect if it has ended
+                del self._flights[key]
 
-        async def fetch_and_keep(key: str) -> T:
+    async def _fetched(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
+        async with self._turns:
             until = self._monotonic() + self._seconds
             value = await fetch(key)
             self._kept[key] = value, until
             return value
-
-        return await self._flights.get(key, fetch_and_keep)

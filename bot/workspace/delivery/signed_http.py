@@ -43,13 +43,13 @@ class SignedHttp:
         body, content_type = _encoded_body(envelope)
         return await self._post(self._url(envelope), body, content_type, _retry_headers(envelope), ack_timeout)
 
-    async def verify_request_url(self, ack_timeout: float = 3.0) -> bool:
+    async def verify_request_url(self) -> bool:
         """Sends ``url_verification``, as Slack does for a new URL. Returns whether the app echoed the challenge."""
         challenge = hashlib.sha256(str(self._now()).encode()).hexdigest()[:40]
         payload = {"type": "url_verification", "challenge": challenge, "token": ""}
         url = self._app.request_url or ""
         try:
-            ack = await self._post(url, json.dumps(payload).encode(), JSON_TYPE, {}, ack_timeout)
+            ack = await self._post(url, json.dumps(payload).encode(), JSON_TYPE, {}, 3.0)
         except NotDeliveredError:
             return False
         return challenge in (ack.payload.get("challenge"), ack.payload.get("text"))

@@ -21,7 +21,7 @@ from bot.runtime.http.server import PendingBytes
 from bot.runtime.process_signals import ending_signals, freeze_startup_objects, lasting_imports, run_until_signal
 from bot.runtime.tasks import RESTART_BACKOFF, BackgroundTasks, Supervisor, log_fault
 from bot.slack.receiving.modal_opener import DraftKeeper
-from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight
+from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache
 
 FAR = 10_000.0
 
@@ -243,11 +243,11 @@ async def test_concurrent_callers_share_one_fetch(slow: Slow) -> None:
 @in_virtual_time
 async def test_different_keys_are_fetched_concurrently_up_to_a_limit(slow: Slow) -> None:
     """Three rounds of fetches take as long as three fetches."""
-    flights = SingleFlight[str]()
-    await asyncio.gather(*(flights.get(str(number), slow.fetch) for number in range(3 * AT_A_TIME)))
+    cache = cache_of()
+    await asyncio.gather(*(cache.get(str(number), slow.fetch) for number in range(3 * AT_A_TIME)))
     assert slow.most_at_a_time == AT_A_TIME
     assert now() == 3 * SECONDS
-    assert len(flights._flights) == 0
+    assert len(cache._flights) == 0
 
 
 @pytest.mark.promise("look-ups")
@@ -267,14 +267,14 @@ async def test_a_cancelled_caller_cancels_no_other(slow: Slow) -> None:
 @in_virtual_time
 async def test_a_fetch_without_waiters_is_cancelled(slow: Slow) -> None:
     """Nothing of it is left, and the next caller starts a new one, even at the same moment."""
-    flights = SingleFlight[str]()
-    waiting = [asyncio.create_task(flights.get("a", slow.fetch)) for _ in range(2)]
+    cache = cache_of()
+    waiting = [asyncio.create_task(cache.get("a", slow.fetch)) for _ in range(2)]
     await asyncio.sleep(SECONDS / 2)
     for each in waiting:
         each.cancel()
     await asyncio.wait(waiting)
-    assert await flights.get("a", slow.fetch) == "a 2"
-    assert (slow.begun, slow.cancelled, len(flights._flights)) == (["a", "a"], ["a"], 0)
+    assert await cache.get("a", slow.fetch) == "a 2"
+    assert (slow.begun, slow.cancelled, len(cache._flights)) == (["a", "a"], ["a"], 0)
 
 
 @pytest.mark.promise("look-ups")
