@@ -24,8 +24,6 @@ logger = logging.getLogger(__name__)
 
 _SIGNS = {True: "ok", False: "FAIL", None: "note"}
 JOB_SERVER = "job_server"
-_SEEN_LATER = frozenset({"port", "checks"})
-"""Remarks that something can be seen only while jobs run, or while no other server does."""
 _FIX = "bot/docs/start.md and bot/docs/security.md have what it needs."
 
 
@@ -72,7 +70,7 @@ async def find_faults(
     settings = job_server_settings(environ)
     async for each in _findings(settings, environ, parts):
         check = f"{JOB_SERVER}.{each.name.replace(' ', '_')}"
-        if each.is_ok is None and each.name in _SEEN_LATER:
+        if each.is_ok is None and each.name == "checks":  # what is in the repository is seen only while jobs run
             yield Finding.not_checked(check, each.message)
         elif each.is_ok is None:
             yield Finding.warning(check, each.message, why="Jobs work, but this may surprise people.", fix=_FIX)

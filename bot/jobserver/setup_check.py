@@ -1,7 +1,6 @@
 """Checks that this machine, the repository and GitHub meet the needs of every job."""
 
 import asyncio
-import errno
 import re
 import secrets
 import shutil
@@ -19,13 +18,12 @@ from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.api import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.github_pull_requests import GitHubConnection, connect
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
-from bot.jobserver.repository.git import Git, explain
+from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import find_base
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.store.database import SCHEMA
 from bot.queue.migration import WORDS, SchemaState
-from bot.runtime.http.server import listening_socket
 
 _HOST_S = 60.0
 """Time limit for one request to the repository's host."""
@@ -42,7 +40,6 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
     except JobServerError as error:
         yield SetupFinding("user", is_ok=False, message=str(error))
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
-    yield await asyncio.to_thread(_port, settings)
     if settings.database_url is not None:
         yield await _database(settings.database_url.get_secret_value())
     for name, words in settings.warnings:
@@ -92,17 +89,6 @@ async def _database(url: str) -> SetupFinding:
     return SetupFinding("database", is_ok=is_ok, message="it can be used" if is_ok else WORDS[state])
 
 
-def _port(settings: JobServerSettings) -> SetupFinding:
-    where = f"{settings.host}:{settings.port}"
-    try:
-        listening_socket(settings.host, settings.port).close()
-    except OSError as error:
-        is_taken = errno.EADDRINUSE in {error.errno, getattr(error.__cause__, "errno", None)}
-        words = f"{where} is in use: by a job server that runs already?" if is_taken else f"{where}: {error.strerror}"
-        return SetupFinding("port", is_ok=None if is_taken else False, message=words)
-    return SetupFinding("port", is_ok=True, message=f"it can listen on {where}")
-
-
 def _check_programs(settings: JobServerSettings) -> Iterator[SetupFinding]:
     """Looks for the programs of CHECKS; one with a path inside the repository exists only in a job's copy."""
     for program in dict.fromkeys(command[0] for command in settings.checks if command):
@@ -145,25 +131,23 @@ async def _git_version(git: Git, directory: Path) -> SetupFinding:
 
 async def _push(git: Git, directory: Path) -> SetupFinding:
     """Pushes an empty branch, which starts no workflow, and deletes it again."""
-    branch = f"{_BRANCH}{secrets.token_hex(4)}"
+    branch, is_pushed = f"{_BRANCH}{secrets.token_hex(4)}", False
     try:
         async with asyncio.timeout(_HOST_S):
             place = directory / "check.git"
             await git.init(place)
             tree = (await git.run(place, "hash-object", "-t", "tree", "-w", "--stdin")).strip()
             commit = (await git.run(place, "commit-tree", "-m", "Pagehand tries whether it may push", tree)).strip()
-            pushed = await git.push(place, commit, branch)
-            if pushed.exit_code:
-                words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
-                return SetupFinding("push", is_ok=False, message=f"a branch could not be pushed: {words}")
-            deleted = await git.push(place, "", branch)
+            await git.push(place, commit, branch)
+            is_pushed = True
+            await git.push(place, "", branch)
     except TimeoutError:
         return SetupFinding("push", is_ok=False, message=f"the repository's host does not answer within {_HOST_S:g} s")
     except JobServerError as error:
+        if is_pushed:
+            words = f"a branch can be pushed but not deleted: delete {branch} by hand"
+            return SetupFinding("push", is_ok=None, message=words)
         return SetupFinding("push", is_ok=False, message=str(error))
-    if deleted.exit_code:
-        words = f"a branch can be pushed but not deleted: delete {branch} by hand"
-        return SetupFinding("push", is_ok=None, message=words)
     return SetupFinding("push", is_ok=True, message="a branch was pushed and deleted again")
 
 

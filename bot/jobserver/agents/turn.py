@@ -184,10 +184,8 @@ class Turn:
 
     def permission(self, request: schema.RequestPermissionRequest) -> schema.RequestPermissionResponse:
         call = self._calls.merge(request.tool_call)
-        response = self.permissions.decide(call, request.options)
-        is_allowed = self.permissions.allows(call)
-        self.log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described()}")
-        return response
+        self.log.line(f"[{'allowed' if self.permissions.allows(call) else 'refused'}] {call.kind}: {call.described()}")
+        return self.permissions.decide(call, request.options)
 
     async def elicited(self, request: schema.CreateFormSessionElicitationRequest) -> schema.CreateElicitationResponse:
         """Waits for a person's answer; nothing else here waits."""

@@ -5,7 +5,6 @@ import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl
@@ -42,14 +41,12 @@ _templates = jinja2.Environment(
 )
 _MOST_FIELDS = 20
 _LONGEST_NAME = 100
-PICTURE_BYTES = 5_000_000
 _PICTURE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_LONGEST = 50_000
 TIME_LIMIT_S = 3.0
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
@@ -83,22 +80,12 @@ async def form_fields(request: web.Request) -> Mapping[str, str]:
     return fields
 
 
-@dataclass(frozen=True)
-class Description:
-    """Safe HTML, or text if rendering takes too long or the text is too long; then `hidden` characters are cut off."""
-
-    html: Markup | None
-    text: str
-    hidden: int
-
-
-async def shown_description(description: str, number: int, renderer: MarkdownRenderer) -> Description:
-    """Returns the description of a pull request, Markdown written by people and agents."""
-    text = visible(description[:_LONGEST])
-    page = PageSource(text, "", f"/pulls/{number}/after/")
-    html = None if len(description) > _LONGEST else (await renderer.render([page])).get(page)
+async def shown_description(description: str, number: int, renderer: MarkdownRenderer) -> Markup | str:
+    """Returns a pull request's description, Markdown by people and agents: safe HTML, or text if that takes long."""
+    page = PageSource(visible(description), "", f"/pulls/{number}/after/")
+    html = (await renderer.render([page])).get(page)
     # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
-    return Description(None if html is None else Markup(html), text, max(0, len(description) - _LONGEST))  # noqa: S704
+    return page.text if html is None else Markup(html)  # noqa: S704
 
 
 class PullRequestPages:
@@ -143,7 +130,7 @@ class PullRequestPages:
         path = request.match_info["path"]
         if not path.lower().endswith(PICTURE_FORMATS) or "\0" in path:
             raise web.HTTPNotFound
-        contents = await self._pull_requests.file(_number(request), side, path, limit=PICTURE_BYTES)
+        contents = await self._pull_requests.file(_number(request), side, path)
         # By its first bytes; these formats cannot contain scripts.
         if (kind := picture_type(contents or b"")) is None:
             raise web.HTTPNotFound

@@ -146,7 +146,7 @@ async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
     workspace, log = tools.folders.workspace(instruction.job_id), tools.folders.log(instruction.job_id)
     await asyncio.to_thread(append_line, log, f"instruction {instruction.number} from {start.parents[0]}")
     await asyncio.to_thread(tools.folders.make_empty, instruction.job_id)
-    await tools.repository.check_out(start.tree, workspace.copy)
+    await tools.repository.working_copy(workspace.copy).check_out(start.tree)
     if instruction.partial is not None:
         is_back = await tools.repository.put_back(instruction.partial, start.tree, workspace.copy)
         await asyncio.to_thread(append_line, log, "the partial work was put back" if is_back else _CONFLICT)
@@ -207,7 +207,7 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
 
 async def _collected(tools: Tools, prepared: Prepared, result: EditResult) -> Edited:
     repository, start, copy = tools.repository, prepared.start, prepared.task.workspace.copy
-    collected = await repository.collect(start.tree, copy)
+    collected = await repository.working_copy(copy).collect(start.tree)
     notes = (*filter(None, (start.note,)), *result.notes)
     if collected.tree == start.tree:
         return Edited(result, left_out=collected.left_out, notes=notes)
@@ -341,7 +341,7 @@ async def keep_files(tools: Tools, prepared: Prepared) -> None:
     """Keeps what an editor that failed left in the copy, if possible."""
     job_id, start = prepared.instruction.job_id, prepared.start
     try:
-        collected = await tools.repository.collect(start.tree, prepared.task.workspace.copy)
+        collected = await tools.repository.working_copy(prepared.task.workspace.copy).collect(start.tree)
         if collected.tree == start.tree:
             await tools.queue.record_partial(job_id, None)
         else:

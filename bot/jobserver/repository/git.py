@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot.jobserver import subprocesses
-from bot.jobserver.errors import GitError
+from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.repository.credentials import GitCredentials, GitResult, run_with_credentials, speaks_to_remote
 from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
 from bot.jobserver.text import cut
@@ -26,12 +26,16 @@ IS_SHALLOW = (
     "the repository is a shallow clone, without its whole history: run `git fetch --unshallow` in it, "
     "or set PAGEHAND_JOBSERVER_REPOSITORY to what it was cloned from"
 )
-BLOCKED = ("exists; cannot create", "refname conflict", "directory file conflict")
+_BLOCKED = ("exists; cannot create", "refname conflict", "directory file conflict")
 """Phrases of git for a branch that cannot exist beside another one."""
+_BEHIND = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
+"""Phrases of git for a branch that has other commits."""
 _REASONS = (
-    (BLOCKED,
+    (_BLOCKED,
      ("another branch is in its way: git cannot keep a branch `pagehand` beside `pagehand/…`, nor `pagehand/a/b` "
      "beside `pagehand/a`: rename or delete that branch")),
+    (("unstaged changes", "uncommitted", "Working directory"),
+     "the repository's working copy of this branch has changes that are not committed: commit them, then try again"),
     (("was archived so it is read-only", "repository is archived"),
      "the repository is archived at its host: nobody can change it until it is unarchived there"),
     (("shallow update not allowed", "shallow roots are not allowed", "from a shallow repository"), IS_SHALLOW),
@@ -109,8 +113,7 @@ def explain(errors: str) -> str | None:
 def _environment(settings: JobServerSettings) -> dict[str, str]:
     protocol = repository_protocol(settings.repository)
     allowed = "http:https" if protocol in {"http", "https"} else protocol
-    author_name, _, author_address = settings.author.rstrip(">").rpartition("<")
-    name, _, address = (settings.committer or settings.author).rstrip(">").rpartition("<")
+    name, _, address = settings.author.rstrip(">").rpartition("<")
     secrets = settings.api_key.values
     return {
         **{name: os.environ[name] for name in _PASSED_VARIABLES if os.environ.get(name) not in {None, *secrets}},
@@ -124,8 +127,8 @@ def _environment(settings: JobServerSettings) -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_EDITOR": "true",
         "GIT_PAGER": "cat",
-        "GIT_AUTHOR_NAME": author_name.strip(),
-        "GIT_AUTHOR_EMAIL": author_address,
+        "GIT_AUTHOR_NAME": name.strip(),
+        "GIT_AUTHOR_EMAIL": address,
         "GIT_COMMITTER_NAME": name.strip(),
         "GIT_COMMITTER_EMAIL": address,
     }
@@ -198,13 +201,6 @@ class Git:
             raise GitError(f"git {arguments[0]}: its output is too long to be read")
         return result.output
 
-    async def revision(self, directory: Path, ref: str) -> str | None:
-        """Returns the commit that a full ref name points to, or None."""
-        result = await self.try_run(
-            directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
-        )
-        return result.output.strip() if result.exit_code == 0 else None
-
     async def default_branch(self, directory: Path) -> str:
         """Returns the branch that the repository's HEAD names.
 
@@ -261,13 +257,24 @@ class Git:
         path = urlsplit(self.address).path if self.address.startswith("file:") else self.address
         return Path(path) if self.is_local else None
 
-    async def push(self, directory: Path, revision: str, branch: str) -> GitResult:
-        """Pushes without force, so that nobody's commits are lost."""
+    async def push(self, directory: Path, revision: str, branch: str) -> None:
+        """Pushes without force, so that nobody's commits are lost.
+
+        Raises:
+            PushRejectedError: somebody else's commits are in the way.
+            GitError: it failed for another reason; the message is the host's.
+        """
         receive = (f"--receive-pack={_RECEIVE_PACK}",) if self.is_local else ()
         target = f"{revision}:{self._ref(branch)}"
-        return await self.try_run(
+        pushed = await self.try_run(
             directory, "push", "--quiet", "--no-verify", "--recurse-submodules=no", *receive, "--", self.address, target
         )
+        if pushed.exit_code:
+            is_blocked = any(words in pushed.errors for words in _BLOCKED)  # somebody else's commits are not the cause
+            is_behind = not is_blocked and any(words in pushed.errors for words in _BEHIND)
+            kind = PushRejectedError if is_behind else GitError
+            words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
+            raise kind(f"the branch could not be pushed: {words}")
 
     @staticmethod
     def _ref(branch: str) -> str:

@@ -5,32 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobapi.models import Changes, FileChange
-from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
-from bot.jobserver.repository.git import BLOCKED, explain, printable
-from bot.jobserver.repository.listings import parse_files
+from bot.jobserver.errors import GitError, NoSuchBranchError
+from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
-from bot.jobserver.repository.working_copy import ChangeLimits, Collected, WorkingCopy
+from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
 _LISTED_AT_MOST = 300
 """Files that are listed; all are counted."""
 
 _CONFLICTS_NAMED = 5
 _PARTIAL = "refs/pagehand/partial/"
-_IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
-
-
-def parse_changes(output: str) -> Changes:
-    """Reads `git diff-tree --raw --numstat -z` (git's documentation, "Raw output format")."""
-    files = parse_files(output)
-    return Changes(
-        files=tuple(
-            FileChange(path=file.path, kind=file.kind, added=file.added, removed=file.removed)
-            for file in files[:_LISTED_AT_MOST]
-        ),
-        file_count=len(files),
-        added=sum(file.added or 0 for file in files),
-        removed=sum(file.removed or 0 for file in files),
-    )
 
 
 @dataclass(frozen=True)
@@ -93,16 +77,8 @@ class GitRepository:
         commit = await self.mirror.commit((head.commit, base), merged.tree, message)
         return StartingPoint((commit,), merged.tree, base, f"{self._base.name} was merged into the branch")
 
-    def _working_copy(self, directory: Path) -> WorkingCopy:
+    def working_copy(self, directory: Path) -> WorkingCopy:
         return WorkingCopy(self.mirror, directory, self._limits)
-
-    async def check_out(self, tree: str, directory: Path) -> None:
-        """Writes the files of a tree or commit into an empty directory, without a git directory or links."""
-        await self._working_copy(directory).check_out(tree)
-
-    async def collect(self, tree: str, directory: Path) -> Collected:
-        """Takes back the files of a directory into which `tree` was checked out."""
-        return await self._working_copy(directory).collect(tree)
 
     async def commit(self, start: StartingPoint, tree: str, message: str) -> str:
         """Commits a tree and returns the commit's id."""
@@ -110,13 +86,7 @@ class GitRepository:
 
     async def push(self, commit: str, branch: str) -> None:
         """Pushes a commit without force. Raises PushRejectedError if somebody else's commits are in the way."""
-        pushed = await self.mirror.git.push(self.mirror.directory, commit, branch)
-        if pushed.exit_code:
-            is_blocked = any(words in pushed.errors for words in BLOCKED)  # somebody else's commits are not the cause
-            is_behind = not is_blocked and any(words in pushed.errors for words in _IN_THE_WAY)
-            kind = PushRejectedError if is_behind else GitError
-            words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
-            raise kind(f"the branch could not be pushed: {words}")
+        await self.mirror.git.push(self.mirror.directory, commit, branch)
         await self.mirror.set_branch(branch, commit)
 
     async def merge(self, first: str, second: str) -> str | None:
@@ -126,9 +96,11 @@ class GitRepository:
 
     async def delete_branch(self, branch: str) -> None:
         """Deletes a branch of the repository and of the mirror, if it exists."""
-        deleted = await self.mirror.git.push(self.mirror.directory, "", branch)
-        if deleted.exit_code and "remote ref does not exist" not in deleted.errors:
-            raise GitError(f"the branch {branch} could not be deleted: {' '.join(deleted.errors.split())[-300:]}")
+        try:
+            await self.mirror.git.push(self.mirror.directory, "", branch)
+        except GitError as error:
+            if "remote ref does not exist" not in str(error):
+                raise
         await self.mirror.set_branch(branch, None)
 
     async def keep_partial(self, job_id: str, commit: str) -> None:
@@ -156,7 +128,7 @@ class GitRepository:
         partial = await self.mirror.commit((root,), await self.mirror.tree_of(commit), "Partial\n")
         merged = await self.merge(now, partial)
         if merged is not None:
-            await self._working_copy(directory).change_to(merged)
+            await self.working_copy(directory).change_to(merged)
         return merged is not None
 
     async def trailer(self, commit: str, key: str) -> str:
@@ -166,11 +138,17 @@ class GitRepository:
 
     async def changes(self, start: str, end: str) -> Changes:
         """Returns what a pull request of `end` into `start` changes, without the titles of pages."""
-        output = await self.mirror.run(
-            "diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat",
-            await self.mirror.merge_base(start, end) or start, end, "--",
-        )  # fmt: skip
-        return parse_changes(printable(output))
+        files = await self.mirror.changed_files(await self.mirror.merge_base(start, end) or start, end)
+        listed = (
+            FileChange(path=printable(file.path), kind=file.kind, added=file.added, removed=file.removed)
+            for file in files[:_LISTED_AT_MOST]
+        )
+        return Changes(
+            files=tuple(listed),
+            file_count=len(files),
+            added=sum(file.added or 0 for file in files),
+            removed=sum(file.removed or 0 for file in files),
+        )
 
     def snapshot(self, tree: str) -> TreeSnapshot:
         """Returns the files of a tree or commit."""

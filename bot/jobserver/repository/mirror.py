@@ -13,7 +13,7 @@ from typing import Literal
 from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.credentials import GitResult
 from bot.jobserver.repository.git import IS_SHALLOW, Git, GitReader
-from bot.jobserver.repository.listings import LIST_TREE, TreeListing, parse_listing
+from bot.jobserver.repository.listings import LIST_TREE, ChangedFile, TreeListing, parse_files, parse_listing
 from bot.jobserver.settings import PREFIX
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,15 @@ _MOST_PACKS = 20
 # Names the heading above a change instead of any line; git supports these two itself.
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
+# Newer versions of git read attributes from the branch of a bare repository, but its authors must not decide what is
+# shown: those of the mirror do.
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+DIFF = (
+    "-c", "core.bigFileThreshold=20m",  # larger files are not compared
+    "-c", f"attr.tree={_EMPTY_TREE}",
+    "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
+    "--ignore-submodules=none", "--no-relative", "--diff-algorithm=myers", "--find-renames",
+)  # fmt: skip
 _PAUSE_S = 60.0
 _CONFLICT = 1
 """The exit code of `git merge-tree` when both sides changed the same lines."""
@@ -83,9 +92,24 @@ class Mirror:
         command = self.git.command(directory or self.directory, (), b"", place or {})
         return GitReader(command.arguments, command.directory, command.environment)
 
+    def place(self, folder: Path, index: Path) -> Mapping[str, str]:
+        """Returns the variables with which git in a folder works on its files, with an index of their own."""
+        return {"GIT_DIR": str(self.directory), "GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(index)}
+
     async def listing(self, tree: str) -> TreeListing:
         """Returns the files of a tree."""
         return await asyncio.to_thread(parse_listing, await self.run(*LIST_TREE, tree))
+
+    async def changed_files(self, start: str, end: str) -> tuple[ChangedFile, ...]:
+        """Returns the files that differ between two commits; of a great many only the first, as the list ends at 8 MB.
+
+        Raises:
+            GitError: they cannot be read.
+        """
+        compared = await self.try_run(*DIFF, "--raw", "--numstat", "-z", "--no-abbrev", start, end, "--")
+        if compared.exit_code:
+            raise GitError(f"the change cannot be read: {compared.errors[-300:]}")
+        return parse_files(compared.output)
 
     async def _tips(self, *branches: str) -> Mapping[str, Tip]:
         names = {f"refs/heads/{branch}": branch for branch in branches}
@@ -95,7 +119,8 @@ class Mirror:
 
     async def revision(self, branch: str) -> str | None:
         """Returns a branch's newest commit as of the last fetch or push."""
-        return await self.git.revision(self.directory, f"refs/heads/{branch}")
+        found = await self.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
+        return found.output.strip() or None
 
     async def set_branch(self, branch: str, commit: str | None) -> None:
         """Records that a branch was pushed, or deleted if there is no commit."""
@@ -273,11 +298,7 @@ class TreeSnapshot:
 
     def write_files(self, folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix="index-") as scratch:
-            place = {
-                "GIT_DIR": str(self.mirror.directory),
-                "GIT_WORK_TREE": str(folder),
-                "GIT_INDEX_FILE": str(Path(scratch, "index")),
-            }
+            place = self.mirror.place(folder, Path(scratch, "index"))
             self.mirror.reader(folder, place).output("read-tree", "-u", "--reset", self.tree)
 
     @cached_property

@@ -132,6 +132,7 @@ class WorkingCopy:
         self._directory = directory
         self._limits = limits
         self._index = directory.with_name(f"{directory.name}.index")
+        self._place = mirror.place(directory, self._index)
 
     async def check_out(self, tree: str) -> None:
         """Writes the tree's files into the directory, which is empty."""
@@ -266,14 +267,6 @@ class WorkingCopy:
 
     async def _run(self, *arguments: str, stdin: bytes = b"") -> str:
         return await self._mirror.git.run(self._directory, *arguments, stdin=stdin, place=self._place)
-
-    @property
-    def _place(self) -> Mapping[str, str]:
-        return {
-            "GIT_DIR": str(self._mirror.directory),
-            "GIT_WORK_TREE": str(self._directory),
-            "GIT_INDEX_FILE": str(self._index),
-        }
 
 
 def _files_in(directory: Path) -> Iterator[PurePosixPath]:

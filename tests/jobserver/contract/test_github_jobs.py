@@ -19,8 +19,8 @@ from support.worlds.jobserver_world import until
 
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.pull_requests.github.repository_api import PersonalToken
-from bot.jobserver.repository.credentials import GitCredentials, GitResult
-from bot.jobserver.repository.git import Git, explain
+from bot.jobserver.repository.credentials import GitCredentials
+from bot.jobserver.repository.git import Git
 
 BRANCH = "pagehand/1"
 
@@ -49,10 +49,10 @@ async def clone_with_a_commit(git: Git, tmp_path: Path) -> Path:
 
 
 async def refused(git: Git, copy: Path) -> str:
-    result: GitResult = await git.push(copy, "HEAD", BRANCH)
-    assert result.exit_code
-    assert "planted-secret" not in result.errors
-    return explain(result.errors) or result.errors
+    with pytest.raises(GitError) as caught:
+        await git.push(copy, "HEAD", BRANCH)
+    assert "planted-secret" not in str(caught.value)
+    return str(caught.value)
 
 
 def bytes_of(path: Path) -> bytes:
@@ -68,7 +68,7 @@ async def test_a_branch_is_cloned_and_pushed_without_a_trace_of_the_token(server
     server.tokens = {token: ALL_PERMISSIONS}
     async with watching(token, tmp_path) as watched:
         git, copy = await git_for(server, tmp_path, github_token=SecretStr(token))
-        assert (await git.push(copy, "HEAD", BRANCH)).exit_code == 0
+        await git.push(copy, "HEAD", BRANCH)
         assert await git.has_branch(copy, BRANCH)
     assert watched.found == []
     assert any("remote-http" in command for command in watched.commands)
@@ -113,7 +113,7 @@ async def test_a_renamed_repository_is_followed(server: GitHubServer, tmp_path: 
     git, copy = await git_for(server, tmp_path)
     server.repository.rename("acme-inc", "handbook")
     server.redirects_git = redirects
-    assert (await git.push(copy, "HEAD", BRANCH)).exit_code == 0
+    await git.push(copy, "HEAD", BRANCH)
     assert server.repository.git.head(BRANCH)
 
 
@@ -122,7 +122,7 @@ async def test_an_app_pushes_and_replaces_a_revoked_token_once(server: GitHubSer
         git = Git.for_settings(settings_for(server, **as_app()), github.credentials)
         copy = await clone_with_a_commit(git, tmp_path)
         server.tokens.clear()
-        assert (await git.push(copy, "HEAD", BRANCH)).exit_code == 0
+        await git.push(copy, "HEAD", BRANCH)
         assert len(server.token_requests) == 2
         server.tokens.clear()
         server.is_installed = False

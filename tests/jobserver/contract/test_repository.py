@@ -49,13 +49,13 @@ class World:
         if self.copy.parent.exists():
             shutil.rmtree(self.copy.parent)
         self.copy.mkdir(parents=True)
-        await self.repository.check_out(start.tree, self.copy)
+        await self.repository.working_copy(self.copy).check_out(start.tree)
         return start
 
     async def collected(self, edit: Callable[[Path], object]) -> Collected:
         start = await self.checked_out()
         edit(self.copy)
-        return await self.repository.collect(start.tree, self.copy)
+        return await self.repository.working_copy(self.copy).collect(start.tree)
 
     async def changed_paths(self, tree: str) -> set[str]:
         start = await self.repository.start(BRANCH)
@@ -75,7 +75,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 async def pushed(world: World, name: str, text: str) -> str:
     start = await world.checked_out()
     (world.copy / name).write_text(text)
-    found = await world.repository.collect(start.tree, world.copy)
+    found = await world.repository.working_copy(world.copy).collect(start.tree)
     commit = await world.repository.commit(start, found.tree, "Ours\n\nPagehand-Instruction: a/1\n")
     await world.repository.push(commit, BRANCH)
     return commit
@@ -104,15 +104,15 @@ async def test_an_unchanged_rewritten_or_restored_copy_has_the_same_tree(world: 
             path.write_bytes(data)
 
     start = await world.checked_out()
-    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
+    assert await world.repository.working_copy(world.copy).collect(start.tree) == Collected(start.tree)
     rewrite(world.copy)
-    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
+    assert await world.repository.working_copy(world.copy).collect(start.tree) == Collected(start.tree)
     (world.copy / "docs/new.md").write_text("New\n")
     (world.copy / "docs/start.md").unlink()
-    assert (await world.repository.collect(start.tree, world.copy)).tree != start.tree
+    assert (await world.repository.working_copy(world.copy).collect(start.tree)).tree != start.tree
     (world.copy / "docs/new.md").unlink()
     (world.copy / "docs/start.md").write_text(FILES["docs/start.md"])
-    assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
+    assert await world.repository.working_copy(world.copy).collect(start.tree) == Collected(start.tree)
 
 
 async def test_files_with_unusual_names_and_in_closed_folders_are_imported(world: World) -> None:
@@ -134,7 +134,7 @@ async def test_an_edit_within_the_same_second_and_size_is_detected(world: World)
     status = (world.copy / "docs/start.md").stat()
     (world.copy / "docs/start.md").write_text("# Start\n\nTwo.\n")
     os.utime(world.copy / "docs/start.md", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert (await world.repository.collect(start.tree, world.copy)).tree != start.tree
+    assert (await world.repository.working_copy(world.copy).collect(start.tree)).tree != start.tree
 
 
 def _nested_repository(copy: Path) -> None:
@@ -283,7 +283,7 @@ async def test_changes_are_those_of_the_pull_request(world: World) -> None:
     (world.copy / "README.md").rename(world.copy / "readme.md")
     (world.copy / "docs/picture.png").write_bytes(b"\x89PNG\0\1")
     (world.copy / "docs/guides/one.md").unlink()
-    tree = (await world.repository.collect(start.tree, world.copy)).tree
+    tree = (await world.repository.working_copy(world.copy).collect(start.tree)).tree
     commit = await world.repository.commit(start, tree, "Ours\n")
     world.commit_of_theirs("main", "docs/other.md", "Theirs\n")  # not ours, so it is not included
     changes = await world.repository.changes((await world.repository.start(BRANCH)).base, commit)

@@ -1,13 +1,11 @@
 """`--check` examines everything that a job needs, and leaves nothing behind."""
 
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from support.servers.free_ports import free_port
 from support.servers.github_server import github_server
 from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
 from support.servers.postgres import PostgresServer
@@ -21,8 +19,7 @@ from bot.queue.migration import SchemaState
 
 
 async def found(tmp_path: Path, **settings: Any) -> dict[str, SetupFinding]:
-    values: dict[str, Any] = {"api_key": KEY, "data_directory": tmp_path / "data", "port": free_port()}
-    values["allow_root"] = True
+    values: dict[str, Any] = {"api_key": KEY, "data_directory": tmp_path / "data", "allow_root": True}
     return {one.name: one async for one in check_setup(JobServerSettings(**(values | settings)))}
 
 
@@ -40,7 +37,7 @@ async def test_a_complete_set_up_is_left_unchanged(tmp_path: Path, bare: Path) -
     reviewers = f"Ada: {REVIEWER_KEY}"
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),), reviewers=reviewers)
     assert [(name, one.is_ok) for name, one in findings.items()] == [
-        ("data", True), ("port", True), ("checks", True), ("git", True), ("repository", True), ("push", True)
+        ("data", True), ("checks", True), ("git", True), ("repository", True), ("push", True)
     ]  # fmt: skip
     assert "jobs start from main" in findings["repository"].message
     assert git(bare, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
@@ -84,7 +81,6 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
         ({"base_branch": "trunk"}, "repository", "it has no branch trunk: set PAGEHAND_JOBSERVER_BASE_BRANCH"),
         ({"data_directory": Path("/proc/data")}, "data", "/proc/data cannot be written"),
         ({"checks": (("no-such-linter", "."),)}, "checks", "there is no program no-such-linter here"),
-        ({"host": "192.0.2.1"}, "port", "192.0.2.1"),
         pytest.param(
             {"database_url": "postgresql://ada@127.0.0.1:9/docs"},
             "database",
@@ -120,14 +116,6 @@ async def test_a_token_without_push_permission_is_reported(tmp_path: Path) -> No
         server.tokens[TOKEN] = ALL_PERMISSIONS
         server.repository.git.protect("pagehand/*")
         assert "protected at its host" in (await found(tmp_path, **settings))["push"].message
-
-
-async def test_an_occupied_port_is_no_error(tmp_path: Path, bare: Path) -> None:
-    """The server may be running during the check."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        findings = await found(tmp_path, repository=str(bare), port=taken.getsockname()[1])
-    assert findings["port"].is_ok is None
-    assert "is in use" in findings["port"].message
 
 
 async def test_a_check_inside_the_repository_is_looked_for_later(tmp_path: Path, bare: Path) -> None:

@@ -4,27 +4,16 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
-from bot.jobserver.errors import GitError
 from bot.jobserver.repository.git import printable
-from bot.jobserver.repository.listings import ChangedFile, FileVersion, PullRequestChange, parse_files, parse_totals
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.listings import ChangedFile, FileVersion, PullRequestChange, parse_totals
+from bot.jobserver.repository.mirror import DIFF, Mirror
 
 COMMIT_LIMIT = 250
 PATCH_BYTES = 200_000
 """The size limit of one file's patch."""
 ALL_PATCH_BYTES = 2_000_000
 """The size limit of all patches that are read at once."""
-# Newer versions of git read attributes from the branch of a bare repository, but its authors must not decide what is
-# shown. The attributes file makes git show the heading above a change instead of any line.
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-_DIFF = (
-    "-c", "core.bigFileThreshold=20m",  # larger files are not compared
-    "-c", f"attr.tree={_EMPTY_TREE}", "-c", f"core.attributesFile={Path(__file__).with_name('diff.attributes')}",
-    "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
-    "--ignore-submodules=none", "--no-relative", "--diff-algorithm=myers",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,13 +45,8 @@ class ContentsReader:
 
     async def change(self, start: str, end: str) -> PullRequestChange:
         """Returns the changed files between two commits; git's list of them is cut off at 8 MB."""
-        compared = await self.mirror.try_run(
-            *_DIFF, "--raw", "--numstat", "-z", "--no-abbrev", "--find-renames", start, end, "--"
-        )
-        if compared.exit_code and compared.is_complete:
-            raise GitError(f"the change cannot be read: {compared.errors[-300:]}")
-        totals = await self.mirror.run(*_DIFF, "--shortstat", "--find-renames", start, end, "--")
-        return PullRequestChange(start, end, parse_files(compared.output), parse_totals(totals))
+        totals = await self.mirror.run(*DIFF, "--shortstat", start, end, "--")
+        return PullRequestChange(start, end, await self.mirror.changed_files(start, end), parse_totals(totals))
 
     async def patches(self, change: PullRequestChange, files: Sequence[ChangedFile]) -> tuple[str, ...]:
         """Returns each file's patch, cut at the end of a line if it is too long.
@@ -83,15 +67,6 @@ class ContentsReader:
                 wanted.append(blob)
         return await asyncio.to_thread(self._blobs, wanted)
 
-    async def file(self, commit: str, path: str, *, limit: int) -> bytes | None:
-        """Returns a regular file of a commit; None if it does not exist or is larger than `limit`."""
-        listed = await self.mirror.try_run("ls-tree", "-z", "-l", commit, "--", path)
-        kind, _, name = listed.output.rstrip("\0").partition("\t")
-        mode, _, blob, size = [*kind.split(), "", "", "", ""][:4]
-        if name != path or not mode.startswith("100") or int(size) > limit:
-            return None
-        return (await self.mirror.run("cat-file", "blob", blob)).encode(errors="surrogateescape")
-
     def _blobs(self, ids: Sequence[str]) -> dict[str, bytes]:
         with self.mirror.reader().blobs() as read:
             return {blob: read(blob) for blob in ids}
@@ -105,7 +80,7 @@ class ContentsReader:
 
     async def _patch(self, change: PullRequestChange, file: ChangedFile) -> str:
         paths = {file.before.path, file.after.path}
-        result = await self.mirror.try_run(*_DIFF, "--find-renames", change.start, change.end, "--", *sorted(paths))
+        result = await self.mirror.try_run(*DIFF, change.start, change.end, "--", *sorted(paths))
         return result.output
 
 

@@ -5,17 +5,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from sqlalchemy import RowMapping, Select, delete, func, insert, select, tuple_, update
 
 from bot.codehosts.pull_request import Check, CheckOutcome, PullRequest, Review, Verdict
 from bot.jobapi.models import PullRequestState, Requester
-from bot.jobserver.errors import DecisionError, GitError, NoSuchBranchError, PullRequestNotFoundError
+from bot.jobserver.errors import DecisionError, GitError, NoSuchBranchError, PullRequestNotFoundError, PushRejectedError
 from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.repository.listings import PullRequestChange
-from bot.jobserver.repository.mirror import BaseBranch, Mirror
+from bot.jobserver.repository.mirror import BaseBranch, Mirror, TreeSnapshot
 from bot.jobserver.store.database import Database, Session, transaction
 from bot.jobserver.store.tables import judgements, local_pull_requests
 from bot.jobserver.text import shortened
@@ -181,14 +182,15 @@ class LocalPullRequests:
             await self.reader.change(*ends),
         )
 
-    async def file(self, number: int, side: Literal["before", "after"], path: str, *, limit: int) -> bytes | None:
-        """Returns a file as it is before or after the change; None where there is none, or it is larger than `limit`.
+    async def file(self, number: int, side: Literal["before", "after"], path: str) -> bytes | None:
+        """Returns a file as it is before or after the change; None where there is none, or it is larger than 5 MB.
 
         Raises:
             PullRequestNotFoundError: there is none of this number.
         """
         row = await self._get(number)
-        return await self.reader.file(row.base_commit if side == "before" else row.head_commit, path, limit=limit)
+        files = TreeSnapshot(self._mirror, row.base_commit if side == "before" else row.head_commit)
+        return await asyncio.to_thread(files.read, PurePosixPath(path))
 
     async def close(self, number: int, *, by: str) -> None:
         async with self._lock:
@@ -362,9 +364,12 @@ class LocalPullRequests:
                 "Merge it by hand with git, or ask for the change again in a new job."
             )
         commit = await self._mirror.commit((newest, head), merged.tree, message)
-        pushed = await self._mirror.git.push(self._mirror.directory, commit, base)
-        if pushed.exit_code:
-            raise DecisionError(_push_message(pushed.errors, base))
+        try:
+            await self._mirror.git.push(self._mirror.directory, commit, base)
+        except PushRejectedError:
+            raise DecisionError(f"{base} has just changed. Please try again.") from None
+        except GitError as error:
+            raise DecisionError(f"This was not merged: {error}") from None
 
     def _as_pull_request(self, row: PullRequestRow) -> OpenedPullRequest:
         return OpenedPullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
@@ -376,16 +381,6 @@ def _require_newest(row: PullRequestRow, head: str) -> None:
         raise DecisionError(f"This pull request is {row.state.value}, so nothing more can be decided here.")
     if row.head_commit != head:
         raise DecisionError("The branch has changed since you opened this page. Look at it again, then decide.")
-
-
-def _push_message(errors: str, base: str) -> str:
-    if "non-fast-forward" in errors or "fetch first" in errors or "cannot lock ref" in errors:
-        return f"{base} has just changed. Please try again."
-    if "unstaged changes" in errors or "uncommitted" in errors or "Working directory" in errors:
-        return (
-            f"The repository's working copy of {base} has changes that are not committed. Commit them, then try again."
-        )
-    return f"The repository did not take the merge: {' '.join(errors.split())[-300:]}"
 
 
 def _of(number: int) -> Select[Any]:
