@@ -23,7 +23,6 @@ from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 
 _OUTPUT_BYTES = 2_000_000
-_NONE = re.compile(r"(?!)")
 _LAST_CHARACTERS = 250
 _MARKDOWNLINT = re.compile(
     r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9})(?::\d{1,9})? (?:(?:error|warning) )?(?P<words>[^\n]+)"
@@ -69,11 +68,8 @@ class CheckProgram:
             workspace, refusals = Workspace(copy, Path(home)), EgressRefusals()
             async with self.egress.opened(refusals) as connected:
                 program = self.sandbox.prepare(connected(Program(arguments, self.environment)), workspace)
-                command = subprocesses.Command(
-                    program.arguments, program.directory, program.environment, self.time_limit
-                )
                 output = subprocesses.LastBytes(_OUTPUT_BYTES)
-                code = await self.limits.run("it", command, workspace, stdout=output.write)
+                code = await self.limits.run("it", program.command(self.time_limit), workspace, stdout=output.write)
         text = output.getvalue().decode(errors="replace")
         return Finished(code, text, tuple(refusals.in_words), program.copy)
 
@@ -94,18 +90,16 @@ class Checker:
     """A program that a repository can have settings for.
 
     `command` is followed by the paths of pages, each in the form `page`. `read` parses its output into findings and may
-    raise `JobServerError`. It applies if there is a file whose path matches `settings` or, in a folder above a
-    changed page or at the root, one whose name matches `beside`; if one at the root that is `shared` by many programs
-    contains a match; or wherever it is installed, if it `needs_no_settings`. `endings` are the file types that it
-    checks; if empty, all.
+    raise `JobServerError`. It applies to the pages of a folder, the first group of `settings`, if a file's path
+    matches; to all if a file at the root that is `shared` by many programs contains a match, or if it is installed and
+    `needs_no_settings`. `endings` are the file types that it checks; if empty, all.
     """
 
     name: str
     command: tuple[str, ...]
     read: Callable[[Finished], Iterable[LineFault]]
+    settings: re.Pattern[str]
     page: Callable[[str], str] = "./{}".format
-    settings: re.Pattern[str] = _NONE
-    beside: re.Pattern[str] = _NONE
     shared: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     endings: frozenset[str] = frozenset()
     needs_no_settings: bool = False
@@ -126,18 +120,14 @@ class Checker:
         pages = list(filter(self.checks, change.changed_pages))
         if not pages:
             return []
-        folders = {path.parent for path in change.paths_before if self.beside.fullmatch(path.name)}
-        if PurePosixPath() in folders or self._is_set_up_at_the_root(change):
+        texts = ((mark, text_of(change.before, PurePosixPath(name))) for name, mark in self.shared.items())
+        if any(text is not None and mark.search(text) for mark, text in texts):
             return pages
         if self.needs_no_settings and self.is_installed:
             return pages
+        found = (self.settings.fullmatch(str(path)) for path in change.paths_before)
+        folders = {PurePosixPath(each[1]) for each in found if each}
         return [page for page in pages if not folders.isdisjoint(page.parents)]
-
-    def _is_set_up_at_the_root(self, change: CheckedChange) -> bool:
-        if any(self.settings.fullmatch(str(path)) for path in change.paths_before):
-            return True
-        texts = ((mark, text_of(change.before, PurePosixPath(name))) for name, mark in self.shared.items())
-        return any(text is not None and mark.search(text) for mark, text in texts)
 
 
 def could_not_run(done: Finished) -> JobServerError:
@@ -164,7 +154,7 @@ MARKDOWNLINT = Checker(
     ("markdownlint-cli2", "--no-globs"),
     _reader(_MARKDOWNLINT.fullmatch, 1),
     page=":{}".format,  # the colon makes it a name instead of a pattern
-    beside=re.compile(r"\.markdownlint(?:-cli2)?\.(?:jsonc?|ya?ml|[cm]js)"),
+    settings=re.compile(r"(|.*?/)\.markdownlint(?:-cli2)?\.(?:jsonc?|ya?ml|[cm]js)"),
     shared={"package.json": re.compile(r'"markdownlint-cli2"\s*:\s*\{')},
     endings=frozenset({".md", ".markdown"}),
 )
@@ -175,15 +165,17 @@ CSPELL = Checker(
         "--no-must-find-files", "--file",
     ),
     _reader(_CSPELL.fullmatch, 1),
-    settings=re.compile(r"\.(?:config|vscode)/\.?c[sS]pell(?:\.config)?\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"),
-    beside=re.compile(r"\.?c[sS]pell\.(?:jsonc?|ya?ml)|\.?cspell\.config\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"),
+    settings=re.compile(
+        r"(|.*?/)(?:\.(?:config|vscode)/\.?c[sS]pell(?:\.config)?\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"
+        r"|\.?c[sS]pell\.(?:jsonc?|ya?ml)|\.?cspell\.config\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s))"
+    ),
     shared={"package.json": re.compile(r'"cspell"\s*:\s*\{')},
 )  # fmt: skip
 CODESPELL = Checker(
     "codespell",
     ("codespell", "--disable-colors", "--interactive=0"),
     _reader(_CODESPELL.fullmatch, 65),
-    settings=re.compile(r"\.codespellrc"),
+    settings=re.compile(r"()\.codespellrc"),
     shared={
         "setup.cfg": re.compile(r"^\[codespell\]", re.MULTILINE),
         "pyproject.toml": re.compile(r"^\[tool\.codespell\]", re.MULTILINE),
@@ -241,7 +233,7 @@ VALE = Checker(
     "Vale",
     ("vale", "--no-exit", "--output=JSON"),
     _read_vale,
-    settings=re.compile(r"\.vale\.ini|_vale\.ini|vale\.ini"),
+    settings=re.compile(r"()[._]?vale\.ini"),
 )
 
 
@@ -274,7 +266,7 @@ LYCHEE = Checker(
     ("lychee", "--offline", "--no-progress", "--format=json", "--cache=false", "--"),
     _read_lychee,
     page=_literal,
-    settings=re.compile(r"lychee\.toml|\.lycheeignore"),
+    settings=re.compile(r"()(?:lychee\.toml|\.lycheeignore)"),
     needs_no_settings=True,
 )
 CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL, LYCHEE)

@@ -94,9 +94,7 @@ class CommandEditor:
             given = Program(arguments, self.passed)
             program = self.sandbox.prepare(connected(model.given_to(given) if model else given), task.workspace)
             stdin = b"" if arguments != self.command else prompt
-            command = subprocesses.Command(
-                program.arguments, program.directory, program.environment, self.time_limit, stdin
-            )
+            command = program.command(self.time_limit, stdin)
             exit_code = await self.limits.run(
                 "the editor", command, task.workspace, stdout=_both(log, answer), stderr=_both(log, errors)
             )

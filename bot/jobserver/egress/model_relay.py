@@ -137,7 +137,9 @@ async def model_relay(
         try:
             place = Path(stack.enter_context(scratch), "socket")
             run = RelayedModel(login, place, secrets.token_urlsafe(24), login.key(), tell)
-            listener = _listener(place)
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(str(place))
+            listener.listen(_MOST_CONNECTIONS)
         except ConfigError as error:
             raise EditError(str(error)) from None
         except OSError as error:
@@ -156,17 +158,6 @@ async def model_relay(
         await server.start(listener)
         stack.push_async_callback(server.stop)
         yield run
-
-
-def _listener(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(str(path))
-        listener.listen(_MOST_CONNECTIONS)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from bot.errors import ConfigError
 from bot.jobserver.egress.addresses import Resolve, is_public, is_this_machines, may_be_internal
 from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxyError, connect_through, upstream_of
 from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.sandbox.forward import copy
 from bot.jobserver.sandbox.interface import Door, Program
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, AllowedHost, find_allowed, host_and_port, host_name
@@ -280,20 +281,8 @@ async def _tunnel(inner: Streams, outer: Streams, idle_s: float) -> None:
         def touch() -> None:
             idle.reschedule(loop.time() + idle_s)
 
-        copying.create_task(_copy(inner[0], outer[1], touch))
-        copying.create_task(_copy(outer[0], inner[1], touch))
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, touch: Callable[[], None]) -> None:
-    with contextlib.suppress(OSError):
-        while chunk := await reader.read(_CHUNK):
-            touch()
-            writer.write(chunk)
-            await writer.drain()
-        if writer.can_write_eof():  # TLS, as used to a proxy, has no half-close
-            writer.write_eof()
-        return
-    writer.close()
+        copying.create_task(copy(inner[0], outer[1], touch))
+        copying.create_task(copy(outer[0], inner[1], touch))
 
 
 @dataclass(frozen=True)

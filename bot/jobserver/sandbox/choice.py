@@ -133,8 +133,7 @@ async def _run_trial(sandbox: Bubblewrap) -> None:
         output = subprocesses.FirstBytes(_WORDS_LIMIT)
         try:
             program = sandbox.prepare(Program(("mkdir", "-m", "700", "made")), workspace)
-            command = subprocesses.Command(program.arguments, program.directory, program.environment, _TRIAL_S)
-            code = await subprocesses.run(command, stdout=output.write)
+            code = await subprocesses.run(program.command(_TRIAL_S), stdout=output.write)
             if not code:
                 list((workspace.copy / "made").iterdir())
         except (OSError, EditError, subprocesses.ProcessTimeoutError) as error:

@@ -10,6 +10,7 @@ import contextlib
 import os
 import socket
 import sys
+from collections.abc import Callable
 
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 128
@@ -71,7 +72,7 @@ async def _connect(connection: socket.socket, path: str) -> None:
         except OSError:
             inner[1].close()
             raise
-        await asyncio.gather(_copy(inner[0], outer[1]), _copy(outer[0], inner[1]), return_exceptions=True)
+        await asyncio.gather(copy(inner[0], outer[1]), copy(outer[0], inner[1]))
         for _, writer in (inner, outer):
             writer.close()
 
@@ -93,16 +94,19 @@ async def _open(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         raise
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copies until the end, and passes the end on; if one side is gone, closes the other."""
-    try:
+async def copy(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, touch: Callable[[], object] = lambda: None
+) -> None:
+    """Copies until the end, and passes the end on; if one side is gone, closes the other. `touch` is told of data."""
+    with contextlib.suppress(OSError):
         while chunk := await reader.read(_CHUNK):
+            touch()
             writer.write(chunk)
             await writer.drain()
-        writer.write_eof()
-    except OSError:
-        writer.close()
-        raise
+        if writer.can_write_eof():  # TLS, as used to a proxy, has no half-close
+            writer.write_eof()
+        return
+    writer.close()
 
 
 if __name__ == "__main__":

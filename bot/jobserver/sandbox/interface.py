@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bot.jobserver import subprocesses
+
 _PASSED = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TERM", "TZ")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -55,6 +57,10 @@ class SandboxedProgram:
     directory: Path
     environment: Mapping[str, str] = field(repr=False)
     copy: Path
+
+    def command(self, time_limit: float, stdin: bytes = b"") -> subprocesses.Command:
+        """Returns the command for one run; `time_limit` is in seconds."""
+        return subprocesses.Command(self.arguments, self.directory, self.environment, time_limit, stdin)
 
 
 class Sandbox(Protocol):
