@@ -194,5 +194,6 @@ def _without_relay(settings: JobServerSettings) -> tuple[Mapping[str, str], Mapp
     """Returns the variables and placeholders of the MODEL_ settings for an agent that has network access."""
     if (login := login_of(settings)) is None or relays_models(settings):
         return {}, {}
+    login.check_address()
     address, key = login.plain_address, login.key()
     return login.variables(address, key), {MODEL_URL: address, MODEL_KEY: key}

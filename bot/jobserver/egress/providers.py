@@ -15,6 +15,7 @@ from bot.jobserver.egress.request_rules import ANYTHING, InlineData, Kinds, Valu
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.settings.agent import ModelSettings
+from bot.jobserver.settings.values import PREFIX
 
 _ANTHROPIC_TOOL = fields(
     "cache_control defer_loading description eager_input_streaming input_examples input_schema max_characters name "
@@ -235,7 +236,8 @@ class ModelLogin:
             is_address = False
         if not is_address or set("@?# ") & set(self.upstream) or not self.upstream.isascii():
             raise JobServerError(
-                f"{self.api.address_variable} must be an address without a password, such as https://models.example.com"
+                f"{PREFIX}MODEL_URL or {self.api.address_variable} must be an address without a password, "
+                "such as https://models.example.com"
             )
         try:
             proxy_for(self.upstream)

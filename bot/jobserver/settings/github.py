@@ -91,12 +91,6 @@ def _private_key(value: SecretStr) -> SecretStr:
     return SecretStr(pem)
 
 
-def _api_url(value: str) -> str:
-    if not is_private(value) or "?" in value or "#" in value or "@" in value:
-        raise ValueError("must be an https address, such as https://github.example.com/api/v3")
-    return value.rstrip("/")
-
-
 def _pairs(value: object) -> object:
     """Reads comma-separated name=login pairs."""
     if not isinstance(value, str):
@@ -132,9 +126,6 @@ class GitHubSettings(Settings):
         validate_default=True,
         description="github opens them at GitHub, local keeps them on this server's own pages; "
         "by default github if a token or an App is set, else local",
-    )
-    github_api_url: Annotated[str, AfterValidator(_api_url)] | None = Field(
-        None, description="the address of GitHub's REST API; by default derived from the repository's host"
     )
     draft: bool = Field(default=False, description="whether pull requests at GitHub are opened as drafts")
     labels: Annotated[tuple[Annotated[str, Field(max_length=_LABEL_LENGTH)], ...], BeforeValidator(listed)] = Field(

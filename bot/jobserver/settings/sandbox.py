@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import idna
-from pydantic import AfterValidator, BeforeValidator, ByteSize, Field
+from pydantic import BeforeValidator, ByteSize, Field
 
 from bot.jobserver.settings.values import Folders, Names, split_words
 from bot.runtime.settings import Settings
@@ -79,12 +79,6 @@ def find_allowed(allowed: Sequence[AllowedHost], name: str, port: int) -> Allowe
     return next((host for host in allowed if (host.name, host.port) == (name, port)), None)
 
 
-def _enough(value: ByteSize) -> ByteSize:
-    if value < _SMALLEST:
-        raise ValueError("must be at least 16MiB")
-    return value
-
-
 def _hosts(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -93,7 +87,7 @@ def _hosts(value: object) -> object:
 
 
 EgressSetting = Annotated[Literal["open"] | tuple[AllowedHost, ...], BeforeValidator(_hosts)]
-Size = Annotated[ByteSize, AfterValidator(_enough)]
+Size = Annotated[ByteSize, Field(ge=_SMALLEST)]
 
 
 class SandboxSettings(Settings):

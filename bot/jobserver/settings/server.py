@@ -301,7 +301,6 @@ class JobServerSettings(
         "later answer continues it (seconds or ISO 8601)",
     )
     author: Identity = Field("Pagehand <pagehand@localhost>", description="author of the commits, as Name <address>")
-    committer: Identity | None = Field(None, description="committer; by default the author")
     archive_after: Duration = Field(
         timedelta(days=30),
         description="age at which a finished job is archived and accepts no more messages (seconds or ISO 8601)",

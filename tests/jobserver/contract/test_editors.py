@@ -47,14 +47,13 @@ NASTY = "--help; $(touch oops) `touch oops` && touch oops | 'x' \"y\" \\ * ~ %s 
 
 @pytest.mark.full
 async def test_the_prompt_is_passed_unchanged_on_standard_input(tmp_path: Path) -> None:
-    settings = {"author": "Docs Bot <docs@example.com>", "committer": "Ops <o@x>"}
-    async with with_program(tmp_path, WRITE_INPUT, **settings) as world:
+    async with with_program(tmp_path, WRITE_INPUT, author="Docs Bot <docs@example.com>") as world:
         job = await world.done(NASTY)
         assert job["model"] == Path(sys.executable).name
         branch = f"pagehand/{job['id']}"
         assert world.show(branch, "given.md") == f"|The instruction:\n\n{NASTY}"
         assert "oops" not in git(world.repository, "ls-tree", "-r", "--name-only", branch)
-        assert git(world.repository, "log", "--format=%an|%cn", f"main..{branch}") == "Docs Bot|Ops\n"
+        assert git(world.repository, "log", "--format=%an|%cn", f"main..{branch}") == "Docs Bot|Docs Bot\n"
         assert "working" in world.log(job["id"])
 
 

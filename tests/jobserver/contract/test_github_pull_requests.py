@@ -90,13 +90,6 @@ async def test_refused_labels_are_reported(server: GitHubServer) -> None:
     assert server.pull_request(1).labels == ["docs"]
 
 
-async def test_without_draft_support_it_is_opened_normally(server: GitHubServer) -> None:
-    server.repository.supports_drafts = False
-    async with keeping(server, draft=True) as keeper:
-        opened = await keeper.open(NEW)
-    assert not server.pull_request(opened.number).draft
-
-
 async def test_a_follow_up_extends_the_description_once(server: GitHubServer) -> None:
     async with keeping(server) as keeper:
         opened = await keeper.open(NEW)

@@ -58,11 +58,10 @@ def test_lists_and_pairs_are_parsed() -> None:
 def test_all_invalid_github_settings_are_listed_at_once() -> None:
     listed = faults(
         REPOSITORY="/srv/docs", GITHUB_TOKEN=TOKEN, GITHUB_APP_ID="1", GITHUB_APP_PRIVATE_KEY="x",
-        GITHUB_API_URL="http://github.example.com", LABELS="x" * 51, GITHUB_USERS="Ada", DRAFT="perhaps",
+        LABELS="x" * 51, GITHUB_USERS="Ada", DRAFT="perhaps",
     )  # fmt: skip
     assert listed == [
         "DRAFT must be a valid boolean",
-        "GITHUB_API_URL must be an https address, such as https",
         "GITHUB_APP_ID and a token cannot both be used",
         "GITHUB_APP_PRIVATE_KEY must be an RSA key in PEM format without a password",
         "GITHUB_USERS must be pairs of a name or id and a GitHub login, such as Ada Lovelace=ada,U02ABC=grace",

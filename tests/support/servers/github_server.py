@@ -268,8 +268,6 @@ class GitHubServer:
         git, head, base = self.repository.git, wanted["head"], wanted["base"]
         if self.repository.archived:
             return _error(403, "Repository was archived so is read-only.")
-        if wanted.get("draft") and not self.repository.supports_drafts:
-            return _error(422, "Draft pull requests are not supported in this repository.", {"errors": []})
         if git.head(head) is None or git.head(base) is None:
             return _invalid(field="head" if git.head(head) is None else "base", code="invalid")
         if git.adds_nothing(head, base):

@@ -47,7 +47,6 @@ class RepositoryRecord:
     owner: str = "acme"
     name: str = "docs"
     archived: bool = False
-    supports_drafts: bool = True
     collaborators: set[str] = field(default_factory=lambda: {"ada", "pagehand-bot"})
     pull_requests: list[PullRequestRecord] = field(default_factory=list)
     check_runs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -38,7 +37,6 @@ from bot.jobserver.text import BREAK, cut, without_references
 from bot.runtime.clock import SteadyClock
 from bot.runtime.secrets.masking import SecretMasker
 
-logger = logging.getLogger(__name__)
 LOOK_EVERY_S = 10.0
 """The shortest time between two readings of a pull request: less than the bot's own, which a webhook may have sent, and
 which would miss the news otherwise. GitHub allows 5,000 calls an hour, and what is unchanged costs none.
@@ -136,7 +134,7 @@ class GitHubPullRequests:
         failures = 0
         while True:
             try:
-                return await self._post(new, text, draft=self._settings.draft), True
+                return await self._post(new, text), True
             except RefusedError as error:
                 if "already exists" not in error.said or not (found := await self._newest(new.branch, state="open")):
                     if "No commits between" in error.said:
@@ -152,16 +150,10 @@ class GitHubPullRequests:
                     raise
                 await self._repository.api.pause(failures)
 
-    async def _post(self, new: NewPullRequest, text: str, *, draft: bool) -> PullRequestPayload:
-        body = {"title": title(new.title), "head": new.branch, "base": self._base.name, "body": text}
-        try:
-            answer = await self._repository.call("POST", "/pulls", OPEN, {**body, "draft": draft}, is_repeatable=False)
-        except RefusedError as error:
-            if draft and "Draft pull requests are not supported" in error.said:
-                logger.warning("GitHub has no drafts for this repository: the pull request is opened as usual")
-                return await self._post(new, text, draft=False)
-            raise
-        return parse(PullRequestPayload, answer)
+    async def _post(self, new: NewPullRequest, text: str) -> PullRequestPayload:
+        texts, draft = {"title": title(new.title), "body": text}, self._settings.draft
+        body = {"head": new.branch, "base": self._base.name, "draft": draft, **texts}
+        return parse(PullRequestPayload, await self._repository.call("POST", "/pulls", OPEN, body, is_repeatable=False))
 
     async def _add(self, found: PullRequestPayload, addition: str) -> None:
         before = found.body or ""
@@ -258,9 +250,8 @@ async def connect(
     if address is None:
         yield None
         return
-    url = settings.github_api_url or address.api_url
     async with aiohttp.ClientSession(trust_env=True) as session:
-        api = GitHubRestApi(GitHubClient(session, url), url, now or SteadyClock().now, sleep)
+        api = GitHubRestApi(GitHubClient(session, address.api_url), address.api_url, now or SteadyClock().now, sleep)
         yield _connection(settings, address, api)
 
 
