@@ -268,17 +268,6 @@ async def test_interrupting_it_cleans_up_and_records_what_there_is(world: World)
     assert list(world.told) == ["channel", "scopes", "post", "look-up", "edit", "reaction", "reply"]
 
 
-async def test_interrupting_it_twice_tells_what_may_be_left(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    deletions = world.workspace.faults.delay(30, method="chat.delete")
-    playing = asyncio.create_task(world.play())
-    await world.workspace.changes.wait_for(lambda: bool(deletions.hits), 20)
-    playing.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await playing
-    assert "Left for you to delete: perhaps all that was posted." in capsys.readouterr().out
-    assert (world.record["left"], len(world.told)) == (1, 15)
-
-
 async def test_names_of_the_workspace_send_nothing_to_the_terminal(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 from support.oracles.log_lines import log_lines
 from support.servers.fake_job_api import KEY, FakeJobApiServer
+from support.worlds.jobserver_world import JOB as JOBS_PATH
 from support.worlds.jobserver_world import KEY as SERVER_KEY
 from support.worlds.jobserver_world import JobServerWorld, make_bare, running, until
 
@@ -28,7 +29,7 @@ from bot.errors import (
 from bot.jobapi.client import HttpJobApi
 from bot.jobapi.models import Job, PromptCall, PromptFile, Requester
 from bot.jobapi.settings import JobApiSettings
-from bot.runtime.logging import LogContext, log_context
+from bot.runtime.logging import REQUEST_ID_HEADER, LogContext, log_context
 
 CONTENT = b"\x89PNG\r\n\x1a\n..."
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -175,6 +176,16 @@ async def test_every_job_server_log_line_has_its_request_id(world: JobServerWorl
     ]
     assert {line["job"] for line in server} == {job.id}
     assert "-request" not in str(lines), "an Idempotency-Key was logged"
+
+
+VALID = "a.B_9-" + "x" * 58
+
+
+@pytest.mark.parametrize("given", [VALID, "", "a b", "x" * 65, "ä", 'a"b'])
+async def test_the_response_carries_the_request_id_or_a_valid_one(world: JobServerWorld, given: str) -> None:
+    answer = await world.client.get(f"{JOBS_PATH}/none", headers={REQUEST_ID_HEADER.encode(): given.encode()})
+    found = answer.headers[REQUEST_ID_HEADER]
+    assert found == VALID if given == VALID else found not in {given, ""}
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from support.worlds.slack_world import SlackWorld, slack_world
 from bot.domain.jobs.job import QuestionField
 from bot.domain.people import Preference
 from bot.domain.requests.new_jobs import Written
-from bot.errors import ChatRejected, ChatUncertain, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.jobapi.models import FieldKind
 from bot.slack.rendering.blocks import Block
 from bot.slack.rendering.ephemeral_texts import NO_RECORD, NOT_RECORDED, STILL_RECORDING
@@ -21,7 +21,6 @@ from bot.slack.rendering.modals import (
     NOT_RECORDED_HERE,
     encoded_fields,
 )
-from bot.slack.sending.views import ShownView
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
 from bot.workspace.web_api.endpoint import CallRecord
@@ -221,17 +220,6 @@ async def test_personal_defaults_include_a_project(world: SlackWorld, ana: Actor
     await ana.views.enter("telling", "quiet")
     assert (await ana.views.submit()).ok
     assert world.service.preferences[ana.id] == Preference("guides", quiet=True)
-
-
-async def test_a_closed_view_is_reported_as_such(world: SlackWorld, ana: Actor) -> None:
-    """The person has usually closed it."""
-    with pytest.raises(ChatRejected):
-        await world.views.update(
-            ShownView("V0NOTHERE"), {"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": []}
-        )
-    world.workspace.faults.server_error(method="views.open")
-    with pytest.raises(ChatUncertain):
-        await world.views.open("1.2.x", {})
 
 
 # -- payloads as Slack never sends them -------------------------------------------------------------------------------

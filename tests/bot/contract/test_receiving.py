@@ -32,7 +32,6 @@ from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.http_receiver import HttpReceiver, is_signed, signature_of
 from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, RECORDED, STILL_RECORDING
-from bot.slack.sending.identity import identify
 from bot.workspace import Credentials, InteractionResult
 from bot.workspace.model.app_config import AppConfig
 
@@ -336,14 +335,6 @@ async def test_concurrent_events_are_bounded(world: SlackWorld) -> None:
 
 
 # -- signed HTTP ------------------------------------------------------------------------------------------------------
-
-
-async def test_without_users_read_the_app_id_is_unknown_and_the_rest_works() -> None:
-    async with world_with(AppConfig(scopes=AppConfig().scopes - {"users:read"})) as world:
-        assert (await identify(world.client)).app_id == ""
-        async with receiving(world):
-            await until_both_connected(world)
-            assert (await world.workspace.people["ana"].command("docs", "/docs", "fix the guides")).text == RECORDED
 
 
 async def test_wrongly_signed_requests_are_noted_and_not_logged(http: Http, caplog: pytest.LogCaptureFixture) -> None:

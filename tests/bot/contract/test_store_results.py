@@ -27,6 +27,7 @@ from bot.notices.notice import Delivery, NewNotice, Reaction, ReactionChanged
 from bot.notices.requests import RequestRejected, RequestSummary
 from bot.store.claims import PATIENCE
 from bot.store.notice_queue import ClaimedNotice
+from bot.store.store import Transaction
 
 pytestmark = pytest.mark.either_database
 
@@ -182,6 +183,32 @@ async def test_a_postponed_notice_is_due_at_once_when_something_newer_is(store: 
     await store.say(a_reaction("m", "white_check_mark"))
     [claimed] = await store.claim_notices()
     assert claimed.notice.message == ReactionChanged("m", Reaction.ACCEPTED)
+
+
+async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: StoreWorld, clock: FakeClock) -> None:
+    """None of them is claimed alone; once claimed again, they are known to be in doubt."""
+    first, second, third = (f"1700000000.00000{n}" for n in (1, 2, 3))
+    await store.watched()
+    await store.add(*map(a_follow_up, (first, second, third)))
+    [claimed] = await store.claim_requests()
+
+    async def merge(tx: Transaction) -> None:
+        following = await tx.requests.follow_ups_after(claimed.request, limit=1)
+        await tx.requests.merge(claimed.request, following, "one", lease=LEASE)
+
+    await store.transact(merge)
+    clock.advance(LEASE + 1)
+    [again] = await store.claim_requests("two")
+    assert (again.request.id, again.uncertain) == (f"t1-{first}", True)
+
+    async def merge_again(tx: Transaction) -> list[str]:
+        others = await tx.requests.merged_into(again.request.id)
+        await tx.requests.merge(again.request, others, "two", lease=LEASE)
+        return [request.id for request in others]
+
+    assert await store.transact(merge_again) == [f"t1-{second}"]
+    assert (await store.get_request(f"t1-{second}")).uncertain
+    assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{second}", "two"))
 
 
 THREADS = ("t1", "t2", "t3", "t4")
