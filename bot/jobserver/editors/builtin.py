@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -75,10 +76,11 @@ def _plain(text: str) -> str:
 
 @dataclass
 class Pages:
-    """The pages below `root`, those nearest to it first; links are left out."""
+    """The pages below `root`, those nearest to it first; links are left out. `unread` counts what is no text."""
 
     root: Path
     is_stopped: Callable[[], bool] = lambda: False
+    unread: int = 0
     paths: list[PurePosixPath] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,10 +95,13 @@ class Pages:
 
     def texts(self) -> Iterator[tuple[PurePosixPath, str]]:
         """Yields the pages that can be read. Raises EditError if it was stopped."""
+        self.unread = 0
         for path in self.paths:
             if self.is_stopped():
                 raise EditError("it was stopped")
-            if (text := self.text(path)) is not None:
+            if (text := self.text(path)) is None:
+                self.unread += 1
+            else:
                 yield path, text
 
     def text(self, path: PurePosixPath) -> str | None:
@@ -132,7 +137,7 @@ class Pages:
 
 @dataclass(frozen=True)
 class Journal:
-    """What each deed of a job changed, oldest first, in a file of the job's home: the texts before and after.
+    """What each deed of a job changed, oldest first, in a file of the job's home: the texts before, and digests after.
 
     A deed can be undone while all of its pages are as it left them.
     """
@@ -141,14 +146,14 @@ class Journal:
 
     def note(self, pages: Pages, after: Mapping[PurePosixPath, str]) -> None:
         """Notes a deed that is about to be done."""
-        step = {str(path): [pages.text(path), text] for path, text in after.items()}
+        step = {str(path): [pages.text(path), _digest(text)] for path, text in after.items()}
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(json.dumps([*self._steps(), step][-_MOST_UNDONE:]), encoding="utf-8")
 
     def before_last(self, pages: Pages) -> Mapping[PurePosixPath, str | None]:
         """Returns the pages as they were before the newest deed that can be undone; empty if there is none."""
         for step in reversed(self._steps()):
-            if all(pages.text(PurePosixPath(name)) == after for name, (_, after) in step.items()):
+            if all(_digest(pages.text(PurePosixPath(name))) == after for name, (_, after) in step.items()):
                 return {PurePosixPath(name): before for name, (before, _) in step.items()}
         return {}
 
@@ -158,6 +163,10 @@ class Journal:
         except (FileNotFoundError, ValueError):  # none, or it was interrupted
             return []
         return steps
+
+
+def _digest(text: str | None) -> str:
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 async def find_typos(root: Path, paths: Iterable[PurePosixPath]) -> Mapping[str, str]:
@@ -265,7 +274,7 @@ def _replace(pages: Pages, journal: Journal, words: Mapping[str, str], done: str
     if after:
         journal.note(pages, after)
         pages.write(after)
-    return _counted(done, nothing, pages=len(after), places=places)
+    return _counted(done, nothing, pages=len(after), places=places, not_read=pages.unread)
 
 
 def _add(pages: Pages, journal: Journal, deed: AddPage) -> EditResult:
@@ -282,9 +291,10 @@ def _add(pages: Pages, journal: Journal, deed: AddPage) -> EditResult:
     return EditResult(f"Added the page `{printable(str(path))}`.")
 
 
-def _counted(done: str, nothing: str, *, pages: int, places: int = 0) -> EditResult:
-    counted = f"Places: {places}. Pages: {pages}." if places else f"Pages: {pages}."
-    return EditResult(summary=f"{done} {counted}") if pages else EditResult(reason=nothing)
+def _counted(done: str, nothing: str, *, pages: int, places: int = 0, not_read: int = 0) -> EditResult:
+    counts = {"Places": places, "Pages": pages, "Not read, as they are not UTF-8 or over 1 MB": not_read}
+    words = " ".join([done if pages else nothing, *(f"{name}: {count}." for name, count in counts.items() if count)])
+    return EditResult(summary=words) if pages else EditResult(reason=words)
 
 
 def _capabilities(pages: Pages, typos: Mapping[str, str], *, can_undo: bool) -> EditResult:

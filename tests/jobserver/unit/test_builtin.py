@@ -160,13 +160,18 @@ async def test_each_deed_says_what_it_did(job: Job) -> None:
     (job.copy / "latin.md").write_bytes(b"colour \xe9")
     (job.copy / os.fsdecode(b"\xff.md")).write_text("# Odd\n")
     (job.copy / "utf16.md").write_bytes("colour".encode("utf-16"))
+    unread = "Not read, as they are not UTF-8 or over 1 MB: 2"
     told = await job.done('Replace "colour" with "color"', TaskFile("a.png", "a.png", "image/png", 1))
-    assert told.summary == ('Replaced "colour" with "color". Places: 9. Pages: 6.\nAttached, and left alone: a.png.')
+    assert told.summary == (
+        f'Replaced "colour" with "color". Places: 9. Pages: 6. {unread}.\nAttached, and left alone: a.png.'
+    )
     not_understood = await job.done("Make it nicer", TaskFile("a.png", "a.png", "image/png", 1))
     assert not_understood.reason.endswith("Attached, and left alone: a.png.")
     nothing = '"colour" is on no page as whole words outside code, tags and links.'
-    assert (await job.done('Replace "colour" with "color"')).reason == nothing
-    assert (await job.done("Fix the typos")).summary == "Fixed what the program `typos` finds. Places: 4. Pages: 4."
+    assert (await job.done('Replace "colour" with "color"')).reason == f"{nothing} {unread}."
+    assert (await job.done("Fix the typos")).summary == (
+        f"Fixed what the program `typos` finds. Places: 4. Pages: 4. {unread}."
+    )
     assert "noticeable" in (job.copy / "docs/guides/schedules.md").read_text()
     assert (await job.done("Add a page called FAQ with the text: Yes.")).summary == "Added the page `docs/faq.md`."
     assert (job.copy / "docs/faq.md").read_text() == "# FAQ\n\nYes.\n"
