@@ -10,13 +10,13 @@ import asyncio
 import secrets
 import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 from support.chaos.process_group import open_process_group  # noqa: E402 - run as a script, Python looks for modules beside it only
-from support.chaos.process_world import Round  # noqa: E402 - the same
+from support.chaos.process_world import Disruption, Round  # noqa: E402 - the same
 from support.chaos.report import missed, table  # noqa: E402 - the same
 from support.chaos.rounds import (  # noqa: E402 - the same
     new_sqlite,
@@ -30,12 +30,12 @@ from support.scratch import IN_MEMORY  # noqa: E402 - the same
 from support.servers.postgres import PostgresServer, postgres_server  # noqa: E402 - the same
 
 UNLIMITED = float("inf")
-TO_QUIET = 45.0
-"""Seconds that a round takes after its last kill, if all is well."""
+TO_QUIET = 170.0
+"""Seconds that people go on after the last kill, until nothing is left to do, if all is well."""
+SHORTEST = 20.0
+"""Seconds of kills, however few minutes are given."""
 SLACK_PACE = 6.0
 """The factor by which Slack's minute is shortened, if its limits are enforced."""
-SHORTEST = 20.0
-"""Seconds of kills; a round with fewer is left out."""
 
 
 def main() -> int:
@@ -59,42 +59,35 @@ def main() -> int:
 
 
 async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed: int) -> list[RoundResult]:
-    """Yields two rounds, so that each database is tested with a job API of either kind, and one process with
-    Slack calls of either. In the first, the processes on PostgreSQL keep within Slack's limits; in the second,
-    the one on SQLite may not react.
+    """Plays two rounds on each database at the same time, so that each is tested with a job API of either kind, and one
+    process with Slack calls of either. The first processes on PostgreSQL keep within Slack's limits; the second one on
+    SQLite may not react.
     """
-    end, results = time.monotonic() + seconds, list[RoundResult]()
-    async with open_process_group(directory) as opened:
-        for number, idempotent in enumerate((False, True), start=1):
-            left = (end - time.monotonic()) / (3 - number) - TO_QUIET
-            if left < SHORTEST and results:
-                break
-            async with server.database() as postgres:
-                sqlite = await new_sqlite(directory, f"round-{number}")
-                plans = (
-                    Round(
-                        f"SQLite {number}",
-                        sqlite,
-                        with_faults(one_instance),
-                        idempotent,
-                        UNLIMITED,
-                        left,
-                        http=number == 2,
-                        without=("reactions:write",) if number == 2 else (),
-                    ),
-                    Round(
-                        f"PostgreSQL {number}",
-                        postgres,
-                        with_faults(three_instances_and_a_paused_one),
-                        not idempotent,
-                        UNLIMITED,
-                        left,
-                        slack_pace=SLACK_PACE if number == 1 else None,
-                    ),
-                )
-                results += await asyncio.gather(*(play_round(opened, directory, plan, seed) for plan in plans))
-            _show(table(results))
-    return results
+    with_kills = max(seconds - TO_QUIET, SHORTEST)
+    async with (
+        open_process_group(directory) as opened,
+        server.database() as postgres,
+        server.database() as other_postgres,
+    ):
+
+        def plan(name: str, database: str, disruption: Disruption, **options: Any) -> Round:
+            return Round(name, database, with_faults(disruption), kills=UNLIMITED, seconds=with_kills, **options)
+
+        three = three_instances_and_a_paused_one
+        plans = (
+            plan("SQLite 1", await new_sqlite(directory, "1"), one_instance, idempotent=False),
+            plan("PostgreSQL 1", postgres, three, idempotent=True, slack_pace=SLACK_PACE),
+            plan(
+                "SQLite 2",
+                await new_sqlite(directory, "2"),
+                one_instance,
+                idempotent=True,
+                http=True,
+                without=("reactions:write",),
+            ),
+            plan("PostgreSQL 2", other_postgres, three, idempotent=False),
+        )
+        return await asyncio.gather(*(play_round(opened, directory, plan, seed) for plan in plans))
 
 
 def _show(text: str) -> None:
