@@ -58,7 +58,7 @@ def is_request_id(value: str) -> bool:
     return _REQUEST_ID.fullmatch(value) is not None
 
 
-NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "alembic", "asyncio")
+NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "httpx", "alembic", "asyncio")
 """Libraries that log payloads, people's messages, URLs with tickets, or every request. Only their warnings are kept."""
 
 

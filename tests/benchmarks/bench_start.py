@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 BARE = ("-c", "pass")
 LIBRARIES = (
     "aiohttp.web",
-    "aiosqlite",
     "click",
     "httpx_aiohttp",
     "markdown_it",
