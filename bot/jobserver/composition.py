@@ -141,6 +141,8 @@ class Composition:
     def _database_url(self) -> str:
         """Returns the URL of the database: a file in the data directory unless the settings name another."""
         file, given = self._data / "jobs.sqlite3", self._settings.database_url
+        if given is None and "?" in str(file):
+            raise JobServerError(f"{PREFIX}DATA_DIRECTORY cannot contain a question mark: use another directory")
         if given is None:
             return f"sqlite:///{file}"
         if file.exists():

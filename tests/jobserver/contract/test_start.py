@@ -107,6 +107,12 @@ async def test_a_servers_jobs_and_pull_requests_can_be_in_postgres(postgres: Pos
                 pass
 
 
+async def test_a_data_directory_that_no_databases_url_can_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JobServerError, match="cannot contain a question mark"):
+        async with running(make_bare(tmp_path / "manual.git", MANUAL), tmp_path / "data?"):
+            pass
+
+
 def test_only_postgres_can_be_named(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="must begin with postgresql://"):
         JobServerSettings(repository=str(tmp_path), api_key=KEY, database_url="sqlite:///jobs.db")
