@@ -140,14 +140,16 @@ async def slack_world(
     """Opens it; `call_seconds` is how long a call to Slack may take; `options` are those of the workspace."""
     workspace = FaultyWorkspace(config, **options)
     await workspace.start()
-    async with new_session() as session:
-        client = SlackClient(
-            workspace.credentials.bot_token,
-            session,
-            base_url=workspace.api_url,
-            missing_scopes=(missing := MissingScopes()),
-            call_seconds=call_seconds,
-        )
-        yield SlackWorld(workspace, client, await identify(client), session, missing, names_within)
-        assert not (made_up := invented(workspace)), made_up
-    await workspace.stop()
+    try:
+        async with new_session() as session:
+            client = SlackClient(
+                workspace.credentials.bot_token,
+                session,
+                base_url=workspace.api_url,
+                missing_scopes=(missing := MissingScopes()),
+                call_seconds=call_seconds,
+            )
+            yield SlackWorld(workspace, client, await identify(client), session, missing, names_within)
+            assert not (made_up := invented(workspace)), made_up
+    finally:
+        await workspace.stop()
