@@ -121,7 +121,7 @@ async def _reopen(
         await hold(tx, after, HeldBecause.LATE if is_late(reply, thread) else None, known=True)
     elif means is ReplyMeaning.MUTED:
         await tell_that_muted(tx, thread, reply, ActionAnswered.key_of_muted(reply))
-    elif means is ReplyMeaning.SEND and was_stopped_after(after.asked_at, await tx.requests.stops(thread.id)):
+    elif means is ReplyMeaning.SEND and await _was_overtaken_by_a_stop(tx, thread, after):
         await hold(tx, after, HeldBecause.STOPPED, known=True)
     elif means is ReplyMeaning.SEND:
         after = await checked(tx, thread, after)
@@ -289,13 +289,19 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
 async def _have_sent(tx: RecordingTransaction, thread: Thread, reply: Reply) -> None:
     """Records a follow-up, unless the job was stopped after it was written: Slack delivered it late."""
     request = _follow_up(tx, thread, reply)
-    outsider = is_outsider(reply.person, thread)
-    if not outsider and was_stopped_after(request.asked_at, await tx.requests.stops(thread.id)):
+    if await _was_overtaken_by_a_stop(tx, thread, request):
         await hold(tx, request, HeldBecause.STOPPED)
         return
     request = await checked(tx, thread, request)
     if await tx.requests.add(request):
         await explain(tx, request)
+
+
+async def _was_overtaken_by_a_stop(tx: RecordingTransaction, thread: Thread, request: Request) -> bool:
+    """Returns whether to ask its writer first. That of an outsider will be refused, so there is nothing to ask."""
+    if is_outsider(request.person, thread):
+        return False
+    return was_stopped_after(request.asked_at, await tx.requests.stops(thread.id))
 
 
 def _follow_up(tx: RecordingTransaction, thread: Thread, reply: Reply) -> Request:

@@ -319,14 +319,18 @@ async def test_a_reply_slack_delivers_late_is_withdrawn_by_a_stop(world: CoreWor
     assert (world.job_api.messages[JOB], asked(world)) == (["After"], [("UBEN", "Before")])
 
 
-@pytest.mark.parametrize("written", ["before the stop is recorded", "after it"])
+@pytest.mark.parametrize("written", ["before the stop is recorded", "after it", "and taken back before it"])
 async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWorld, ts: str, written: str) -> None:
     reply = Reply(EVA, "C1", ts, at(1), "Before")
-    if written == "before the stop is recorded":
+    if written != "after it":
         await world.receive(reply)
+    if written == "and taken back before it":
+        await world.revise(replace(reply, text="", edited_at=at(2), withdrawn=True))
     await said(world, ts, at(50))
     if written == "after it":
         await world.receive(reply)
+    if written == "and taken back before it":
+        await world.revise(replace(reply, edited_at=at(3)))
     await world.pass_time(60)
     assert (world.job_api.messages[JOB], asked(world)) == ([], [])
     refused = await world.store.transact(lambda tx: tx.requests.get(request_id(source_key_of(reply))))
