@@ -17,7 +17,6 @@ from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.setup_check import check_github, check_setup
 from bot.runtime.logging import configure_logging
-from bot.runtime.rotating_secrets import KnownSecrets
 from bot.runtime.settings import SettingNames, variable_names
 
 logger = logging.getLogger(__name__)
@@ -35,7 +34,7 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     close_to_others()
     settings, without_effect = job_server_settings(environ), setting_names().warnings(environ)
     forget_secrets(environ)
-    configure_logging("INFO", _secrets(settings), settings.log_format)
+    configure_logging("INFO", settings.secrets, settings.log_format)
     for words in without_effect:
         logger.warning(words)
     try:
@@ -47,7 +46,7 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
 def check_job_server(environ: Mapping[str, str]) -> int:
     """Prints a line for each check, and returns the exit code: 1 if any failed. Raises ConfigError."""
     settings = job_server_settings(environ)
-    configure_logging("WARNING", _secrets(settings))
+    configure_logging("WARNING", settings.secrets)
     return asyncio.run(_print_findings(settings, environ))
 
 
@@ -109,7 +108,3 @@ def setting_names() -> SettingNames:
     }
     names = variable_names(JobServerSettings)
     return SettingNames(names, (PREFIX,), removed={f"{PREFIX}{name}": words for name, words in removed.items()})
-
-
-def _secrets(settings: JobServerSettings) -> KnownSecrets:
-    return KnownSecrets(settings.github_secrets, settings.rotating_secrets)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import assert_never
 
 from aiohttp import web
+from sqlalchemy import URL
 
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.named import NAMED, agent_for
@@ -141,10 +142,11 @@ class Composition:
     def _database_url(self) -> str:
         """Returns the URL of the database: a file in the data directory unless the settings name another."""
         file, given = self._data / "jobs.sqlite3", self._settings.database_url
-        if given is None and "?" in str(file):
-            raise JobServerError(f"{PREFIX}DATA_DIRECTORY cannot contain a question mark: use another directory")
         if given is None:
-            return f"sqlite:///{file}"
+            if uploads_folder(self._data).exists() and not file.exists():
+                words = f"restore it, or set {PREFIX}DATABASE_URL if it named their database"
+                raise JobServerError(f"{file}, with the jobs of this directory, is missing: {words}")
+            return URL.create("sqlite", database=str(file)).render_as_string()
         if file.exists():
             raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
         return given.get_secret_value()

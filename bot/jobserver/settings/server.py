@@ -36,9 +36,9 @@ from bot.jobserver.settings.values import (
     is_branch_name,
     repository_protocol,
 )
-from bot.queue.engine import sqlite_path
+from bot.queue.engine import passwords_in, sqlite_path
 from bot.runtime.logging import LogFormat
-from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret, secret_text
+from bot.runtime.rotating_secrets import KnownSecrets, Rotating, RotatingSecret, rotating_secret, secret_text
 from bot.runtime.secrets.masking import RULE_NAMES
 from bot.runtime.settings import Settings
 
@@ -367,6 +367,12 @@ class JobServerSettings(
         """Every secret that can be replaced while the server runs."""
         given = (self.api_key, self.reviewers, self.metrics_token, self.model_key)
         return tuple(secret for secret in given if secret is not None)
+
+    @property
+    def secrets(self) -> KnownSecrets:
+        """The values that no log may show."""
+        passwords = passwords_in(self.database_url.get_secret_value()) if self.database_url else []
+        return KnownSecrets((*self.github_secrets, *passwords), self.rotating_secrets)
 
     @property
     def runs_programs(self) -> bool:

@@ -100,6 +100,9 @@ async def test_a_servers_jobs_and_pull_requests_can_be_in_postgres(postgres: Pos
         async with running(repository, data, database_url=url) as world:
             assert (await world.continued(job["id"], 'Replace "flavour" with "flavor"'))["status"] == "completed"
             assert (await world.client.get("/pulls/1", auth=ADA)).status_code == 200
+        with pytest.raises(JobServerError, match="is missing: restore it, or set PAGEHAND_JOBSERVER_DATABASE_URL"):
+            async with running(repository, data):
+                pass
         assert not list(data.glob("*.sqlite3"))
         (data / "jobs.sqlite3").touch()
         with pytest.raises(JobServerError, match="would leave behind"):
@@ -107,10 +110,10 @@ async def test_a_servers_jobs_and_pull_requests_can_be_in_postgres(postgres: Pos
                 pass
 
 
-async def test_a_data_directory_that_no_databases_url_can_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(JobServerError, match="cannot contain a question mark"):
-        async with running(make_bare(tmp_path / "manual.git", MANUAL), tmp_path / "data?"):
-            pass
+async def test_a_data_directory_may_have_any_name(tmp_path: Path) -> None:
+    data = tmp_path / "a#b?c%41"
+    async with running(make_bare(tmp_path / "manual.git", MANUAL), data):
+        assert (data / "jobs.sqlite3").exists()
 
 
 def test_only_postgres_can_be_named(tmp_path: Path) -> None:

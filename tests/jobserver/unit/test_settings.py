@@ -258,6 +258,11 @@ def test_a_short_key_of_1_0_0_loses_merging_and_the_warning_says_how_to_replace_
     assert (words in settings.warning_about_reviewers) is not may
 
 
+def test_the_log_masks_the_password_of_the_database() -> None:
+    secrets = made(DATABASE_URL="postgresql://ada:planted%2Fpassword@localhost/jobs").secrets
+    assert {"planted/password", "planted%2Fpassword", KEY} <= set(secrets)
+
+
 def test_keys_are_removed_from_the_environment() -> None:
     kept = {f"{PREFIX}PORT": "1", "PATH": "/bin"}
     secret = {f"{PREFIX}REVIEWERS": f"Ada:{ADA}", f"{PREFIX}REVIEWERS_FILE": "x", f"{PREFIX}API_KEY": KEY}
