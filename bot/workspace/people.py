@@ -248,7 +248,7 @@ class Actor:
         if thread_ts and self._state.conversation(place).get(thread_ts) is None:
             raise SlackError("thread_not_found")
         uploads = [Upload(file) if isinstance(file, str) else file for file in files]
-        return [self._state.files.add(self.user.id, upload) for upload in uploads]
+        return [self._state.files.add(upload) for upload in uploads]
 
 
 class WorkspacePeople:

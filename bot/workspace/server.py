@@ -128,7 +128,7 @@ class WorkspaceServer:
     def _build_delivery(self, ack_timeout: float, retry_delays: tuple[float, ...], now: Callable[[], float]) -> None:
         """Builds the parts that deliver payloads to the app."""
         state, app = self.state, self.app
-        self.socket_mode = SocketMode(app.app_id, self._on_connection_change, self._origin, now)
+        self.socket_mode = SocketMode(self._on_connection_change, self._origin, now)
         self.signed_http = SignedHttp(app, lambda: self.credentials.signing_secret, now)
         self._transport = self.socket_mode if app.socket_mode else self.signed_http
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)

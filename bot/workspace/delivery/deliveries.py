@@ -34,11 +34,6 @@ class Envelope:
     attempt: int = 0
     reason: str = ""
 
-    @property
-    def accepts_response_payload(self) -> bool:
-        """Whether its acknowledgement may have a payload."""
-        return self.type == "slash_commands" or self.payload.get("type") == "view_submission"
-
 
 @dataclass(frozen=True)
 class Ack:

@@ -65,22 +65,16 @@ class SocketMode:
     """The app's open connections.
 
     Args:
-        app_id: Sent in ``hello``.
         on_connection_change: Called when a connection opens or closes.
         origin: Returns the workspace's own address.
         now: The clock, in seconds.
     """
 
     def __init__(
-        self,
-        app_id: str,
-        on_connection_change: Callable[[], None],
-        origin: Callable[[], str],
-        now: Callable[[], float],
+        self, on_connection_change: Callable[[], None], origin: Callable[[], str], now: Callable[[], float]
     ) -> None:
         self.connections: dict[int, AppConnection] = {}
         self.tickets = Tickets(now)
-        self._app_id = app_id
         self._on_connection_change = on_connection_change
         self._origin = origin
         self._pending: dict[str, list[asyncio.Future[Ack]]] = {}
@@ -95,7 +89,7 @@ class SocketMode:
     def open_url(self) -> str:
         """Returns a new URL, valid for one connection."""
         base = self._origin().replace("http", "ws", 1)
-        return f"{base}/link/?ticket={self.tickets.issue()}&app_id={self._app_id}"
+        return f"{base}/link/?ticket={self.tickets.issue()}"
 
     async def wait_until_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - as the protocol has it
         try:
@@ -118,7 +112,7 @@ class SocketMode:
         number = next(self._numbers)
         self.connections[number] = connection
         try:
-            await connection.send(hello_frame(self._app_id, len(self.connections)))
+            await connection.send({"type": "hello", "num_connections": len(self.connections)})
             self._connected.set()
             self._on_connection_change()
             await self._receive(connection)
@@ -186,23 +180,10 @@ class SocketMode:
 
 
 def envelope_frame(envelope: Envelope) -> Json:
-    frame: Json = {
-        "envelope_id": envelope.id,
-        "payload": envelope.payload,
-        "type": envelope.type,
-        "accepts_response_payload": envelope.accepts_response_payload,
-    }
+    frame: Json = {"envelope_id": envelope.id, "payload": envelope.payload, "type": envelope.type}
     if envelope.type == "events_api":
         frame |= {"retry_attempt": envelope.attempt, "retry_reason": envelope.reason}
     return frame
-
-
-def hello_frame(app_id: str, connections: int) -> Json:
-    return {
-        "type": "hello",
-        "num_connections": connections,
-        "connection_info": {"app_id": app_id},
-    }
 
 
 def read_ack_frame(text: str) -> tuple[str, Ack] | None:

@@ -19,21 +19,10 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Text(Strict):
-    """A text object; ``emoji`` belongs to plain_text and ``verbatim`` to mrkdwn."""
-
-    type: Literal["plain_text", "mrkdwn"]
+class Mrkdwn(Strict):
+    type: Literal["mrkdwn"]
     text: Annotated[str, StringConstraints(min_length=1, max_length=3000)]
-    emoji: bool | None = None
     verbatim: bool | None = None
-
-    @model_validator(mode="after")
-    def _options_fit_the_type(self) -> "Text":
-        if self.type == "plain_text" and self.verbatim is not None:
-            raise ValueError("invalid additional property: verbatim")
-        if self.type == "mrkdwn" and self.emoji is not None:
-            raise ValueError("invalid additional property: emoji")
-        return self
 
 
 class PlainText(Strict):
@@ -42,7 +31,7 @@ class PlainText(Strict):
     emoji: bool | None = None
 
 
-class FieldText(Text):
+class SmallPrint(Mrkdwn):
     text: ShortText
 
 
@@ -52,15 +41,13 @@ class LabelText(PlainText):
     text: Annotated[str, StringConstraints(min_length=1, max_length=75)]
 
 
-class HeaderText(PlainText):
+class LineText(PlainText):
+    """A header or a placeholder."""
+
     text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
 
 
-class PlaceholderText(PlainText):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
-
-
-class ConfirmText(Text):
+class ConfirmText(PlainText):
     text: Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
@@ -77,11 +64,10 @@ class Confirm(Strict):
     text: ConfirmText
     confirm: ConfirmLabel
     deny: ConfirmLabel
-    style: Literal["primary", "danger"] | None = None
 
 
 class Option(Strict):
-    text: Text
+    text: PlainText
     value: Annotated[str, StringConstraints(min_length=1, max_length=150)]
 
 
@@ -102,7 +88,7 @@ class Button(Confirmed):
     text: LabelText
     value: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
     url: Url | None = None
-    style: Literal["primary", "danger"] | None = None
+    style: Literal["primary"] | None = None
 
 
 class Overflow(Confirmed):
@@ -113,14 +99,14 @@ class Overflow(Confirmed):
 class StaticSelect(Chooser):
     type: Literal["static_select"]
     options: Annotated[list[Option], Field(min_length=1, max_length=100)]
-    placeholder: PlaceholderText | None = None
+    placeholder: LineText | None = None
     initial_option: Option | None = None
 
 
 class MultiStaticSelect(Chooser):
     type: Literal["multi_static_select"]
     options: Annotated[list[Option], Field(min_length=1, max_length=100)]
-    placeholder: PlaceholderText | None = None
+    placeholder: LineText | None = None
 
 
 class RadioButtons(Chooser):
@@ -143,8 +129,7 @@ class ConversationFilter(Strict):
 
 class ConversationsSelect(Chooser):
     type: Literal["conversations_select"]
-    placeholder: PlaceholderText | None = None
-    initial_conversation: str | None = None
+    placeholder: LineText | None = None
     default_to_current_conversation: bool | None = None
     filter: ConversationFilter | None = None
 
@@ -157,7 +142,7 @@ class DispatchActionConfig(Strict):
 
 class TextInput(Interactive):
     dispatch_action_config: DispatchActionConfig | None = None
-    placeholder: PlaceholderText | None = None
+    placeholder: LineText | None = None
     focus_on_load: bool | None = None
 
 
@@ -168,13 +153,9 @@ class PlainTextInput(TextInput):
     max_length: Annotated[int, Field(ge=1, le=3000)] | None = None
 
 
-Number = Annotated[str, StringConstraints(pattern=r"^-?\d{1,30}(\.\d{1,30})?$")]
-
-
 class NumberInput(TextInput):
     type: Literal["number_input"]
-    is_decimal_allowed: bool
-    initial_value: Number | None = None
+    is_decimal_allowed: Literal[True]
 
 
 Choice = StaticSelect | MultiStaticSelect | RadioButtons | Checkboxes | ConversationsSelect
@@ -190,29 +171,18 @@ class Block(Strict):
 
 class Section(Block):
     type: Literal["section"]
-    text: Text | None = None
-    fields: Annotated[list[FieldText], Field(min_length=1, max_length=10)] | None = None
+    text: Mrkdwn
     accessory: Action | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> "Section":
-        if self.text is None and self.fields is None:
-            raise ValueError("missing required field: text")
-        return self
-
-
-class Divider(Block):
-    type: Literal["divider"]
 
 
 class Header(Block):
     type: Literal["header"]
-    text: HeaderText
+    text: LineText
 
 
 class Context(Block):
     type: Literal["context"]
-    elements: Annotated[list[FieldText], Field(min_length=1, max_length=10)]
+    elements: Annotated[list[SmallPrint], Field(min_length=1, max_length=10)]
 
 
 class Actions(Block):
@@ -226,38 +196,32 @@ class Markdown(Block):
 
 
 class PlanTask(Block):
-    """A task of a plan, which alone can have pending ones."""
-
     type: Literal["task_card"]
     task_id: Id
     title: ShortText
     status: Literal["pending", "in_progress", "complete", "error"]
 
 
-class TaskCard(PlanTask):
-    status: Literal["in_progress", "complete", "error"]
-
-
 class Plan(Block):
     type: Literal["plan"]
     title: ShortText
-    tasks: Annotated[list[PlanTask], Field(max_length=50)] | None = None
+    tasks: Annotated[list[PlanTask], Field(max_length=50)]
 
     @model_validator(mode="after")
     def _has_each_task_once(self) -> "Plan":
-        ids = [task.task_id for task in self.tasks or ()]
+        ids = [task.task_id for task in self.tasks]
         if len(ids) != len(set(ids)):
             raise ValueError("`task_id` is not unique")
         return self
 
 
-class CardTitle(Text):
+class CardTitle(Mrkdwn):
     """A card's title or subtitle."""
 
     text: Annotated[str, StringConstraints(min_length=1, max_length=150)]
 
 
-class CardBody(Text):
+class CardBody(Mrkdwn):
     text: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -266,13 +230,7 @@ class Card(Block):
     title: CardTitle | None = None
     subtitle: CardTitle | None = None
     body: CardBody | None = None
-    actions: Annotated[list[Button], Field(min_length=1, max_length=3)] | None = None
-
-    @model_validator(mode="after")
-    def _shows_something(self) -> "Card":
-        if not (self.title or self.body or self.actions):
-            raise ValueError("missing required field: title, body or actions")
-        return self
+    actions: Annotated[list[Button], Field(min_length=1, max_length=3)]
 
 
 class InputLabel(PlainText):
@@ -290,8 +248,8 @@ class InputBlock(Block):
     optional: bool | None = None
 
 
-_Shared = Section | Divider | Header | Context | Actions | Card | InputBlock
-MessageBlock = Annotated[_Shared | Markdown | Plan | TaskCard, Field(discriminator="type")]
+_Shared = Section | Header | Context | Actions | Card | InputBlock
+MessageBlock = Annotated[_Shared | Markdown | Plan, Field(discriminator="type")]
 ViewBlock = Annotated[_Shared, Field(discriminator="type")]
 
 

@@ -71,7 +71,6 @@ class User:
     is_admin: bool = False
     is_restricted: bool = False
     is_ultra_restricted: bool = False
-    tz: str = "Etc/UTC"
 
     @property
     def is_guest(self) -> bool:
@@ -122,16 +121,12 @@ class File:
         name: Its name when it was uploaded.
         mimetype: As given by the uploader or guessed from the name.
         size: In bytes.
-        user: Who uploaded it.
-        created: When, in seconds since 1970.
     """
 
     id: str
     name: str
     mimetype: str
     size: int
-    user: str
-    created: int
 
 
 @dataclass
@@ -239,18 +234,13 @@ class Upload:
 
 
 class FileStore:
-    """Files and their content, by id.
+    """Files and their content, by id."""
 
-    Args:
-        now: The clock, in seconds since 1970.
-    """
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
+    def __init__(self) -> None:
         self._files: dict[str, File] = {}
         self._contents: dict[str, bytes] = {}
 
-    def add(self, user: str, upload: Upload) -> File:
+    def add(self, upload: Upload) -> File:
         """Stores a new file.
 
         Raises:
@@ -264,8 +254,7 @@ class FileStore:
         if sum(map(len, self._contents.values())) + len(upload.content) > MAX_STORED_BYTES:
             raise SlackError("storage_limit_reached")
         mimetype = upload.mimetype or mimetypes.guess_type(name)[0] or _UNKNOWN
-        new_id, size = f"F{uuid4().hex[:10].upper()}", len(upload.content)
-        file = File(new_id, name, mimetype, size, user, int(self._now()))
+        file = File(f"F{uuid4().hex[:10].upper()}", name, mimetype, len(upload.content))
         self._files[file.id], self._contents[file.id] = file, upload.content
         return file
 

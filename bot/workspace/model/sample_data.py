@@ -6,10 +6,10 @@ from bot.workspace.model.state import SLACKBOT, State
 
 HOME = Team("T0LOCAL01", "Local workspace", "local")
 PARTNER = Team("T0PARTNER", "Partner Ltd", "partner")
-ANA = User("U0ANA0001", "ana", "Ana Silva", HOME.id, color="2b6cb0", is_admin=True, tz="Europe/Lisbon")
-BEN = User("U0BEN0001", "ben", "Ben Okafor", HOME.id, color="975a16", tz="Africa/Lagos")
-GIA = User("U0GIA0001", "gia", "Gia Rossi (guest)", HOME.id, color="276749", is_restricted=True, tz="Europe/Rome")
-EMIL = User("U0EMIL001", "emil", "Emil Novak", PARTNER.id, color="97266d", tz="Europe/Prague")
+ANA = User("U0ANA0001", "ana", "Ana Silva", HOME.id, color="2b6cb0", is_admin=True)
+BEN = User("U0BEN0001", "ben", "Ben Okafor", HOME.id, color="975a16")
+GIA = User("U0GIA0001", "gia", "Gia Rossi (guest)", HOME.id, color="276749", is_restricted=True)
+EMIL = User("U0EMIL001", "emil", "Emil Novak", PARTNER.id, color="97266d")
 WRITERS = UserGroup("S0WRITERS", "writers", "Technical writers", (ANA.id, BEN.id))
 
 

@@ -258,15 +258,9 @@ def _error_in_input(element: Element, value: object) -> str | None:
     if not isinstance(value, str):
         return None
     if element.type == "number_input":
-        return _error_in_number(element, value)
+        return None if _NUMBER.fullmatch(value) else "Enter a number."
     longest = element.body.get("max_length") or MAX_TEXT
     return f"Enter no more than {longest} characters." if len(value) > longest else None
-
-
-def _error_in_number(element: Element, value: str) -> str | None:
-    if not _NUMBER.fullmatch(value) or ("." in value and not element.body.get("is_decimal_allowed")):
-        return "Enter a number." if element.body.get("is_decimal_allowed") else "Enter a whole number."
-    return None
 
 
 def errors_by_app(view: View, errors: object) -> dict[str, str]:

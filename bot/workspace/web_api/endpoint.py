@@ -10,7 +10,7 @@ from aiohttp import web
 from bot.workspace.model.app_config import AppManifests
 from bot.workspace.model.entities import Json, SlackError
 from bot.workspace.model.state import State
-from bot.workspace.web_api.method import Credentials, Method, MethodCall
+from bot.workspace.web_api.method import Credentials, MethodCall
 from bot.workspace.web_api.methods import METHODS
 from bot.workspace.wire.arguments import Arguments, json_object
 
@@ -77,7 +77,6 @@ class CallRecord:
 
 
 MAX_RECORDED_CALLS = 100_000
-SOCKET_MODE_SCOPE = "connections:write"
 
 
 class WebApi:
@@ -121,7 +120,7 @@ class WebApi:
         except SlackError as error:
             record.error, record.response = error.code, error.response_body()
         self._notify()
-        return web.json_response(record.response, headers=self._headers(METHODS.get(record.method), token))
+        return web.json_response(record.response, headers=self._headers(token))
 
     def _record(self, method: str, arguments: Arguments) -> CallRecord:
         record = CallRecord(method, arguments.as_dict(), self._state.now())
@@ -145,15 +144,11 @@ class WebApi:
             call.require_scope(method.scope)
         return method.handler(call)
 
-    def _headers(self, method: Method | None, token: str) -> dict[str, str]:
-        """Returns the headers of an answer. Slack lists the scopes of a known token even in refusals."""
+    def _headers(self, token: str) -> dict[str, str]:
+        """Returns the headers of an answer. Slack lists the scopes of the bot's token even in refusals."""
         headers = {"Cache-Control": "no-store"}
         if self._credentials.refusal:
             return headers
         if token == self._credentials.bot_token:
             headers["X-OAuth-Scopes"] = ",".join(sorted(self._credentials.granted(self._manifests.granted_scopes)))
-        elif token == self._credentials.app_token:
-            headers["X-OAuth-Scopes"] = SOCKET_MODE_SCOPE
-        if method and method.scope:
-            headers["X-Accepted-OAuth-Scopes"] = method.scope
         return headers

@@ -21,12 +21,8 @@ SCOPE_OF_EVENT: dict[str, str | None] = {
 }
 """The scope that an event needs, if any. The scopes of other events depend on the kind of channel."""
 
-_OF_MENTIONS = (
-    *("user", "text", "ts", "client_msg_id", "team", "blocks", "attachments", "files", "upload"),
-    *("thread_ts", "parent_user_id", "user_team", "source_team", "user_profile"),
-    *("bot_id", "app_id", "bot_profile"),
-)
-"""The fields of the message that an ``app_mention`` includes."""
+_NOT_IN_MENTIONS = frozenset({"type", "subtype", "channel_type", "root"})
+"""The fields of the message that an ``app_mention`` leaves out."""
 
 
 class EventPayloads:
@@ -84,16 +80,15 @@ class EventPayloads:
         yield _message_subscription(channel), event
         mentioned = f"<@{self._app.bot_user_id}>" in message.text and message.user != self._app.bot_user_id
         if mentioned and not channel.is_im and message.subtype not in {"channel_join", "channel_leave"}:
-            mention = {key: event[key] for key in _OF_MENTIONS if key in event}
-            yield "app_mention", {"type": "app_mention", **mention, "channel": channel.id, "event_ts": message.ts}
+            mention = {key: value for key, value in event.items() if key not in _NOT_IN_MENTIONS}
+            yield "app_mention", {"type": "app_mention", **mention}
 
     def _foreign_fields(self, message: Message) -> Json:
         """Returns the fields that Slack Connect adds to messages by people from another team."""
         author = self._state.users.get(message.user)
         if author is None or author.team_id == self._state.team.id:
             return {}
-        profile = self._renderer.user(author)["profile"]
-        return {"user_team": author.team_id, "source_team": author.team_id, "user_profile": profile}
+        return {"user_team": author.team_id, "source_team": author.team_id}
 
     def _rewritten(self, change: Change, message: Message, channel: Channel) -> Json:
         event: Json = {"type": "message", "subtype": change.kind, "hidden": True, "ts": change.at}

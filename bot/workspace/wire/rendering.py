@@ -75,9 +75,7 @@ class Renderer:
             "name": user.name,
             "deleted": False,
             "real_name": user.real_name,
-            "tz": user.tz,
             "profile": {"real_name": user.real_name, "display_name": user.name},
-            "is_admin": user.is_admin,
             "is_restricted": user.is_restricted,
             "is_ultra_restricted": user.is_ultra_restricted,
             "is_bot": user.is_bot,
@@ -130,19 +128,14 @@ class Renderer:
         url = f"{self.origin()}{FILES_PATH}/{self._state.team.id}-{file.id}/download/{name}"
         return {
             "id": file.id,
-            "created": file.created,
             "name": file.name,
             "title": file.name,
             "mimetype": file.mimetype,
-            "user": file.user,
-            "user_team": self._team_of(file.user),
             "size": file.size,
             "mode": "hosted",
-            "is_external": False,
-            "is_public": True,
             "url_private": url,
             "url_private_download": url,
-            "permalink": f"{self.origin()}/files/{file.user}/{file.id}/{name}",
+            "permalink": f"{self.origin()}/files/{file.id}/{name}",
             "file_access": "visible",
         }
 
@@ -176,9 +169,8 @@ class Renderer:
         """Returns a message's file. In a channel shared with another organization, only ``files.info`` has the rest."""
         channel = self._state.channels[message.channel]
         if channel.is_ext_shared:
-            hidden: Json = {"created": 0, "timestamp": 0, "user": ""}
-            return {"id": file.id, "mode": "file_access", "file_access": "check_file_info"} | hidden
-        return self.file(file) | {"is_public": not (channel.is_private or channel.is_im)}
+            return {"id": file.id, "mode": "file_access", "file_access": "check_file_info"}
+        return self.file(file)
 
     def _thread_fields(self, message: Message) -> Json:
         conversation = self._state.conversation(self._state.channels[message.channel])

@@ -188,7 +188,7 @@ LONG = "x" * 3001
         (modal(TASK, close=plain("T" * 25)), "/view/modal/close/text"),
         (modal(TASK, submit=None), "/view/modal"),
         (modal(TASK, private_metadata=LONG), "/view/modal/private_metadata"),
-        (modal(*[{"type": "divider"}] * 101), "/view/modal/blocks"),
+        (modal(*[{"type": "section", "text": {"type": "mrkdwn", "text": "x"}}] * 101), "/view/modal/blocks"),
         (modal({"type": "markdown", "text": "x"}), "/view/modal/blocks/0"),
         (modal(input_block("b", "B", {"type": "button", "text": plain("x")})), "/blocks/0/input/element"),
         (modal(TASK, TASK), "/view/blocks"),

@@ -238,8 +238,17 @@ async def test_hostile_messages_stay_messages(
         {"type": "header", "text": {"type": "plain_text", "text": markup}},
         {"type": "section", "text": {"type": "mrkdwn", "text": "<javascript:alert(1)|click> " + "*a " * 900}},
         {"type": "markdown", "text": f"# {markup}\n[x](javascript:alert(1)) [y](https://a.test) **b** `{markup}`"},
-        {"type": "task_card", "task_id": "x", "title": markup, "status": "error"},
-        {"type": "card", "title": {"type": "mrkdwn", "text": markup}, "body": {"type": "mrkdwn", "text": markup}},
+        {
+            "type": "plan",
+            "title": markup,
+            "tasks": [{"type": "task_card", "task_id": "x", "title": markup, "status": "error"}],
+        },
+        {
+            "type": "card",
+            "title": {"type": "mrkdwn", "text": markup},
+            "body": {"type": "mrkdwn", "text": markup},
+            "actions": [{"type": "button", "text": plain(markup[:70]), "action_id": "press"}],
+        },
     ]
     await slack.chat_postMessage(channel=DOCS, text="blocks", blocks=json.loads(json.dumps(blocks)))
     await workspace.people["ben"].say("docs", markup + "\n" + "x *y* " * 5_000)

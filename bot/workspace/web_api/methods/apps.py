@@ -51,23 +51,12 @@ def list_group_members(call: MethodCall) -> Json:
 
 
 def _group(call: MethodCall, group: UserGroup) -> Json:
-    names = {"id": group.id, "team_id": call.state.team.id, "name": group.name, "handle": group.handle}
-    return names | {"is_usergroup": True, "is_external": False, "date_delete": 0}
+    return {"id": group.id, "team_id": call.state.team.id, "name": group.name, "handle": group.handle}
 
 
 def manifest_create(call: MethodCall) -> Json:
     app = call.manifests.create(_manifest(call))
-    credentials = {
-        "client_id": f"1.{app.app_id}",
-        "client_secret": app.signing_secret[::-1],
-        "verification_token": "",
-        "signing_secret": app.signing_secret,
-    }
-    return {
-        "app_id": app.app_id,
-        "credentials": credentials,
-        "oauth_authorize_url": f"{call.origin}/oauth/v2/authorize?client_id={credentials['client_id']}",
-    }
+    return {"app_id": app.app_id, "credentials": {"signing_secret": app.signing_secret}}
 
 
 def manifest_export(call: MethodCall) -> Json:

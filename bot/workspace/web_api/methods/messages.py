@@ -153,8 +153,7 @@ def file_info(call: MethodCall) -> Json:
         name: [channel.id for channel in channels if channel.scope_family == family]
         for name, family in (("channels", "channels"), ("groups", "groups"), ("ims", "im"))
     }
-    shown = call.renderer.file(file) | places | {"is_public": bool(places["channels"])}
-    return {"file": shown, "comments": []}
+    return {"file": call.renderer.file(file) | places}
 
 
 METHODS = {

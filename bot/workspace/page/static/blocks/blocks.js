@@ -15,12 +15,10 @@ const RENDERERS = {
   section,
   header,
   context,
-  divider,
   actions,
   input,
   card,
   plan,
-  task_card: (given) => h("div", { class: "block" }, task(given)),
   markdown: (b, { view }) => markdown(b.text, view),
 };
 
@@ -33,10 +31,8 @@ export function block(given, surface) {
 }
 
 function section(given, surface) {
-  const { text, fields } = given;
-  const words = (object) => h("div", { class: "text", dir: "auto" }, textObject(object, surface.view));
-  const body = h("div", { class: "section-body" }, text && words(text));
-  if (fields) body.append(h("div", { class: "fields" }, fields.map(words)));
+  const words = h("div", { class: "text", dir: "auto" }, textObject(given.text, surface.view));
+  const body = h("div", { class: "section-body" }, words);
   const accessory = given.accessory && element(given.accessory, given, surface);
   return h("div", { class: "block section" }, body, accessory && h("div", { class: "accessory" }, accessory));
 }
@@ -48,10 +44,6 @@ function header({ text }, { view }) {
 function context({ elements }, { view }) {
   const words = (part) => h("span", { class: "text", dir: "auto" }, textObject(part, view));
   return h("div", { class: "block context" }, elements.map(words));
-}
-
-function divider() {
-  return h("hr", { class: "block divider" });
 }
 
 function actions(given, surface) {
@@ -69,7 +61,7 @@ function card(given, surface) {
     title && h("h3", { class: "card-title", dir: "auto" }, textObject(title, surface.view)),
     words(subtitle, "card-subtitle"),
     words(body, "text"),
-    buttons && h("div", { class: "actions" }, buttons.map((part) => element(part, given, surface))),
+    h("div", { class: "actions" }, buttons.map((part) => element(part, given, surface))),
   );
 }
 
@@ -87,7 +79,7 @@ function plan({ title, tasks }) {
     "div",
     { class: "block plan" },
     h("p", { class: "plan-title", id, dir: "auto" }, title),
-    tasks?.length > 0 && h("ul", { class: "plan-tasks", "aria-labelledby": id }, tasks.map((each) => h("li", {}, task(each)))),
+    tasks.length > 0 && h("ul", { class: "plan-tasks", "aria-labelledby": id }, tasks.map((each) => h("li", {}, task(each)))),
   );
 }
 

@@ -36,10 +36,9 @@ function confirmed(act) {
 }
 
 function button(part, block, { act }) {
-  const style = part.style === "primary" || part.style === "danger" ? part.style : "";
   const href = part.url ? safeUrl(part.url) : null;
   const props = {
-    class: `button ${style}`,
+    class: `button ${part.style ?? ""}`,
     "data-action-id": part.action_id,
     "data-block-id": block.block_id,
     "data-focus": `${block.block_id}/${part.action_id}`,
@@ -73,14 +72,8 @@ function overflow(part, block, { act }) {
   });
 }
 
-function confirmation({ title, text, confirm, deny, style }) {
-  return {
-    title: title?.text || "Are you sure?",
-    text: text?.text || "",
-    confirm: confirm?.text || "Yes",
-    deny: deny?.text || "Cancel",
-    danger: style === "danger",
-  };
+function confirmation({ title, text, confirm, deny }) {
+  return { title: title.text, text: text.text, confirm: confirm.text, deny: deny.text };
 }
 
 // text inputs: what is typed stays as it is; text that is too long gets a message and is not cut off
