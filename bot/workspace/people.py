@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from bot.workspace.delivery.deliveries import Ack, InteractionResult, NotDeliveredError, failure_code
-from bot.workspace.model.app_config import MessagesTab, Shortcut, SlashCommand
-from bot.workspace.model.entities import MAX_FILES, Channel, File, Message, SlackError, Upload, User
+from bot.workspace.model.app_config import MessagesTab, Shortcut
+from bot.workspace.model.entities import Channel, File, Message, SlackError, Upload, User
 from bot.workspace.model.state import SLACKBOT
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, escape, stored_app_text, stored_typed_text
 from bot.workspace.person_views import ActorContext, PersonViews
 from bot.workspace.wire.interaction_payloads import find_action
-from bot.workspace.wire.views import checked_blocks
 
 
 class Actor:
@@ -102,7 +101,7 @@ class Actor:
             raise SlackError("no_text")
         message = self._message(place, text, thread_ts)
         if files:
-            message.files = self._upload(place, thread_ts, files)
+            message.files = self._upload(files)
             message.subtype = "file_share"
         elif thread_ts and broadcast:
             message.subtype = "thread_broadcast"
@@ -124,23 +123,17 @@ class Actor:
         try:
             ack = await self._context.deliveries.request("slash_commands", payload)
         except NotDeliveredError as error:
-            return self._command_failed(place, command, failure_code(error))
-        return self.show_ack(place, command, ack)
+            code = failure_code(error)
+            return self._failed(place, f'{name} failed with the error "{code}"', code)
+        return self._show_ack(place, ack)
 
-    def show_ack(self, place: Channel, command: SlashCommand, ack: Ack) -> InteractionResult:
-        """Shows the content of a command's acknowledgement. As in Slack, invalid content fails the command."""
-        text, blocks = ack.payload.get("text") or "", ack.payload.get("blocks")
-        if not text and not blocks:
+    def _show_ack(self, place: Channel, ack: Ack) -> InteractionResult:
+        """Shows the text of a command's acknowledgement."""
+        text = stored_app_text(str(ack.payload.get("text") or ""))
+        if not text:
             return InteractionResult(ok=True, payload=ack.payload)
-        try:
-            shown = stored_app_text(str(text)), checked_blocks(blocks) if blocks else None
-        except SlackError:
-            return self._command_failed(place, command, "dispatch_unknown_error")
-        message = self._state.show_ephemeral(self._app.message(place.id, *shown, ephemeral_to=self.id))
-        return InteractionResult(ok=True, text=message.text, payload=ack.payload, message=message)
-
-    def _command_failed(self, place: Channel, command: SlashCommand, code: str) -> InteractionResult:
-        return self._failed(place, f'{command.command} failed with the error "{code}"', code)
+        message = self._state.show_ephemeral(self._app.message(place.id, text, None, ephemeral_to=self.id))
+        return InteractionResult(ok=True, text=text, payload=ack.payload, message=message)
 
     def _failed(self, place: Channel, text: str, code: str) -> InteractionResult:
         message = Message(place.id, "", SLACKBOT, text, ephemeral_to=self.id)
@@ -201,10 +194,7 @@ class Actor:
         self._state.unreact(self._state.message(self._member_of(channel), ts), self.user.id, emoji_name(name))
 
     async def join(self, channel: str) -> None:
-        place = self.channel(channel)
-        if place.is_im:
-            raise SlackError("method_not_supported_for_channel_type")
-        self._state.join(place, self.user.id)
+        self._state.join(self.channel(channel), self.user.id)
 
     async def invite(self, channel: str, name: str) -> None:
         """Adds a person or the app to a channel."""
@@ -241,12 +231,8 @@ class Actor:
         stored, own_id = self._stored(text), str(uuid4())
         return Message(place.id, "", self.user.id, stored, thread_ts=thread_ts, client_msg_id=own_id)
 
-    def _upload(self, place: Channel, thread_ts: str | None, files: Sequence[str | Upload]) -> list[File]:
+    def _upload(self, files: Sequence[str | Upload]) -> list[File]:
         """Stores the files of a message before it is posted."""
-        if len(files) > MAX_FILES:
-            raise SlackError("too_many_files")
-        if thread_ts and self._state.conversation(place).get(thread_ts) is None:
-            raise SlackError("thread_not_found")
         uploads = [Upload(file) if isinstance(file, str) else file for file in files]
         return [self._state.files.add(upload) for upload in uploads]
 

@@ -118,8 +118,6 @@ class PersonViews:
         """
         view = self.find(view_id)
         element = view.element(action_id, block_id)
-        if not element.has_value:
-            raise SlackError("action_not_found")
         held = self._views.enter(view, element, self._named(element, value))
         if not (dispatch and element.dispatches):
             return InteractionResult(ok=True)
@@ -182,8 +180,6 @@ class PersonViews:
         The app hears of it with ``notify_on_close``.
         """
         view = self.find(view_id)
-        if view.kind == "home":
-            raise SlackError("not_found")
         self._views.close(view)
         if not view.notifies_on_close:
             return InteractionResult(ok=True)

@@ -185,14 +185,10 @@ MAX_REMEMBERED = 10_000
 
 @dataclass(frozen=True)
 class Trigger:
-    """What a trigger id refers to: who did something, and in which conversation or view.
-
-    ``channel`` and ``view`` are ids; a global shortcut has neither.
-    """
+    """What a trigger id refers to: who did something, and in which conversation, by their ids."""
 
     user: str
     channel: str | None = None
-    view: str | None = None
 
 
 class Triggers:
@@ -266,8 +262,6 @@ def _error_in_input(element: Element, value: object) -> str | None:
 def errors_by_app(view: View, errors: object) -> dict[str, str]:
     """Returns the errors in an acknowledgement. Raises SlackError if one does not name an input of the view."""
     inputs = {str(block["block_id"]) for block in view.blocks if block["type"] == "input"}
-    if not isinstance(errors, Mapping) or not errors:
-        raise SlackError(MALFORMED)
-    if not all(block_id in inputs and isinstance(words, str) for block_id, words in errors.items()):
-        raise SlackError(MALFORMED)
-    return dict(errors)
+    if isinstance(errors, Mapping) and errors and inputs.issuperset(errors):
+        return {block_id: str(words) for block_id, words in errors.items()}
+    raise SlackError(MALFORMED)

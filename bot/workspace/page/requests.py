@@ -61,7 +61,6 @@ def _is_own(request: web.Request) -> bool:
 _MESSAGES = {
     "action_not_found": "That button or choice is no longer there.",
     "cant_delete_message": "You can delete only your own messages.",
-    "cant_update_message": "You can edit only your own messages.",
     "channel_not_found": "There is no such channel, or you cannot see it.",
     "dispatch_failed": "No app is connected, so nothing answered.",
     "dispatch_unknown_error": "The app sent an answer that Slack does not understand.",
@@ -71,8 +70,6 @@ _MESSAGES = {
     "invalid_option": "That choice is no longer offered.",
     "is_archived": "This channel is archived.",
     "message_not_found": "That message is no longer there.",
-    "messages_tab_not_open": "Sending messages to this app has been turned off.",
-    "method_not_supported_for_channel_type": "That does not work in this kind of channel.",
     "msg_too_long": "That is too long for a message.",
     "no_text": "There is nothing to send.",
     "not_found": "That is no longer open.",
@@ -81,7 +78,6 @@ _MESSAGES = {
     "shortcut_not_found": "That shortcut is no longer there, or not for you.",
     "storage_limit_reached": "This workspace has no space for more files.",
     "thread_not_found": "That thread is no longer there.",
-    "too_many_files": "That is too many files for one message.",
     "user_not_found": "There is nobody with that name here.",
 }
 

@@ -26,11 +26,8 @@ async def read_arguments(request: web.Request) -> tuple[str, Arguments]:
     values: Json = dict(request.query)
     if request.method == "POST":
         values |= await _body(request)
-    argument = values.pop("token", "")
-    header = request.headers.get("Authorization", "")
-    scheme, _, bearer = header.partition(" ")
-    token = bearer.strip() if scheme.lower() == "bearer" else ""
-    return token or (argument if isinstance(argument, str) else ""), Arguments(values)
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else "", Arguments(values)
 
 
 async def _body(request: web.Request) -> Mapping[str, Any]:
@@ -76,11 +73,8 @@ class CallRecord:
     response: Json = field(default_factory=dict)
 
 
-MAX_RECORDED_CALLS = 100_000
-
-
 class WebApi:
-    """Answers ``/api/<method>`` and keeps records of the most recent calls.
+    """Answers ``/api/<method>`` and keeps records of the calls.
 
     Args:
         state: The workspace.
@@ -111,8 +105,6 @@ class WebApi:
             token, arguments = await read_arguments(request)
         except SlackError as error:
             return web.json_response(error.response_body())
-        except web.HTTPRequestEntityTooLarge:
-            return web.json_response({"ok": False, "error": "request_too_large"}, status=413)
         record = self._record(request.match_info["method"], arguments)
         try:
             record.response = {"ok": True, **self._answer_of(record.method, token, arguments)}
@@ -125,8 +117,6 @@ class WebApi:
     def _record(self, method: str, arguments: Arguments) -> CallRecord:
         record = CallRecord(method, arguments.as_dict(), self._state.now())
         self.calls.append(record)
-        if len(self.calls) > MAX_RECORDED_CALLS:
-            del self.calls[: MAX_RECORDED_CALLS // 2]
         return record
 
     def _answer_of(self, name: str, token: str, arguments: Arguments) -> Json:

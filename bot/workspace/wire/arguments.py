@@ -41,19 +41,12 @@ class Arguments:
             return value
         return str(value).lower() in _TRUE
 
-    def integer(self, name: str, default: int, *, low: int, high: int) -> int:
-        """Returns a whole number, at most `high`.
-
-        Raises:
-            SlackError: ``invalid_arguments`` if it is not a number, ``invalid_limit`` if it is less than `low`.
-        """
+    def integer(self, name: str, default: int, *, high: int) -> int:
+        """Returns a whole number, at most `high`. Raises SlackError ``invalid_arguments``."""
         value = self._values.get(name, default)
         if isinstance(value, bool | dict | list | float) or not _is_integer(value):
             raise invalid_argument(f"must be an integer [json-pointer:/{name}]")
-        number = int(value)
-        if number < low:
-            raise SlackError("invalid_limit")
-        return min(number, high)
+        return min(int(value), high)
 
     def timestamp(self, name: str) -> str | None:
         """Returns a timestamp; None if it is missing."""
@@ -62,7 +55,7 @@ class Arguments:
             return None
         if is_timestamp(value):
             return value
-        raise SlackError(f"invalid_ts_{name}" if name in {"oldest", "latest"} else "invalid_arguments")
+        raise invalid_argument(f"must be a timestamp [json-pointer:/{name}]")
 
     def json_value(self, name: str, error_code: str) -> Any:
         """Returns a value given as JSON or as text with JSON. Invalid JSON raises the error ``error_code``."""
@@ -93,6 +86,5 @@ def invalid_argument(message: str) -> SlackError:
 
 
 def _is_integer(value: object) -> bool:
-    text = str(value)
-    digits = text.removeprefix("-")
+    digits = str(value)
     return digits.isascii() and digits.isdigit() and len(digits) <= DIGITS

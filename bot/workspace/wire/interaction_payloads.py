@@ -34,7 +34,7 @@ class InteractionPayloads:
             "team_id": self._state.team.id,
             "team_domain": self._state.team.domain,
             "channel_id": channel.id,
-            "channel_name": _channel_name(channel),
+            "channel_name": channel.name,
             "user_id": user.id,
             "user_name": user.name,
             "command": command.command,
@@ -60,7 +60,7 @@ class InteractionPayloads:
             "type": "message_action",
             "team": self._team(),
             "user": {"id": user.id, "team_id": user.team_id, "name": user.name},
-            "channel": {"id": channel.id, "name": _channel_name(channel)},
+            "channel": {"id": channel.id, "name": channel.name},
             "callback_id": shortcut.callback_id,
             "trigger_id": self._triggers.issue(Trigger(user.id, channel.id)),
             "response_url": self._response_url(),
@@ -73,7 +73,7 @@ class InteractionPayloads:
         channel = self._state.channels[message.channel]
         payload = self._block_actions(user, action, Trigger(user.id, channel.id)) | {
             "container": _container(message),
-            "channel": {"id": channel.id, "name": _channel_name(channel)},
+            "channel": {"id": channel.id, "name": channel.name},
             "state": {"values": _values(message, action)},
             "response_url": self._response_url(),
         }
@@ -81,14 +81,14 @@ class InteractionPayloads:
 
     def view_actions(self, user: User, view: View, action: Json) -> Json:
         """Returns the payload for using an element of a modal or Home; it has no channel."""
-        return self._block_actions(user, action, Trigger(user.id, view=view.id)) | {
+        return self._block_actions(user, action, Trigger(user.id)) | {
             "container": {"type": "view", "view_id": view.id},
             "view": self._view(view),
         }
 
     def view_submission(self, user: User, view: View) -> Json:
         return self._common_fields("view_submission", user) | {
-            "trigger_id": self._triggers.issue(Trigger(user.id, view=view.id)),
+            "trigger_id": self._triggers.issue(Trigger(user.id)),
             "view": self._view(view),
         }
 
@@ -170,10 +170,3 @@ def _container(message: Message) -> Json:
     if message.is_reply:
         container["thread_ts"] = message.thread_ts
     return container
-
-
-def _channel_name(channel: Channel) -> str:
-    """Returns the name in payloads. Only public channels show their own."""
-    if channel.is_im:
-        return "directmessage"
-    return "privategroup" if channel.is_private else channel.name

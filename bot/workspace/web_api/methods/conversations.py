@@ -25,17 +25,15 @@ def info(call: MethodCall) -> Json:
 def of_bot(call: MethodCall) -> Json:
     """Returns the channels that the bot is in, a page at a time, in the order of their ids."""
     kinds = (call.arguments.text("types") or "public_channel").split(",")
-    families = {_FAMILIES.get(kind.strip(), "") for kind in kinds}
+    families = {_FAMILIES.get(kind.strip(), kind) for kind in kinds}
     for family in sorted(families):
-        if not family:
-            raise SlackError("invalid_types")
         call.require_scope(f"{family}:read")
     mine = [channel for channel in call.state.channels.values() if call.bot_user_id in channel.members]
     mine = [channel for channel in mine if channel.scope_family in families]
     if call.arguments.flag("exclude_archived"):
         mine = [channel for channel in mine if not channel.is_archived]
     after = call.arguments.text("cursor")
-    limit = call.arguments.integer("limit", 100, low=0, high=MAX_MESSAGES) or 100
+    limit = call.arguments.integer("limit", 100, high=MAX_MESSAGES) or 100
     found = sorted((channel for channel in mine if channel.id > after), key=lambda channel: channel.id)
     cursor = found[limit - 1].id if len(found) > limit else ""
     channels = [call.renderer.channel(channel) for channel in found[:limit]]
@@ -58,7 +56,7 @@ def history(call: MethodCall) -> Json:
     oldest, latest = _window(call)
     if before := _position(call.arguments):
         latest = before
-    limit = call.arguments.integer("limit", 100, low=0, high=MAX_MESSAGES) or 100
+    limit = call.arguments.integer("limit", 100, high=MAX_MESSAGES) or 100
     shown = (m for m in call.state.conversation(channel).newest_first(oldest, latest) if _in_history(m))
     found = list(islice(shown, limit + 1))
     page = found[:limit]
@@ -77,7 +75,7 @@ def replies(call: MethodCall) -> Json:
         raise SlackError("thread_not_found")
     oldest, latest = _window(call)
     oldest = max(oldest, _position(call.arguments))
-    limit = call.arguments.integer("limit", MAX_MESSAGES, low=0, high=MAX_MESSAGES) or MAX_MESSAGES
+    limit = call.arguments.integer("limit", MAX_MESSAGES, high=MAX_MESSAGES) or MAX_MESSAGES
     inside = [m for m in conversation.replies(first.ts) if oldest <= microseconds(m.ts) <= latest]
     page, rest = inside[: max(limit - 1, 1)], inside[max(limit - 1, 1) :]
     cursor = _cursor(microseconds(rest[0].ts)) if rest else ""

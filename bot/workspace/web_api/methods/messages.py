@@ -10,8 +10,6 @@ from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.wire.views import checked_blocks
 
 UPDATE_LIMIT = 4_000
-METADATA_LIMIT = 16_000
-MAX_REACTIONS = 50
 
 
 def post_message(call: MethodCall) -> Json:
@@ -27,10 +25,7 @@ def post_message(call: MethodCall) -> Json:
 def post_ephemeral(call: MethodCall) -> Json:
     channel = _writable(call, call.channel())
     user = call.arguments.required("user")
-    text, blocks = _content(call)
-    if user not in channel.members:
-        raise SlackError("user_not_in_channel")
-    message = call.app.message(channel.id, text, blocks, ephemeral_to=user, thread_ts=_thread(call))
+    message = call.app.message(channel.id, *_content(call), ephemeral_to=user, thread_ts=_thread(call))
     if message.thread_ts and not call.state.conversation(channel).reply_count(message.thread_ts):
         return {"message_ts": call.state.timestamps.next()}  # Slack shows it only in active threads
     return {"message_ts": call.state.show_ephemeral(message).ts}
@@ -102,16 +97,9 @@ def _content(call: MethodCall) -> tuple[str, list[Json] | None]:
 
 def _metadata(call: MethodCall) -> Json | None:
     metadata = call.arguments.json_value("metadata", "invalid_metadata_format")
-    if metadata is None or metadata == {}:
-        return None
-    if not isinstance(metadata, dict):
+    if metadata and not isinstance(metadata, dict):
         raise SlackError("invalid_metadata_format")
-    event_type, payload = metadata.get("event_type"), metadata.get("event_payload")
-    if not isinstance(event_type, str) or not event_type or not isinstance(payload, dict):
-        raise SlackError("invalid_metadata_schema")
-    if len(str(payload)) > METADATA_LIMIT:
-        raise SlackError("metadata_too_large")
-    return {"event_type": event_type, "event_payload": payload}
+    return metadata or None
 
 
 def _thread(call: MethodCall) -> str | None:
@@ -125,10 +113,7 @@ def _thread(call: MethodCall) -> str | None:
 
 def add_reaction(call: MethodCall) -> Json:
     message = _reaction_target(call)
-    name = emoji_name(call.arguments.text("name"))
-    if len(message.reactions) >= MAX_REACTIONS and name not in message.reactions:
-        raise SlackError("too_many_emoji")
-    call.state.react(message, call.bot_user_id, name)
+    call.state.react(message, call.bot_user_id, emoji_name(call.arguments.text("name")))
     return {}
 
 
@@ -140,10 +125,7 @@ def remove_reaction(call: MethodCall) -> Json:
 
 def _reaction_target(call: MethodCall) -> Message:
     channel = call.require_membership(call.channel())
-    ts = call.arguments.timestamp("timestamp")
-    if ts is None:
-        raise SlackError("no_item_specified")
-    return call.state.message(channel, ts)
+    return call.state.message(channel, call.arguments.required("timestamp"))
 
 
 def file_info(call: MethodCall) -> Json:

@@ -1,7 +1,7 @@
 """``views.*``."""
 
 from bot.workspace.model.entities import Json, SlackError
-from bot.workspace.model.views import Trigger, View, ViewKind
+from bot.workspace.model.views import View, ViewKind
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.wire.arguments import invalid_argument
 from bot.workspace.wire.views import checked_view, rendered_view
@@ -9,7 +9,7 @@ from bot.workspace.wire.views import checked_view, rendered_view
 
 def open_view(call: MethodCall) -> Json:
     """Opens a modal."""
-    content, trigger = _view(call, "modal"), _trigger(call)
+    content, trigger = _view(call, "modal"), call.triggers.check(call.arguments.text("trigger_id"))
     view = call.views.open(trigger.user, content, trigger.channel)
     call.triggers.use_up(call.arguments.text("trigger_id"))
     return _answer(call, view)
@@ -37,15 +37,7 @@ def publish(call: MethodCall) -> Json:
 
 
 def _view(call: MethodCall, kind: ViewKind) -> Json:
-    if not call.arguments.given("view"):
-        raise invalid_argument("missing required field: view")
     return checked_view(call.arguments.json_value("view", "invalid_arguments"), kind)
-
-
-def _trigger(call: MethodCall) -> Trigger:
-    if not call.arguments.given("trigger_id"):
-        raise invalid_argument("missing required field: trigger_id")
-    return call.triggers.check(call.arguments.text("trigger_id"))
 
 
 def _check_hash(call: MethodCall, view: View) -> None:
