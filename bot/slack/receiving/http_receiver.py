@@ -61,8 +61,6 @@ text and as blocks, after and before) with up to 12 bytes for a character.
 """
 _REPEATED_FOR = 60.0
 """Seconds after which Slack surely has tried to deliver an event twice, and then tries twice again."""
-_AT_A_TIME = 64
-"""Requests."""
 
 
 class HttpReceiver:
@@ -84,7 +82,6 @@ class HttpReceiver:
         self._signing_secret = signing_secret
         self._listen = listen
         self._pages = pages
-        self._concurrency = asyncio.Semaphore(_AT_A_TIME)
         self._server: HttpServer | None = None
         self._throttled_log = ThrottledLogger(logger)
         self._began = time.monotonic()
@@ -138,8 +135,7 @@ class HttpReceiver:
             text = body.decode()
         except UnicodeDecodeError:
             raise web.HTTPBadRequest(text="not UTF-8") from None
-        async with self._concurrency:
-            response = await self._app.handle_http_body(text, request.headers.get("Content-Type", ""))
+        response = await self._app.handle_http_body(text, request.headers.get("Content-Type", ""))
         return await to_aiohttp_response(response)
 
     def _is_signed(self, request: web.Request, body: bytes) -> bool:

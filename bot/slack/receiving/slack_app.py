@@ -1,5 +1,6 @@
 """Slack's Bolt app with Pagehand's listeners, and the only entrance for payloads, which passes only what is for us."""
 
+import asyncio
 import logging
 import os
 import time
@@ -44,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 LISTENERS = (commands, messages, events, buttons)
 """The listeners in order: the first one that matches a payload gets it. `catch_all` answers the rest."""
+AT_A_TIME = 64
+"""Payloads that are worked on; others wait."""
 
 
 class SlackApp:
@@ -78,6 +81,7 @@ class SlackApp:
         dependencies = Dependencies(service, recorder, message_context, identity, Authors(members, recorder), opener)
         self._recorder, self._logged = recorder, dependencies.logged
         self._identity = identity
+        self._turns = asyncio.Semaphore(AT_A_TIME)
         self.bolt = _bolt_app()
         for listener in LISTENERS:
             listener.register(self.bolt, dependencies)
@@ -88,10 +92,11 @@ class SlackApp:
 
     async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
         """Answers a payload of any transport. A status other than 200 means: do not acknowledge."""
-        began = time.perf_counter()
-        response = await self._handle(payload)
-        self._acknowledged(response.status, time.perf_counter() - began)
-        return response
+        async with self._turns:
+            began = time.perf_counter()
+            response = await self._handle(payload)
+            self._acknowledged(response.status, time.perf_counter() - began)
+            return response
 
     async def _handle(self, payload: dict[str, Any]) -> BoltResponse:
         response = self._early_response(SlackPayload.read(payload))

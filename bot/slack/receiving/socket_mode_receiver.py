@@ -34,7 +34,7 @@ class SocketReceiver:
     """Two connections by default, so that Slack's regular refreshes leave no gap. Slack allows ten.
 
     `client` makes the calls that open connections, with the current `app_token` (it begins with xapp-), and
-    `supervisor` runs what keeps them open. At most `concurrency` envelopes are worked on at the same time.
+    `supervisor` runs what keeps them open.
     """
 
     def __init__(
@@ -44,7 +44,6 @@ class SocketReceiver:
         app_token: RotatingSecret,
         *,
         connections: int = 2,
-        concurrency: int = 64,
         ping_interval: float = PING_INTERVAL,
         monotonic: Callable[[], float] = time.monotonic,
         supervisor: Supervisor | None = None,
@@ -53,7 +52,6 @@ class SocketReceiver:
         self._client = client
         self._app_token = app_token
         self._ping_interval = ping_interval
-        self._concurrency = asyncio.Semaphore(concurrency)
         self._stopping = False
         self._throttled_log = ThrottledLogger(logger, monotonic=monotonic)
         self._envelopes = BackgroundTasks()
@@ -116,8 +114,7 @@ class SocketReceiver:
         if not isinstance(payload, dict):
             logger.warning("an envelope without a payload is acknowledged: %s", SlackPayload.read(envelope).kind)
             payload = {}
-        async with self._concurrency:
-            response = await self._app.handle_payload(payload)
+        response = await self._app.handle_payload(payload)
         if response.status != HTTPStatus.OK:
             return
         request = SocketModeRequest(type="", envelope_id=envelope["envelope_id"], payload=payload)

@@ -29,6 +29,7 @@ from bot.runtime.health import ComponentStatus, Health
 from bot.runtime.http.health_pages import health_routes
 from bot.runtime.http.server import listening_socket
 from bot.runtime.rotating_secrets import RotatingSecret
+from bot.slack.receiving import slack_app
 from bot.slack.receiving.http_receiver import HttpReceiver, is_signed, signature_of
 from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.ephemeral_texts import NOT_RECORDED, RECORDED, STILL_RECORDING
@@ -321,8 +322,9 @@ async def test_stopping_has_a_deadline(world: SlackWorld) -> None:
     assert world.service.replies == set()
 
 
-async def test_concurrent_events_are_bounded(world: SlackWorld) -> None:
-    async with receiving(world, concurrency=2):
+async def test_concurrent_events_are_bounded(world: SlackWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slack_app, "AT_A_TIME", 2)
+    async with receiving(world):
         ana, ts = world.workspace.people["ana"], await world.post()
         await world.workspace.deliveries.settled()
         world.service.gate = asyncio.Event()
