@@ -203,7 +203,6 @@ class App:
                 fastest=config.poll_fastest,
                 slowest=config.poll_slowest,
                 hold_back=edges.timings.hold_back,
-                gone_after=edges.timings.gone_after,
             ),
             max_polls=MOST_CONNECTIONS,
             variables=config,

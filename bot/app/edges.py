@@ -15,7 +15,7 @@ from bot.app.code_hosts import ConfiguredCodeHosts, github_hosts
 from bot.app.metrics import Counts, MeasuredJobApi
 from bot.app.settings.config import Config
 from bot.domain.findings import FindingStatus
-from bot.domain.jobs.poll_pace import GONE_AFTER, HOLD_BACK
+from bot.domain.jobs.poll_pace import HOLD_BACK
 from bot.domain.slack_limits import SLACK_LIMITS, Budget, Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.jobapi.client import HttpJobApi
@@ -57,7 +57,6 @@ class EdgeTimings:
         slack_ping: Interval between pings of a Socket Mode connection.
         job_api_pause: Pause in calls for a project when the job API is too busy and sends no Retry-After.
         slack_limits: How often each Slack method may be called.
-        gone_after: For how long a job API must not know a job until the job is gone.
         hold_back: How long the line about a job's start is held back. If the job ends in that time, only its end is
             posted.
     """
@@ -67,7 +66,6 @@ class EdgeTimings:
     job_api_pause: float = DEFAULT_PAUSE
     slack_limits: SlackLimits = SLACK_LIMITS
     hold_back: float = HOLD_BACK
-    gone_after: float = GONE_AFTER
 
 
 @dataclass

@@ -88,7 +88,7 @@ def decide(
         case JobObserved(job):
             after, notices = _observed(state, job, now, polling)
         case JobNotFound():
-            after, notices = not_found(state, now, polling)
+            after, notices = not_found(state, now)
         case JobApiUnavailable():
             after, notices = note_outage(state, observation, now, polling.patience)
         case _:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from bot.domain.jobs.job import ARCHIVED, Problem
-from bot.domain.jobs.poll_pace import Polling
+from bot.domain.jobs.poll_pace import GONE_AFTER
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import Failure, ThreadState
 from bot.notices.job import JobDisappeared
@@ -89,7 +89,7 @@ def why_rejected(state: ThreadState, reason: RejectionReason) -> RejectionReason
     return RejectionReason.NOT_FOUND if reason is RejectionReason.GONE and not gone_for_good else reason
 
 
-def not_found(state: ThreadState, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
+def not_found(state: ThreadState, now: float) -> tuple[ThreadState, list[NewNotice]]:
     """Records a 404. From when on it means that the job is gone is an outage, which ends if the job is there again."""
     if state.failure.problem is Problem.GONE:
         return state, []
@@ -98,7 +98,7 @@ def not_found(state: ThreadState, now: float, polling: Polling) -> tuple[ThreadS
     outage_since = failure.outage_since if failure.outage_announced else None
     state = _with_count(state, count, since)
     state = replace(state, failure=replace(state.failure, outage_since=outage_since))
-    if count < GONE_AFTER_NOT_FOUND or now - since < polling.gone_after:
+    if count < GONE_AFTER_NOT_FOUND or now - since < GONE_AFTER:
         return state, []
     outage = failure.outage_count + (not failure.outage_announced)
     failure = replace(state.failure, outage_since=None, outage_announced=True, outage_count=outage)

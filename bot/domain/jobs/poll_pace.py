@@ -27,7 +27,9 @@ PENDING_SLOWEST = 600.0
 PENDING_FOR = 30 * 24 * 3600.0
 """Seconds after which such a job is no longer polled."""
 GONE_AFTER = 120.0
-"""Seconds for which the job API must not know a job until the job is gone."""
+"""Seconds for which the job API must not know a job until the job is gone. A server that is restarting, or has not
+copied its data yet, does not know it for a while.
+"""
 GONE_FOR = 24 * 3600.0
 """Seconds since its first 404 after which a job that is gone is no longer polled."""
 
@@ -44,8 +46,6 @@ class Polling:
         card_every: Minimum time between edits of a card that only show progress.
         posts: Which news is posted in the channel.
         hold_back: How long the line about a job's start is held back; it is dropped if the end comes meanwhile.
-        gone_after: For how long the job API must not know a job until it is gone. A server that is restarting, or has
-            not copied its data yet, does not know it for a while.
         silence: Without such lines, how long a job may show nothing new before that is announced.
     """
 
@@ -56,7 +56,6 @@ class Polling:
     card_every: float = 4.0
     posts: PostMode = PostMode.ALL
     hold_back: float = HOLD_BACK
-    gone_after: float = GONE_AFTER
     silence: float = 600.0
 
     def for_posts(self, posts: PostMode) -> "Polling":

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from bot.domain.jobs import observe, outages, stopping
 from bot.domain.jobs.job import ARCHIVED, Problem
-from bot.domain.jobs.poll_pace import Polling, next_poll_in
+from bot.domain.jobs.poll_pace import GONE_AFTER, Polling, next_poll_in
 from bot.domain.messages import beginning
 from bot.domain.requests.follow_ups import noted
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestKind, RequestState, WayIn
@@ -122,9 +122,9 @@ def _refused(
     request: Request, state: ThreadState, outcome: Rejected, now: float, polling: Polling, *, jitter: float
 ) -> Settlement:
     unclear = outages.why_rejected(state, outcome.reason) is RejectionReason.NOT_FOUND
-    if unclear and _waited(request, now) < polling.gone_after:
+    if unclear and _waited(request, now) < GONE_AFTER:
         if request.kind is not RequestKind.DISCARD:  # which a job API may lack
-            state, _ = outages.not_found(state, now, polling)  # tells nobody: if the job is gone now, its request does
+            state, _ = outages.not_found(state, now)  # tells nobody: if the job is gone now, its request does
         if state.failure.problem is not Problem.GONE:
             due_in = BACKOFF.delay(request.attempts, jitter=jitter)
             return Settlement(RequestState.WAITING, state, due_in=due_in, problem=RejectionReason.NOT_FOUND)

@@ -7,7 +7,7 @@ import pytest
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import Decision, JobNotFound, JobObserved, Observation, decide
 from bot.domain.jobs.outages import JobApiUnavailable
-from bot.domain.jobs.poll_pace import Polling
+from bot.domain.jobs.poll_pace import GONE_AFTER, Polling
 from bot.domain.requests.follow_ups import MOST_CHARACTERS, MOST_MERGED, as_one, merged_with
 from bot.domain.requests.request import RejectionReason, Request, RequestContext, RequestKind, RequestState
 from bot.domain.requests.settle import (
@@ -36,7 +36,7 @@ from bot.notices.requests import (
 START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, attempts=1)
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)
 LINK = "https://example.org/pull/1"
-LONG_TRIED = replace(FOLLOW_UP, first_tried_at=-Polling().gone_after)
+LONG_TRIED = replace(FOLLOW_UP, first_tried_at=-GONE_AFTER)
 ACTIVE = Job("j1", "active")
 RUNNING = ThreadState(job=ACTIVE)
 GONE, NO_PROJECT = Rejected(RejectionReason.GONE), Rejected(RejectionReason.PROJECT, "no such project")
