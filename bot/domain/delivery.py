@@ -4,7 +4,7 @@ the reaction on a reply is changed, one call of Slack at a time. Pure.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
+from enum import Enum, auto
 
 from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests.request import Surface
@@ -97,25 +97,19 @@ NOT_ALLOWED_DELAY = 10.0
 BACKOFF = Backoff(first=1.0, longest=60.0, spread=(0.75, 1.25))
 
 
-@dataclass(frozen=True)
-class Unreachable:
-    """The notice certainly did not arrive."""
+class FailureKind(Enum):
+    """What is known of a notice after a failed attempt to deliver it."""
 
-    reason: str
-
-
-@dataclass(frozen=True)
-class DeliveryUncertain:
-    """The notice may have arrived."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
-class NotAllowed:
+    UNREACHABLE = auto()
+    """It certainly did not arrive."""
+    UNCERTAIN = auto()
+    """It may have arrived."""
+    NOT_ALLOWED = auto()
     """Slack refuses our token: everything waits for the operator."""
-
-    reason: str
+    REJECTED = auto()
+    """Slack refuses it."""
+    FAULT = auto()
+    """An internal error: it is unknown whether it was sent."""
 
 
 TOO_LONG = frozenset({"msg_blocks_too_long", "msg_too_long"})
@@ -125,27 +119,18 @@ BLOCKS_REFUSED = TOO_LONG | {"invalid_arguments", "invalid_blocks", "invalid_blo
 
 
 @dataclass(frozen=True)
-class DeliveryRejected:
-    """Slack refuses the notice, or only its blocks (`blocks_refused`); retrying does not help, except that the next
-    attempt may have `plainer` ones.
+class DeliveryFailure:
+    """Why a notice was not delivered, as far as is known.
 
-    `missing_scopes`: the scopes that the app lacks, if that is the reason.
+    After a rejection of only its blocks (`blocks_refused`), it is sent again, with `plainer` ones if there are any;
+    otherwise, retrying does not help. `missing_scopes`: the scopes that the app lacks, if that is the reason.
     """
 
+    kind: FailureKind
     reason: str
     blocks_refused: bool = False
     plainer: bool = False
     missing_scopes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class DeliveryFault:
-    """An internal error: it is unknown whether the notice was sent."""
-
-    reason: str
-
-
-DeliveryFailure = Unreachable | DeliveryUncertain | NotAllowed | DeliveryRejected | DeliveryFault
 
 
 @dataclass(frozen=True)
@@ -182,25 +167,23 @@ def after_failure(
         max_attempts: The attempts after which it is given up.
         jitter: A random number from 0 to 1.
     """
-    attempts_left = notice.attempts < (MAX_FAULTS if isinstance(failure, DeliveryFault) else max_attempts)
+    kind = failure.kind
+    attempts_left = notice.attempts < (MAX_FAULTS if kind is FailureKind.FAULT else max_attempts)
     delay = BACKOFF.delay(notice.attempts, jitter=jitter)
     # One that cannot be looked for has been repeated often enough.
     doubted = notice.delivery is Delivery.EPHEMERAL and notice.uncertain and notice.attempts >= MOST_IN_DOUBT
-    match failure:
-        case Unreachable() if attempts_left:
+    match kind:
+        case FailureKind.UNREACHABLE if attempts_left:
             return RetryLater(delay, failure.reason)
-        case NotAllowed() if attempts_left:
+        case FailureKind.NOT_ALLOWED if attempts_left:
             return RetryLater(max(delay, NOT_ALLOWED_DELAY), failure.reason)
-        case DeliveryUncertain() | DeliveryFault() if attempts_left and not doubted:
+        case FailureKind.UNCERTAIN | FailureKind.FAULT if attempts_left and not doubted:
             return RetryLater(delay, failure.reason, uncertain=True)
-        case DeliveryRejected(blocks_refused=True, plainer=plainer) if not notice.without_blocks:
-            return RetryLater(0.0, failure.reason, without_blocks=not (plainer and attempts_left))
-        case DeliveryRejected():
-            return GiveUp(failure.reason, notice.uncertain, failure.missing_scopes)
-        case Unreachable() | NotAllowed() | DeliveryUncertain() | DeliveryFault():
-            return GiveUp(failure.reason, notice.uncertain or isinstance(failure, DeliveryUncertain))
+        case FailureKind.REJECTED if failure.blocks_refused and not notice.without_blocks:
+            return RetryLater(0.0, failure.reason, without_blocks=not (failure.plainer and attempts_left))
         case _:
-            assert_never(failure)
+            in_doubt = notice.uncertain or kind is FailureKind.UNCERTAIN
+            return GiveUp(failure.reason, in_doubt, failure.missing_scopes)
 
 
 @dataclass(frozen=True)

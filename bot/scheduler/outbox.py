@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from bot import errors
 from bot.domain import delivery
+from bot.domain.delivery import DeliveryFailure, FailureKind
 from bot.domain.jobs.job import digest
 from bot.domain.permissions import PermissionRules, refusal_in
 from bot.domain.requests.held import question_about
@@ -51,22 +52,22 @@ async def whole_answer(job_api: JobApi, thread: Thread, wanted: AnswerRequested)
     return replace(wanted, text=job.details.summary)
 
 
-def delivery_failure(error: errors.ChatError) -> delivery.DeliveryFailure:
+def delivery_failure(error: errors.ChatError) -> DeliveryFailure:
     """Returns what a call's error means for the notice to deliver."""
     match error:
         case errors.ChatUnreachable():
-            return delivery.Unreachable(error.reason)
+            return DeliveryFailure(FailureKind.UNREACHABLE, error.reason)
         case errors.ChatUncertain():
-            return delivery.DeliveryUncertain(error.reason)
+            return DeliveryFailure(FailureKind.UNCERTAIN, error.reason)
         case errors.ChatNotAllowed():
-            return delivery.NotAllowed(error.reason)
-        case errors.ChatMissingScope():
-            return delivery.DeliveryRejected(error.reason, missing_scopes=error.scopes)
+            return DeliveryFailure(FailureKind.NOT_ALLOWED, error.reason)
         case _:
-            return delivery.DeliveryRejected(
+            return DeliveryFailure(
+                FailureKind.REJECTED,
                 error.reason,
                 blocks_refused=error.reason in delivery.BLOCKS_REFUSED,
                 plainer=isinstance(error, errors.ChatTooRich),
+                missing_scopes=error.scopes if isinstance(error, errors.ChatMissingScope) else (),
             )
 
 
@@ -140,17 +141,18 @@ class Outbox(SlackWorker[ClaimedNotice]):
         except errors.ChatError as error:
             self._count(item, error)
             failure = delivery_failure(error)
-            if isinstance(failure, delivery.DeliveryRejected):
+            if failure.kind is FailureKind.REJECTED:
                 self.record_answer()
             else:
                 self.record_no_answer(error)
             await self.record(partial(self._record_failed, item, failure, self._random()))
         except errors.StoreError as error:  # what is shown is read before it is sent
-            await self.record(partial(self._record_failed, item, delivery.Unreachable(str(error)), self._random()))
+            failure = DeliveryFailure(FailureKind.UNREACHABLE, str(error))
+            await self.record(partial(self._record_failed, item, failure, self._random()))
         except Exception as error:
             logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.message.kind)
             self._count(item, error)
-            fault = delivery.DeliveryFault(f"unexpected {type(error).__name__}")
+            fault = DeliveryFailure(FailureKind.FAULT, f"unexpected {type(error).__name__}")
             if item.notice.attempts < delivery.MAX_FAULTS:
                 self.item_failed(fault.reason)
             await self.record(partial(self._record_failed, item, fault, self._random()))
@@ -274,7 +276,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         await tx.notices.postpone(item.notice, self._owner, due_in=due_in, problem=error.reason)
 
     async def _record_failed(
-        self, item: ClaimedNotice, failure: delivery.DeliveryFailure, jitter: float, tx: OutboxTransaction
+        self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
     ) -> None:
         if _method_of(item) is SlackMethod.POST_MESSAGE:
             await tx.slack_calls.posted(item.thread.channel_id, failed=True)

@@ -15,15 +15,11 @@ from bot.domain.delivery import (
     MAX_ATTEMPTS,
     MOST_IN_DOUBT,
     DeliveryFailure,
-    DeliveryFault,
-    DeliveryRejected,
-    DeliveryUncertain,
     Directly,
+    FailureKind,
     GiveUp,
     InConversation,
-    NotAllowed,
     RetryLater,
-    Unreachable,
     after_failure,
     announced_though_muted,
     person_mentioned,
@@ -186,13 +182,16 @@ def test_notice_keys_match_stored_ones() -> None:
 NOTICE = Notice(1, "t1/failed", "t1", JobFailed(), created_at=1_000.0, attempts=1)
 TELL = replace(NOTICE, message=ActionAnswered("UANA", ActionAnswer.SENT_AGAIN))
 reasons = st.sampled_from(["timeout", "ratelimited", "invalid_blocks"])
-failures: st.SearchStrategy[DeliveryFailure] = st.one_of(
-    st.builds(Unreachable, reasons),
-    st.builds(DeliveryUncertain, reasons),
-    st.builds(NotAllowed, reasons),
-    st.builds(DeliveryRejected, reasons, st.booleans(), st.sampled_from([(), ("chat:write",)])),
-    st.builds(DeliveryFault, reasons),
+rejections = st.builds(
+    DeliveryFailure,
+    st.just(FailureKind.REJECTED),
+    reasons,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([(), ("chat:write",)]),
 )
+others = st.sampled_from([kind for kind in FailureKind if kind is not FailureKind.REJECTED])
+failures = st.one_of(st.builds(DeliveryFailure, others, reasons), rejections)
 notices = st.builds(
     replace,
     st.just(NOTICE),
@@ -209,7 +208,7 @@ def test_a_failure_is_kept_and_retried_after_a_delay(notice: Notice, failure: De
     decision = after_failure(notice, failure, jitter=jitter)
     assert decision.reason == failure.reason
     if isinstance(decision, RetryLater):
-        assert decision.due_in > 0.0 or decision.without_blocks or getattr(failure, "plainer", False)
+        assert decision.due_in > 0.0 or decision.without_blocks or failure.plainer
 
 
 @given(notices, failures)
@@ -222,38 +221,38 @@ def test_no_failure_is_retried_forever(notice: Notice, failure: DeliveryFailure)
 def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailure) -> None:
     """The store keeps a doubt; an abandoned notice mentions it."""
     decision = after_failure(notice, failure)
-    doubtful = isinstance(failure, DeliveryUncertain | DeliveryFault)
+    doubtful = failure.kind in {FailureKind.UNCERTAIN, FailureKind.FAULT}
     if isinstance(decision, RetryLater):
         assert decision.uncertain == doubtful
     else:
-        assert decision.in_doubt == (notice.uncertain or isinstance(failure, DeliveryUncertain))
+        assert decision.in_doubt == (notice.uncertain or failure.kind is FailureKind.UNCERTAIN)
 
 
-@given(notices, st.builds(DeliveryRejected, reasons, st.booleans(), st.booleans()))
+@given(notices, rejections)
 def test_a_refused_message_is_retried_only_with_plainer_blocks_or_none(
-    notice: Notice, refused: DeliveryRejected
+    notice: Notice, refused: DeliveryFailure
 ) -> None:
     decision = after_failure(notice, refused)
     if refused.blocks_refused and not notice.without_blocks:
         plain = not (refused.plainer and notice.attempts < MAX_ATTEMPTS)
         assert decision == RetryLater(0.0, refused.reason, without_blocks=plain)
     else:
-        assert decision == GiveUp(refused.reason, in_doubt=notice.uncertain)
+        assert decision == GiveUp(refused.reason, notice.uncertain, refused.missing_scopes)
 
 
 def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:
     """Only a doubt that follows a doubt counts: the first one may be about the only attempt that got through."""
-    uncertain = DeliveryUncertain("timeout")
+    uncertain = DeliveryFailure(FailureKind.UNCERTAIN, "timeout")
     in_doubt = replace(TELL, uncertain=True, attempts=MOST_IN_DOUBT)
     assert isinstance(after_failure(replace(in_doubt, uncertain=False), uncertain), RetryLater)
     assert isinstance(after_failure(replace(in_doubt, attempts=MOST_IN_DOUBT - 1), uncertain), RetryLater)
     assert after_failure(in_doubt, uncertain) == GiveUp("timeout", in_doubt=True)
-    assert isinstance(after_failure(in_doubt, Unreachable("down")), RetryLater)
+    assert isinstance(after_failure(in_doubt, DeliveryFailure(FailureKind.UNREACHABLE, "down")), RetryLater)
     assert isinstance(after_failure(replace(in_doubt, message=JobFailed()), uncertain), RetryLater)
 
 
 def test_an_abandoned_notice_names_the_missing_scopes() -> None:
-    rejected = DeliveryRejected("missing_scope", missing_scopes=("chat:write",))
+    rejected = DeliveryFailure(FailureKind.REJECTED, "missing_scope", missing_scopes=("chat:write",))
     assert after_failure(NOTICE, rejected) == GiveUp("missing_scope", missing_scopes=("chat:write",))
 
 
