@@ -228,6 +228,21 @@ async def test_words_edited_after_sending_are_offered_once(world: CoreWorld) -> 
     assert world.chat.said(ts) == ["job_started"]
 
 
+async def test_edited_words_count_towards_the_hourly_limit(world: CoreWorld) -> None:
+    """A person over the limit is told when they may ask again; then the same offer can be accepted."""
+    world.configure(rules=PermissionRules("T1", hourly_limit=3))
+    ts = await sent(world)
+    for number, press in ((0, "p1"), (1, "p2")):
+        await edit(world, ts, f"version {number}", AT[number], wait=0)
+        await world.press_send_new_words(ANA, offers(world)[-1].request_id, key=press, wait=5)
+    assert world.job_api.messages["job-1"] == ["first", "version 0"]
+    (refused,) = world.chat.private_as(RequestRefused)
+    assert (refused.refusal, refused.limit, refused.free_at is not None) == (Refusal.TOO_MANY, 3, True)
+    world.clock.advance(3_600)
+    await world.press_send_new_words(ANA, offers(world)[-1].request_id, key="p3", wait=5)
+    assert world.job_api.messages["job-1"] == ["first", "version 0", "version 1"]
+
+
 async def test_an_offer_sends_the_newest_words_from_any_button(world: CoreWorld) -> None:
     ts = await sent(world)
     for words, at in (("second", AT[0]), ("third", AT[1])):
@@ -265,6 +280,16 @@ async def test_deleting_old_replies_says_nothing(world: CoreWorld) -> None:
     ts = await sent(world)
     await withdraw(world, ts, f"{float(TS) + 2 * DAY:.6f}", wait=0)
     assert world.chat.private == []
+
+
+async def test_edited_words_for_a_closed_job_are_explained(world: CoreWorld) -> None:
+    ts = await sent(world)
+    await edit(world, ts, "second", AT[0])
+    await world.show("archived", wait=60)
+    await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1", wait=5)
+    assert world.chat.said(ts) == ["job_started", "job_archived", "request_rejected"]
+    assert world.chat.reactions == {TS: Reaction.PROBLEM}
+    assert world.chat.answers() == ["see_thread"]
 
 
 @pytest.mark.parametrize("words", ["second", ""], ids=["edited", "deleted"])

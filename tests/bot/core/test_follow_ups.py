@@ -360,6 +360,16 @@ async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: s
     assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
 
 
+async def test_a_process_paused_past_its_lease_releases_merged_replies(world: CoreWorld, ts: str) -> None:
+    """Nothing was sent, so all of it waits again and can be edited."""
+    await write(world, ts, ("One", 1), ("Two", 2))
+    being_sent = await world.claim(world.request_sender)
+    world.clock.advance(25)
+    await edit(world, ts, 1, "", 20)
+    await being_sent.process(wait=5)
+    assert world.job_api.messages[JOB] == ["Two"]
+
+
 async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: str) -> None:
     """So it is due that long after its recording."""
     await world.reply(ts, "One", at(1), wait=0)

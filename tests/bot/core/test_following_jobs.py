@@ -17,7 +17,7 @@ from bot.errors import ChatRejected, ChatUnreachable, JobApiUncertain, JobApiUnr
 from bot.jobapi.models import Job
 from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import Reaction
-from bot.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
+from bot.notices.questions import HeldAsked, ProjectAsked, ReplyHeld, RequestRefused
 from bot.notices.requests import RequestRejected, RequestUncertain
 
 ROOT = "1699999000.000100"
@@ -311,6 +311,19 @@ async def test_a_stop_while_the_start_is_in_doubt_says_so(world: CoreWorld) -> N
     assert world.chat.answers() == ["stop_uncertain"]
 
 
+async def test_a_stop_waits_for_a_start_that_is_retried_automatically(world: CoreWorld) -> None:
+    """A server that honours keys gets it again; then there is a job to cancel (on this one, a second job)."""
+    world.idempotent, world.job_api.cancels = True, True
+    world.assemble()
+    world.job_api.after = [JobApiUncertain("timeout")]
+    await world.start()
+    for worker in (world.request_preparer, world.outbox, world.request_sender):
+        await world.step(worker)
+    (thread,) = await world.store.transact(lambda tx: tx.threads.of_person("UANA", offset=0, limit=5))
+    await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=thread.id, wait=60)
+    assert world.job_api.cancelled == ["job-2"]
+
+
 @pytest.mark.parametrize("person", [ANA, BEN])
 async def test_the_requester_is_told_of_a_stop_by_another_before_the_card(world: CoreWorld, person: Person) -> None:
     """By name; the person who pressed gets a separate answer."""
@@ -341,6 +354,36 @@ async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreW
     await switch(world, first, "p2", wait=30)
     assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
     assert world.chat.answers() == ["project_switched"]
+
+
+@pytest.mark.parametrize("kind", [pytest.param(RequestKind.CHOOSE_PROJECT, marks=pytest.mark.full), RequestKind.RETRY])
+async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: CoreWorld, kind: RequestKind) -> None:
+    """What was withdrawn comes back, later replies are for the job that lives, and it can be asked for again."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    await world.show("failed", wait=30)
+    first = await world.thread(ts)
+    argument = "guides" if kind is RequestKind.CHOOSE_PROJECT else ""
+    await world.reply(ts, "and the index", at(31))
+    await world.service.act(Action(ANA, kind, "p1", argument=argument, thread_id=first.id))
+    await world.prepare()
+    assert (await world.newest(ts)).follows == first.id
+    await world.receive(a_word(ThreadWord.STOP, 32, ts))
+    await world.prepare()
+    await world.pass_time(10)
+    assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
+    assert world.chat.answers() == ["stopped_unsent"]
+    await world.reply(ts, "and the cover", at(45), BEN, wait=10)
+    assert world.job_api.messages["job-1"] == ["and the cover"]
+    (withdrawn,) = world.chat.private_as(HeldAsked)
+    await world.press(RequestKind.SEND_HELD, ANA, withdrawn.request_id, key="h1", wait=10)
+    assert world.job_api.messages["job-1"] == ["and the cover", "and the index"]
+    await world.show("failed", wait=30)
+    await world.press(kind, ANA, argument, key="p2", thread_id=first.id, wait=30)
+    assert len(world.job_api.created) == 2
+    assert (await world.newest(ts)).state.job is not None
+    await world.reply(ts, "and the end", at(120), BEN, wait=10)
+    assert world.job_api.messages["job-2"] == ["and the end"]
 
 
 @pytest.mark.parametrize("taken_back", ["stopped", "deleted"])
@@ -467,6 +510,28 @@ async def test_what_is_sent_again_goes_to_the_live_job(world: CoreWorld, way: st
     assert world.job_api.messages["job-2"] == ["and the index"]
     assert world.chat.answers()[-2:] == ["sent_again", "already_accepted"]
     assert world.chat.all_reactions[at(0)] == [Reaction.ACCEPTED]
+
+
+async def test_merged_replies_are_each_sent_again_to_the_live_job(world: CoreWorld) -> None:
+    """Except one that was deleted since, and in their newest words."""
+    in_two_projects(world, merge_seconds=3.0)
+    ts, [request] = await in_doubt(world, "and the index", "the glossary", "the cover")
+    await replaced(world, ts, "switch")
+    await world.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(50), withdrawn=True))
+    await world.revise(Reply(BEN, "C1", ts, at(2), "the front cover", edited_at=at(50)))
+    await world.press_send_again(BEN, request, key="a1", wait=30)
+    assert world.job_api.messages["job-1"] == []
+    assert world.job_api.messages["job-2"] == ["and the index\n\nthe front cover"]
+
+
+async def test_what_is_sent_again_to_another_job_follows_its_edits(world: CoreWorld) -> None:
+    in_two_projects(world)
+    ts, [request] = await in_doubt(world, "and the index")
+    await replaced(world, ts, "switch")
+    await world.service.act(Action(BEN, RequestKind.SEND_AGAIN, "a1", argument=request))
+    await world.step(world.request_preparer)
+    await world.revise(Reply(BEN, "C1", ts, at(0), "and the glossary", edited_at=at(90)), wait=60)
+    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the glossary"])
 
 
 @pytest.mark.parametrize("fault", [JobApiUnreachable("down"), JobApiUncertain("no answer")])

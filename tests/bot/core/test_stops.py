@@ -352,6 +352,32 @@ async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: Core
     assert (world.job_api.messages[JOB], len(asked(world))) == (["Before"], 1)
 
 
+@pytest.mark.parametrize("fault", ["down", "paused past its lease"])
+async def test_a_reply_that_comes_back_unsent_after_a_stop_is_withdrawn(world: CoreWorld, ts: str, fault: str) -> None:
+    await world.reply(ts, "Before", at(1), BEN)
+    world.clock.advance(1.5)
+    being_sent = await world.claim(world.request_sender)
+    await said(world, ts, at(50))
+    if fault == "down":
+        world.job_api.faults = [JobApiUnreachable(fault)]
+    else:
+        world.clock.advance(25)
+    await being_sent.process(wait=60)
+    assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before")])
+
+
+async def test_a_reply_that_may_have_arrived_is_repeated_in_spite_of_a_stop(world: CoreWorld, ts: str) -> None:
+    """At a job API that does a repeated request once, and before the stop, which ends its work."""
+    world.configure(idempotent=True)
+    await world.reply(ts, "Before", at(1), BEN)
+    world.clock.advance(1.5)
+    being_sent = await world.claim(world.request_sender)
+    await said(world, ts, at(50))
+    world.job_api.faults = [JobApiUncertain("no answer")]
+    await being_sent.process(wait=60)
+    assert (world.job_api.messages[JOB], world.job_api.cancelled, asked(world)) == (["Before"], [JOB], [])
+
+
 async def test_a_refused_stop_withdraws_nothing(world: CoreWorld, ts: str) -> None:
     world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
     await world.receive(Reply(BEN, "C1", ts, at(1), "Before"))

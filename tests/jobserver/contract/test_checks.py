@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -261,6 +262,25 @@ async def commands_results(copy: Path, *commands: tuple[str, ...], time_limit: f
     checks = DocumentationChecks(program, program, commands)
     found = await checks.run(FakeSnapshot({PAGE: OLD}), FakeSnapshot({PAGE: NEW}), [PurePosixPath(PAGE)], copy)
     return {result.name: result for result in found}
+
+
+class SlowSnapshot(FakeSnapshot):
+    """Runs git, which blocks."""
+
+    def paths(self) -> tuple[PurePosixPath, ...]:
+        assert threading.current_thread() is not threading.main_thread()
+        return super().paths()
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        assert threading.current_thread() is not threading.main_thread()
+        return super().read(path)
+
+
+async def test_reading_files_blocks_no_other_request(copy: Path) -> None:
+    """Other jobs and requests continue in the server's thread, while files are listed and read in another one."""
+    checks = DocumentationChecks(NO_SANDBOX, NO_SANDBOX)
+    found = await checks.run(SlowSnapshot({PAGE: OLD}), SlowSnapshot({PAGE: NEW}), [PurePosixPath(PAGE)], copy)
+    assert {result.status for result in found} == {CheckStatus.PASSED}
 
 
 async def test_a_teams_commands_pass_fail_or_cannot_run(copy: Path) -> None:
