@@ -221,6 +221,21 @@ async def test_a_late_request_starts_nothing_before_a_yes(world: CoreWorld, ts: 
     assert len(world.job_api.created) == 1 + yes
 
 
+async def test_a_late_request_can_be_edited_and_deleted(world: CoreWorld) -> None:
+    """Neither posts anything, and an edit is asked about."""
+    await world.ask(a_mention("Write a page", at(1)))
+    await world.ask(a_mention("Write two", at(2)), wait=0)
+    for text, written in (("Write a short page", at(1)), ("", at(2))):
+        edit = Reply(BEN, "C1", "", written, text, edited_at=at(60), withdrawn=not text, mentions_us=bool(text))
+        await world.revise(edit)
+    await world.pass_time(30)
+    assert (world.job_api.created, world.chat.messages) == ([], [])
+    assert [text for _, text, _ in questions(world)] == ["Write a page", "Write two", "Write a short page"]
+    for which in range(2):
+        await answer(world, which=which)
+    assert world.job_api.created == ["Write a short page"]
+
+
 async def test_a_late_line_in_a_direct_message_asks_what_it_is(world: CoreWorld) -> None:
     """While a job is running there, that is the question, and there is no second one."""
     world.chat.public.add("D1")
