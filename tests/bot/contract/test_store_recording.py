@@ -228,3 +228,14 @@ async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: StoreW
     both = [call for pair in zip(mentions, gone, strict=True) for call in pair]
     await asyncio.gather(*(service.revise(each) if each.withdrawn else service.receive(each) for each in both))
     assert await sql("SELECT state FROM requests WHERE state <> 'withdrawn'") == []
+
+
+async def test_each_version_gets_one_private_answer_across_processes(store: StoreWorld) -> None:
+    """An older version delivered later is not answered."""
+    services = [Service(store, on_commit=lambda: None) for _ in range(3)]
+    for edited_at in ("", "1700000009.000100"):
+        version = MessageVersion("C1", REPLY, "UANA", edited_at)
+        answers = await asyncio.gather(*(service.is_first_answer(version) for service in services))
+        assert sorted(answers) == [False, False, True]
+    assert not await services[0].is_first_answer(MessageVersion("C1", REPLY, "UANA", ""))
+    assert await services[0].is_first_answer(MessageVersion("C1", "1700000003.000100", "UANA", ""))
