@@ -97,6 +97,17 @@ def test_additional_permissions_refuse_nobody(verb: RequestKind, known: Facts) -
         assert may(ANA, verb, replace(known, rules=FREE)) == Allowed()
 
 
+@pytest.mark.parametrize(
+    ("rules", "in_groups"),
+    [
+        (PermissionRules("T1", people=frozenset({"UANA"})), False),
+        (PermissionRules("T1", people=frozenset({"UBEN"}), groups=frozenset({"S1"})), True),
+    ],
+)
+def test_who_is_on_the_list_is_allowed(rules: PermissionRules, *, in_groups: bool) -> None:
+    assert may(ANA, RequestKind.START, replace(facts(), rules=rules, in_groups=in_groups)) == Allowed()
+
+
 def test_every_verb_has_a_row() -> None:
     assert set(RULES_OF) == set(RequestKind)
     assert {RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.SEND_NEW_WORDS} == LIMITED
