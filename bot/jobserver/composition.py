@@ -49,6 +49,7 @@ from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
+from bot.jobserver.store import data_directory
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -62,6 +63,8 @@ logger = logging.getLogger(__name__)
 
 _CHECKER_S = 120.0
 """Time limit of the repository's own checkers, which look only at changed pages."""
+_OUTAGE_S = 900.0
+"""How long a run waits for a database that is away: longer than its restart or failover."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +104,18 @@ class Composition:
         mirror = Mirror(git, self._data / "mirror.git")
         first_fetch, background = FirstFetch(mirror, base), BackgroundTasks()
         database = await self._stack.enter_async_context(Database(await asyncio.to_thread(self._database_url)))
+        if settings.database_url is not None:
+            await data_directory.bind(database, self._data)
         local = LocalPullRequests(database, mirror, base=base, public_url=public_url)
-        queue = InstructionQueue(database)
+        of_runs = database.waiting(_OUTAGE_S)
+        queue = InstructionQueue(of_runs)
         space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
         uploads = UploadStore(database, uploads_folder(self._data), space)
         await uploads.prepare()
         at_github = github is not None and settings.pull_requests == "github"
         keeper: GitHubPullRequests | LocalPullRequests = github.pull_requests(base) if github and at_github else local
         jobs = JobStore(database, rate_limit=settings.rate_limit)
-        tools = await self._tools(mirror, base, keeper, queue, ProposalStore(database))
+        tools = await self._tools(mirror, base, keeper, queue, ProposalStore(of_runs))
         runner = JobRunner(
             queue, Pipeline(tools), settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
         )
@@ -122,7 +128,7 @@ class Composition:
         background.spawn(retry_forever(tools), name="proposal retries")
         name = short_name(settings.repository)
         shown = name if repository_protocol(settings.repository) == "file" else settings.repository
-        states = PullRequestStates(keeper, tools.proposals)
+        states = PullRequestStates(keeper, ProposalStore(database))
         self._stack.push_async_callback(states.stop)
         api = JobApiHandlers(
             settings, jobs, uploads,
@@ -134,7 +140,7 @@ class Composition:
         pages = PullRequestPages(local, gate, repository=name)
 
         async def metrics() -> bytes:
-            return self._counts.render(await queue.backlog())
+            return self._counts.render(await InstructionQueue(database).backlog())
 
         token = settings.metrics_token
         return Parts(api, pages, base.name, [metrics_route(metrics, token)] if token else ())

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
@@ -13,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.errors import StoreError
 from bot.jobserver.errors import JobServerError
 from bot.queue.engine import DatabaseConnection, open_database
-from bot.queue.errors import StoreTimings, retry_transient
+from bot.queue.errors import RETRY_FOR, StoreTimings, retry_transient
 from bot.queue.migration import Schema
 from bot.queue.transaction import ForEachDialect, OpenTransaction, start_postgres
 
@@ -51,6 +52,7 @@ class Database:
     def __init__(self, url: str, *, now: Callable[[], datetime] | None = None) -> None:
         self._url = url
         self._now = now
+        self._retry_for = RETRY_FOR
         self._database = open_database(url, StoreTimings())
 
     async def __aenter__(self) -> Self:
@@ -64,6 +66,12 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         await self._database.close()
 
+    def waiting(self, seconds: float) -> "Database":
+        """Returns the same database for work that nobody waits for: its transactions are tried for so long."""
+        waiting = copy(self)
+        waiting._retry_for = seconds  # noqa: SLF001 - its own
+        return waiting
+
     async def transact(self, work: Callable[[Session], Awaitable[T]]) -> T:
         """Runs `work` in a transaction, which is committed as a whole or rolled back. After a deadlock, a lock or a
         lost connection `work` is repeated, so it must have no effects of its own; it awaits nothing but the session.
@@ -75,7 +83,8 @@ class Database:
         async def in_transaction(connection: DatabaseConnection) -> T:
             return await work(Session(connection, await self._time(connection)))
 
-        return await retry_transient(lambda end: self._database.run(in_transaction, urgent=False, end=end))
+        run = self._database.run
+        return await retry_transient(lambda end: run(in_transaction, urgent=False, end=end), retry_for=self._retry_for)
 
     async def execute(self, statement: Executable | ForEachDialect) -> int:
         """Runs one statement as a transaction; returns how many rows it changed."""

@@ -214,3 +214,11 @@ judgements = Table(
     _text("words"),
     _text("judged_at"),
 )
+
+# The one data directory that a PostgreSQL database belongs to, by the id in a file of it.
+data_directory = Table(
+    "data_directory",
+    metadata,
+    Column("number", Integer, CheckConstraint("number = 1", name="one"), primary_key=True, autoincrement=False),
+    _text("id"),
+)

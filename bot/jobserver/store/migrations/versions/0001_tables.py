@@ -149,6 +149,13 @@ def _further() -> None:
     )
     _index("proposals_due", "proposals", ["due_at"])
     _table("spending", _text("day"), _number("tokens", large=True), _key("day", table="spending"))
+    _table(
+        "data_directory",
+        _number("number"),
+        _text("id"),
+        sa.CheckConstraint("number = 1", name=op.f("ck_data_directory_one")),
+        _key("number", table="data_directory"),
+    )
 
 
 def _pull_requests() -> None:
