@@ -73,6 +73,7 @@ class Transport(Protocol):
 
 
 RETRY_DELAYS = (0.0, 60.0, 300.0)
+MAX_RECORDS = 100_000
 Result = TypeVar("Result")
 
 
@@ -96,7 +97,7 @@ class DeliveryRecord:
 
 
 class Deliveries:
-    """Sends payloads and keeps records of them.
+    """Sends payloads and keeps records of the most recent ones.
 
     Args:
         transport: The transport to the app.
@@ -155,6 +156,8 @@ class Deliveries:
     def _record(self, envelope_type: EnvelopeType, payload: Json) -> DeliveryRecord:
         record = DeliveryRecord(Envelope(str(uuid4()), envelope_type, payload))
         self.records.append(record)
+        if len(self.records) > MAX_RECORDS:
+            del self.records[: MAX_RECORDS // 2]
         return record
 
     def _spawn(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:

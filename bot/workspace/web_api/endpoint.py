@@ -73,8 +73,11 @@ class CallRecord:
     response: Json = field(default_factory=dict)
 
 
+MAX_RECORDED_CALLS = 100_000
+
+
 class WebApi:
-    """Answers ``/api/<method>`` and keeps records of the calls.
+    """Answers ``/api/<method>`` and keeps records of the most recent calls.
 
     Args:
         state: The workspace.
@@ -117,6 +120,8 @@ class WebApi:
     def _record(self, method: str, arguments: Arguments) -> CallRecord:
         record = CallRecord(method, arguments.as_dict(), self._state.now())
         self.calls.append(record)
+        if len(self.calls) > MAX_RECORDED_CALLS:
+            del self.calls[: MAX_RECORDED_CALLS // 2]
         return record
 
     def _answer_of(self, name: str, token: str, arguments: Arguments) -> Json:
