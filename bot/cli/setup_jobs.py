@@ -27,9 +27,7 @@ _KEYS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 """The question for the key of each agent that has one of its own, and the variables that can hold it."""
 _LOGIN_TOKEN = "sk-ant-oat"  # noqa: S105 - with which a token of `claude setup-token` begins
-_OF_MACHINE = frozenset(
-    {f"job_server.{name}" for name in ("user", "data", "database", "port", "pages", "egress", "checks")}
-)
+_OF_MACHINE = frozenset({f"job_server.{name}" for name in ("user", "data", "database", "pages", "egress", "checks")})
 """Checks whose result no other repository changes."""
 
 
