@@ -142,7 +142,9 @@ def card(title: str, subtitle: str, body: str, button: Block) -> Block:
 
 
 def actions(*buttons: Block) -> Block:
-    """Returns a row of buttons."""
+    """Returns a row of buttons. Where a message or Home is updated, it needs a `block_id` that stays: otherwise Slack
+    makes a new one each time, and a button whose dialog is open meanwhile is gone.
+    """
     return {"type": "actions", "elements": list(buttons)}
 
 

@@ -56,7 +56,8 @@ def card(
         *([blocks.section(pages)] if pages else []),
         *(framed[:1] if framed else ()),
         *(blocks.context_block(told) for told in small_print if told),
-        blocks.actions(*([] if framed else opened), *card_buttons(thread, several_projects=several_projects)),
+        blocks.actions(*([] if framed else opened), *card_buttons(thread, several_projects=several_projects))
+        | {"block_id": "buttons"},
     ]
     return ChatMessage(
         _text(show, thread, state, shown, [*known, *of_pull_request, *_sentences(pages)]), tuple(shown_blocks)

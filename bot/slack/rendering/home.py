@@ -76,7 +76,7 @@ def _held(request: Request, thread: Thread, links: Mapping[str, str], show: Mess
         return [section(_which_project(thread, show))]
     said = question_about(request).tell(show, thread)
     told = f"• {said.words}{_link(links.get(thread.id), 'thread')}"
-    return [section(told), actions(*said_by(said.buttons))]
+    return [section(told), actions(*said_by(said.buttons)) | {"block_id": f"request/{request.id}"}]
 
 
 def _which_project(thread: Thread, show: MessageContext) -> Markup:
@@ -99,7 +99,7 @@ def _job(thread: Thread, links: Mapping[str, str], show: MessageContext) -> Bloc
         "*{prompt}*\n{state}", prompt=_prompt(thread), state=_first_lines(state_line(shown_state(thread), show))
     )
     pull_request = _link(thread.state.job.pr_link if thread.state.job else None, "pull request")
-    block = section(f"{told}{pull_request}{_link(links.get(thread.id), 'thread')}")
+    block = section(f"{told}{pull_request}{_link(links.get(thread.id), 'thread')}") | {"block_id": f"job/{thread.id}"}
     if can_be_retried(thread):
         return block | {"accessory": button("Retry", HOME_RETRY, thread.id)}
     if can_only_be_stopped_here(thread):

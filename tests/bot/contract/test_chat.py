@@ -34,6 +34,7 @@ from bot.jobapi.models import (
 from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
 from bot.notices.job import JobStarted
 from bot.notices.notice import Notice, NoticeContent, Reaction
+from bot.notices.said import ButtonId
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
@@ -41,6 +42,7 @@ from bot.slack.sending.conversations import SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.web_api import NewestChannelIds, SlackClient, new_session, slack_proxy
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
+from bot.workspace.wire.interaction_payloads import find_action
 
 LINK = "https://git.example/team/guides/pull/7"
 
@@ -88,6 +90,15 @@ async def test_an_updated_card_keeps_its_key(world: SlackWorld) -> None:
     await world.chat.update_card(replace(thread, state=state), without_blocks=True)
     (message,) = world.workspace.channels.messages("docs")[-1:]
     assert not message.blocks
+
+
+async def test_a_button_whose_dialog_is_open_outlives_an_update(world: SlackWorld) -> None:
+    thread = await world.posted()
+    stop = find_action(world.workspace.channels.messages("docs")[-1].blocks, ButtonId.STOP_JOB, None, "th1")
+    await world.chat.update_card(replace(thread, state=ThreadState(job=Job("j1", "active"))))
+    (message,) = world.workspace.channels.messages("docs")[-1:]
+    assert "Active" in message.text
+    assert find_action(message.blocks, ButtonId.STOP_JOB, stop["block_id"], "th1")["value"] == "th1"
 
 
 RICH = ThreadState(

@@ -304,4 +304,4 @@ def test_a_thousand_refusals_are_not_kept() -> None:
 def test_a_blocks_id_stays_over_every_change() -> None:
     before, after = thread(STEPS[0], job=FINISHED), thread(*STEPS, job=FINISHED, pull={"title": "Ports"})
     ids = [[each["block_id"] for each in card(made, SHOW).blocks if "block_id" in each] for made in (before, after)]
-    assert ids == [["agent_plan", "pull_request"]] * 2
+    assert ids == [["agent_plan", "pull_request", "buttons"]] * 2

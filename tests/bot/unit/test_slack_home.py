@@ -152,14 +152,17 @@ def test_any_home_is_accepted_by_slack(prompt: str, words: str, jobs: int) -> No
     content = HomeContent(
         person_id="U1",
         page=1,
-        jobs=[state, finished][: jobs % 3] * 5,
+        jobs=[replace(each, id=f"{each.id}/{n}") for n in range(5) for each in [state, finished][: jobs % 3]],
         has_older=True,
         waiting=[finished] * jobs,
         held=[
-            (request(RequestKind.START, text=words), state),
-            (request(RequestKind.FOLLOW_UP, text=prompt, problem="late"), finished),
-        ]
-        * jobs,
+            asked
+            for n in range(jobs)
+            for asked in (
+                (request(RequestKind.START, text=words), state),
+                (request(RequestKind.FOLLOW_UP, id=f"r{n}", text=prompt, problem="late"), finished),
+            )
+        ],
         preference=Preference(words),
         updated_at=1.5,
     )
