@@ -269,8 +269,7 @@ class JobServerSettings(
     database_url: Annotated[SecretStr, AfterValidator(_postgres_url)] | None = Field(
         None,
         description="the PostgreSQL database of jobs and local pull requests, such as "
-        "postgresql://user:password@host:5432/name, for this server alone or with its bot; by default a SQLite file in "
-        "DATA_DIRECTORY",
+        "postgresql://user:password@host:5432/name; by default a SQLite file in DATA_DIRECTORY",
     )
     editor: Literal["builtin", "agent", "command"] = Field(
         "builtin",
