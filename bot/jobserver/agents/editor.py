@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
 
 from acp import schema
 
@@ -27,7 +26,7 @@ from bot.jobserver.editors.job_log import JobLog, open_log, told_refusals
 from bot.jobserver.egress.model_relay import RelayedModel
 from bot.jobserver.egress.proxy import Egress, EgressRefusals
 from bot.jobserver.errors import EditError
-from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.interface import Sandbox, SandboxedProgram
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.store.records import EarlierInstruction
 from bot.jobserver.usage import Spent
@@ -154,7 +153,7 @@ class AgentEditor:
         permissions = PermissionPolicy(paths, run.attachments if workspace.attachments else None)
         async with self._connected(prepared, run.log) as (process, connection):
             turn = self._take_turn(connection, run, permissions, str(prepared.copy))
-            end = await watched(turn, self._watch(process, workspace))
+            end = await watched(turn, self.limits.watch(self.launch.agent.name, workspace, process.pid))
         run.log.line(f"[{end.response.stop_reason}]")
         check(end, self.launch.agent, permissions.refused, run.relayed.fault if run.relayed else None)
         refused = list(map(run.redact, permissions.refused))
@@ -169,14 +168,6 @@ class AgentEditor:
         if self.launch.agent.reports_usage_per_turn or session_id != run.task.session:
             run.progress.spent(turn.spent(None if self.launch.login else response.usage))
         return turn.ended(response)
-
-    async def _watch(self, process: AgentProcess, workspace: Workspace) -> NoReturn:
-        """Ends the agent if it exceeds its limits, and then raises EditError."""
-        try:
-            await self.limits.watch(self.launch.agent.name, workspace, process.pid)
-        except EditError:
-            await process.kill()
-            raise
 
     @contextlib.asynccontextmanager
     async def _connected(

@@ -154,7 +154,7 @@ MARKDOWNLINT = Checker(
     ("markdownlint-cli2", "--no-globs"),
     _reader(_MARKDOWNLINT.fullmatch, 1),
     page=":{}".format,  # the colon makes it a name instead of a pattern
-    settings=re.compile(r"(|.*?/)\.markdownlint(?:-cli2)?\.(?:jsonc?|ya?ml|[cm]js)"),
+    settings=re.compile(r"\A(|.*?/)\.markdownlint(?:-cli2)?\.(?:jsonc?|ya?ml|[cm]js)"),
     shared={"package.json": re.compile(r'"markdownlint-cli2"\s*:\s*\{')},
     endings=frozenset({".md", ".markdown"}),
 )
@@ -166,7 +166,7 @@ CSPELL = Checker(
     ),
     _reader(_CSPELL.fullmatch, 1),
     settings=re.compile(
-        r"(|.*?/)(?:\.(?:config|vscode)/\.?c[sS]pell(?:\.config)?\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"
+        r"\A(|.*?/)(?:\.(?:config|vscode)/\.?c[sS]pell(?:\.config)?\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s)"
         r"|\.?c[sS]pell\.(?:jsonc?|ya?ml)|\.?cspell\.config\.(?:jsonc?|ya?ml|toml|[cm]?[jt]s))"
     ),
     shared={"package.json": re.compile(r'"cspell"\s*:\s*\{')},
