@@ -1,5 +1,7 @@
 """Webhooks over real HTTP on both databases: they make the pull requests that they name due, and do nothing else."""
 
+import asyncio
+import io
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from aiohttp import web
 from support.agents.packages import NotInstalled
 from support.fakes.ports import FakeClock
+from support.secret_files import SecretFileWorld
 from support.webhooks import PATH, about, links_told, recorded, webhook
 from support.worlds.app_world import a_world
 from support.worlds.doctor_world import SIGNING_SECRET
@@ -97,6 +100,32 @@ async def test_a_webhook_makes_due_what_it_names_after_a_rest(hooks: Hooks, cloc
     assert {each.thread.id for each in await hooks.claim()} == {"one", "two"}
 
 
+async def test_a_replay_costs_no_reading(hooks: Hooks, clock: FakeClock) -> None:
+    await hooks.follow(one=LINK)
+    reads = 0
+    for _ in range(60):
+        assert await hooks.send() == 202
+        for each in await hooks.claim():
+            reads += 1
+            await hooks.save(each)
+        clock.advance(1.0)
+    assert reads == 3, "one each 15 s"
+
+
+async def test_news_while_it_is_read_is_read_after_the_rest(hooks: Hooks, clock: FakeClock) -> None:
+    await hooks.follow(one=LINK)
+    clock.advance(600)
+    (reading,) = await hooks.claim()
+    clock.advance(2)
+    assert await hooks.send() == 202
+    assert await hooks.due() == set(), "it is being read"
+    await hooks.save(reading)
+    clock.advance(REST - 1)
+    assert await hooks.due() == set()
+    clock.advance(1)
+    assert await hooks.due() == {LINK}
+
+
 async def test_news_while_it_is_read_survives_the_reader(hooks: Hooks, clock: FakeClock) -> None:
     await hooks.follow(one=LINK)
     clock.advance(600)
@@ -171,6 +200,44 @@ async def test_what_is_refused_makes_nothing_due(hooks: Hooks, clock: FakeClock,
 
 
 @on_sqlite
+async def test_a_large_one_without_a_length_is_refused_as_it_comes(hooks: Hooks) -> None:
+    request = webhook(SECRET, b" " * (LARGEST + 1))
+    request["data"] = _chunks(request["data"])
+    assert await hooks.post(**request) == 413
+
+
+async def _chunks(whole: io.BytesIO) -> AsyncIterator[bytes]:
+    while part := whole.read(1 << 16):
+        yield part
+        await asyncio.sleep(0)
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "payload",
+    [
+        None,
+        [],
+        {"repository": None, "pull_request": 7},
+        {"zen": "Design for failure."},
+        about("acme/docs/pull/7", 7),
+        about("acme/docs?", 7),
+        about("acme/..", 7),
+        about("acme", 7),
+        {"repository": {"full_name": "acme/docs"}, "check_run": {"pull_requests": [{"number": 7, "url": "/pulls/7"}]}},
+        about("acme/docs", -7),
+        {"repository": {"full_name": "acme/docs"}, "check_run": {"pull_requests": {"number": 7}}},
+        {"repository": {"full_name": "acme/docs"}, "merge_group": {"head_ref": "refs/heads/pr-7-"}},
+    ],
+)  # fmt: skip
+async def test_what_names_no_pull_request_makes_nothing_due(hooks: Hooks, clock: FakeClock, payload: object) -> None:
+    await hooks.follow(one=LINK)
+    clock.advance(REST)
+    assert await hooks.send(payload) == 202
+    assert await hooks.due() == set()
+
+
+@on_sqlite
 async def test_a_queue_names_its_pull_request(hooks: Hooks, clock: FakeClock) -> None:
     await hooks.follow(one=LINK)
     clock.advance(REST)
@@ -219,6 +286,25 @@ async def test_githubs_own_example_of_a_signature_is_right(store: StoreWorld) ->
         await hooks.start()
         assert await hooks.send(b"Hello, World!", X_Hub_Signature_256=signature) == 400
         assert await hooks.send(b"Hello, world!", X_Hub_Signature_256=signature) == 401
+        await hooks.stop()
+
+
+@on_sqlite
+async def test_a_secret_is_replaced_without_an_outage(store: StoreWorld, tmp_path: Any) -> None:
+    file = SecretFileWorld(tmp_path)
+    file.put(SECRET)
+    async with aiohttp.ClientSession() as session:
+        hooks = Hooks(store, session, file.secret())
+        await hooks.start()
+
+        async def statuses() -> list[int]:
+            return [await hooks.send(secret=each) for each in (SECRET, "planted-new-secret")]
+
+        assert await statuses() == [202, 401]
+        file.put(f"planted-new-secret\n{SECRET}\n")
+        assert await statuses() == [202, 202]
+        file.put("planted-new-secret")
+        assert await statuses() == [401, 202]
         await hooks.stop()
 
 

@@ -179,6 +179,16 @@ async def test_a_new_head_retires_what_was_not_posted_yet(world: CoreWorld) -> N
     assert news(world) == []
 
 
+async def test_a_failure_that_passed_before_it_was_posted_can_come_back(world: CoreWorld) -> None:
+    await opened(world, checks=(LINT, BUILD))
+    for checks in ((LINT,), (), (LINT,)):
+        world.code_hosts.show(LINK, checks=checks)
+        world.clock.advance(120)
+        assert await world.step(world.pull_request_poller) == 1
+    await world.pass_time(60)
+    assert news(world) == [ChecksFailed(LINK, ("lint",))]
+
+
 async def test_a_muted_job_only_has_its_card_changed(world: CoreWorld) -> None:
     ts = await opened(world)
     await world.press(RequestKind.MUTE, ANA, "", key="mute", thread_id=(await world.thread(ts)).id)
@@ -306,6 +316,14 @@ async def test_two_jobs_of_a_thread_with_one_link_tell_it_once(world: CoreWorld)
     assert news(world) == [ChecksFailed(LINK, ("lint",)), PullRequestMerged(LINK)]
 
 
+async def test_two_threads_with_one_link_are_both_told(world: CoreWorld) -> None:
+    await opened(world)
+    await opened(world, key="k2")
+    world.code_hosts.show(LINK, state="merged")
+    await world.pass_time(300)
+    assert news(world) == [PullRequestMerged(LINK)] * 2
+
+
 @pytest.mark.parametrize("opens_another", [False, True])
 async def test_a_follow_up_after_the_end_says_what_it_will_do(world: CoreWorld, opens_another: bool) -> None:  # noqa: FBT001 - a case
     world.configure(tells_pull_requests=opens_another)
@@ -326,6 +344,20 @@ async def test_after_a_backup_is_restored_the_first_reading_announces_nothing(wo
     followed = await shown(world, ts)
     assert followed.found is not None
     assert followed.found.pull_request.state == "merged"
+
+
+async def test_who_loses_the_claim_saves_nothing(world: CoreWorld) -> None:
+    await opened(world)
+    world.clock.advance(120)
+    claimed_at = world.clock.monotonic()
+    (late,) = await world.pull_request_poller.claim(10)
+    world.code_hosts.show(LINK, state="merged")
+    world.clock.advance(31)
+    assert await world.step(world.pull_request_poller) == 1, "its lease is over, and another claims it"
+    world.code_hosts.show(LINK, state="closed")
+    await world.pull_request_poller.process(late, claimed_at + 60)
+    await world.settle()
+    assert news(world) == [PullRequestMerged(LINK)]
 
 
 async def news_comes(world: CoreWorld, *links: str) -> None:
