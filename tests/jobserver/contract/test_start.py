@@ -2,17 +2,19 @@
 
 import asyncio
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from support.servers.postgres import PostgresServer
+from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.worlds.jobserver_world import ADA, KEY, git, make_bare, running, until
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror
 from bot.jobserver.settings import JobServerSettings
+from bot.queue.errors import RETRY_FOR
 
 PAGES = {"docs/lamp.md": "# Lamp\n"}
 
@@ -115,6 +117,32 @@ async def test_a_servers_jobs_and_pull_requests_can_be_in_postgres(postgres: Pos
         with pytest.raises(JobServerError, match="would leave behind"):
             async with running(repository, data, database_url=url):
                 pass
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A server of the test's own, since it is stopped."""
+    try:
+        with postgres_server() as server:
+            yield server
+    except NoPostgres as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.full
+@pytest.mark.postgres
+async def test_what_runs_outlasts_an_outage_of_its_database(own_postgres: PostgresServer, tmp_path: Path) -> None:
+    """One that is longer than a request waits, while the editor's pause of ten seconds ends."""
+    repository = make_bare(tmp_path / "manual.git", {"docs/start.md": "# Start\n\nTeh end.\n"})
+    async with own_postgres.empty_database() as url, running(repository, tmp_path / "data", database_url=url) as world:
+        job = (await world.create("Fix the typos slowly")).raise_for_status().json()
+        await asyncio.sleep(2)
+        assert (await world.job(job["id"]))["status"] == "active"
+        await asyncio.to_thread(own_postgres.stop)
+        await asyncio.sleep(RETRY_FOR + 15)
+        await asyncio.to_thread(own_postgres.start)
+        ended = await world.ended(job["id"])
+        assert (ended["status"], bool(ended["prLink"])) == ("completed", True)
 
 
 async def test_a_data_directory_may_have_any_name(tmp_path: Path) -> None:
