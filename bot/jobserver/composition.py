@@ -116,8 +116,9 @@ class Composition:
         keeper: GitHubPullRequests | LocalPullRequests = github.pull_requests(base) if github and at_github else local
         jobs = JobStore(database, rate_limit=settings.rate_limit)
         tools = await self._tools(mirror, base, keeper, queue, ProposalStore(of_runs))
+        pipeline = Pipeline(tools)
         runner = JobRunner(
-            queue, Pipeline(tools), settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
+            queue, lambda _: pipeline, settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
         )
         self._stack.push_async_callback(runner.stop)
         await runner.start()

@@ -49,12 +49,13 @@ class JobRunner:
 
     A message to an active job waits in the queue and is executed after the current instruction, in the order of
     arrival; the job stays `active` until its queue is empty. After a restart, the interrupted instruction starts again
-    from the branch's last commit; one during which the server died three times fails. `arrived` is called for a message
-    to an active job, which may answer a question. `retry_pause` is in seconds.
+    from the branch's last commit; one during which the server died three times fails. `executor_of` gets the id of a
+    project; None: it is not served. `arrived` is called for a message to an active job, which may answer a question.
+    `retry_pause` is in seconds.
     """
 
     queue: InstructionQueue
-    executor: Executor
+    executor_of: Callable[[str], Executor | None]
     max_concurrent_jobs: int
     arrived: Callable[[str], None] = lambda _: None
     retry_pause: float = _RETRY_S
@@ -150,18 +151,20 @@ class JobRunner:
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:
-        is_first = instruction.attempts <= 1
+        is_first, executor = instruction.attempts <= 1, self.executor_of(instruction.project_id)
+        if executor is None:
+            raise EditError(f"The job server has no project {instruction.project_id} any more.")
         if await self._retry_database(partial(self.queue.is_stopped, instruction)):
-            return Outcome() if is_first else await self.executor.finish_pushed(instruction)
+            return Outcome() if is_first else await executor.finish_pushed(instruction)
         if instruction.attempts > MAX_ATTEMPTS:
             raise EditError(
                 f"The job server ended unexpectedly {MAX_ATTEMPTS} times while it worked on this, so it will not try "
                 "again. Its log may say why; a smaller request may succeed."
             )
         if is_first:
-            return await self.executor.execute(instruction)
+            return await executor.execute(instruction)
         async with self._suspects:
-            return await self.executor.execute(instruction)
+            return await executor.execute(instruction)
 
     async def _retry_database(self, transaction: Callable[[], Awaitable[T]]) -> T:
         """Retries until it succeeds: a locked database or a full disk must not lose finished work."""

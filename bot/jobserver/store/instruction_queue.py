@@ -255,6 +255,7 @@ def _from_row(row: RowMapping, details: JobDetails, conversation: tuple[EarlierI
     return Instruction(
         number=row["number"],
         job_id=row["job_id"],
+        project_id=row["project_id"],
         branch=row["branch"],
         prompt=row["prompt"],
         words=row["prompt"] if row["words"] is None else row["words"],

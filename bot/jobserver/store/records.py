@@ -108,6 +108,7 @@ class Instruction:
 
     number: int
     job_id: str
+    project_id: str
     branch: str
     prompt: str
     words: str

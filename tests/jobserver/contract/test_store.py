@@ -133,9 +133,9 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
         assert again.id == one.id, "answers that were kept are still given"
         assert await queue.requeue_interrupted() == [three.id, four.id]
         taken = await queue.next_instruction(three.id)
-        assert taken == Instruction(3, three.id, f"pagehand/{three.id}", "three", "three", requester=ADA, attempts=2), (
-            "which was running"
-        )
+        assert taken == Instruction(
+            3, three.id, "docs", f"pagehand/{three.id}", "three", "three", requester=ADA, attempts=2
+        ), "which was running"
         assert await queue.next_reply(taken) == QueuedReply(4, "the red one"), "which answers the question again"
         await jobs.submit(PromptRequest("docs", "six", one.id), template)
         more = await queue.next_instruction(one.id)

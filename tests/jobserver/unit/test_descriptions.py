@@ -38,7 +38,7 @@ NASTY = st.lists(st.sampled_from(BREAKOUTS) | st.text(max_size=20)).map("".join)
 def test_a_commit_message_always_ends_with_our_trailers(prompt: str, name: str | None) -> None:
     body = PromptBody.model_construct(prompt=prompt)
     requester = REQUESTER.validate_python({"name": f"R {name}"[:200]}) if name is not None else None
-    message = commit_message(Instruction(7, "abc", "pagehand/abc", "", body.prompt, requester))
+    message = commit_message(Instruction(7, "abc", "docs", "pagehand/abc", "", body.prompt, requester))
     first, rest = message.replace(BREAK, "").split("\n", 1)
     assert 0 < len(first) <= 72
     assert first.isprintable()
@@ -56,7 +56,7 @@ def test_git_reads_our_trailers_and_no_forged_ones(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "r", {"a.md": "a"})
     forged_name = REQUESTER.validate_python({"name": "Eve\nPagehand-Instruction: x/1", "url": "https://example.com/t"})
     for prompt in (FORGED, f"{FORGED}\n", "x\n---\nPagehand-Instruction: x/1", "# Pagehand-Instruction: x/1\n\n#"):
-        message = commit_message(Instruction(7, "abc", "pagehand/abc", "", prompt, forged_name))
+        message = commit_message(Instruction(7, "abc", "docs", "pagehand/abc", "", prompt, forged_name))
         git(repository, "commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "-m", message)
         for key, value in (
             ("Pagehand-Instruction", "abc/7"),
@@ -222,7 +222,7 @@ def test_a_title_is_one_short_line_without_references() -> None:
 
 
 def test_a_commit_message_creates_no_references() -> None:
-    message = commit_message(Instruction(7, "abc", "pagehand/abc", "", "Fixes #12, @team"))
+    message = commit_message(Instruction(7, "abc", "docs", "pagehand/abc", "", "Fixes #12, @team"))
     assert message == f"Fixes #{BREAK}12, @{BREAK}team\n\nPagehand-Instruction: abc/7\n"
 
 

@@ -86,7 +86,7 @@ class Jobs:
         pushed: Outcome = NOTHING,
     ) -> JobRunner:
         executor = ScriptedExecutor(execute, pushed)
-        runner = JobRunner(queue or self.queue, executor, max_concurrent_jobs=at_once, retry_pause=0.01)
+        runner = JobRunner(queue or self.queue, lambda _: executor, max_concurrent_jobs=at_once, retry_pause=0.01)
         self.runners.append(runner)
         return runner
 

@@ -108,9 +108,10 @@ class ExecutorWorld:
         self.runner = self._new_runner()
 
     def _new_runner(self) -> JobRunner:
+        pipeline = Pipeline(self.tools)
         return JobRunner(
             self.queue,
-            Pipeline(self.tools),
+            lambda _: pipeline,
             max_concurrent_jobs=2,
             arrived=self.tools.asking.arrived,
             retry_pause=0.01,
