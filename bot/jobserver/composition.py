@@ -49,13 +49,13 @@ from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
-from bot.jobserver.store import data_directory
 from bot.jobserver.store.database import Database
+from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
-from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
+from bot.jobserver.store.uploads import UploadLimits, UploadStore
 from bot.runtime.http.health_pages import metrics_route
 from bot.runtime.tasks import BackgroundTasks
 
@@ -104,21 +104,17 @@ class Composition:
         mirror = Mirror(git, self._data / "mirror.git")
         first_fetch, background = FirstFetch(mirror, base), BackgroundTasks()
         database = await self._stack.enter_async_context(Database(await asyncio.to_thread(self._database_url)))
-        if settings.database_url is not None:
-            await data_directory.bind(database, self._data)
         local = LocalPullRequests(database, mirror, base=base, public_url=public_url)
-        of_runs = database.waiting(_OUTAGE_S)
-        queue = InstructionQueue(of_runs)
         space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
-        uploads = UploadStore(database, uploads_folder(self._data), space)
-        await uploads.prepare()
+        uploads = UploadStore(FileStore(database), space)
+        await uploads.take_over(self._data / "uploads")
         at_github = github is not None and settings.pull_requests == "github"
         keeper: GitHubPullRequests | LocalPullRequests = github.pull_requests(base) if github and at_github else local
         jobs = JobStore(database, rate_limit=settings.rate_limit)
-        tools = await self._tools(mirror, base, keeper, queue, ProposalStore(of_runs))
+        tools = await self._tools(mirror, base, keeper, database.waiting(_OUTAGE_S))
         pipeline = Pipeline(tools)
         runner = JobRunner(
-            queue, lambda _: pipeline, settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
+            tools.queue, lambda _: pipeline, settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
         )
         self._stack.push_async_callback(runner.stop)
         await runner.start()
@@ -150,7 +146,7 @@ class Composition:
         """Returns the URL of the database: a file in the data directory unless the settings name another."""
         file, given = self._data / "jobs.sqlite3", self._settings.database_url
         if given is None:
-            if uploads_folder(self._data).exists() and not file.exists():
+            if any((self._data / "jobs").glob("*")) and not file.exists():
                 words = f"restore it, or set {PREFIX}DATABASE_URL if it named their database"
                 raise JobServerError(f"{file}, with the jobs of this directory, is missing: {words}")
             return URL.create("sqlite", database=str(file)).render_as_string()
@@ -158,15 +154,8 @@ class Composition:
             raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
         return given.get_secret_value()
 
-    async def _tools(
-        self,
-        mirror: Mirror,
-        base: BaseBranch,
-        pull_requests: PullRequests,
-        queue: InstructionQueue,
-        proposals: ProposalStore,
-    ) -> Tools:
-        settings = self._settings
+    async def _tools(self, mirror: Mirror, base: BaseBranch, pull_requests: PullRequests, database: Database) -> Tools:
+        settings, queue = self._settings, InstructionQueue(database)
         sandbox = await self._sandbox()
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
         folders = JobFolders(self._data, agent_for(settings.agent).caches if settings.editor == "agent" else ())
@@ -177,12 +166,13 @@ class Composition:
             GitRepository(mirror, base, limits),
             queue,
             folders,
+            FileStore(database),
             self._editor(sandbox, lambda text: known().known(text)),
             self._checks(sandbox),
             ChangeScan(mirror, known, settings.allowed_secrets),
             known,
             pull_requests,
-            proposals,
+            ProposalStore(database),
             Spending(settings.budget, now=_now, today=await queue.tokens_today(), took=self._counts.took),
             Asking(queue, lambda text: known().known(text), time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",

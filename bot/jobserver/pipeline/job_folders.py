@@ -1,8 +1,8 @@
 """The folders of jobs: the copy to edit, the HOME of its programs, the attachments and the log."""
 
+import asyncio
 import contextlib
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -11,8 +11,8 @@ from bot.jobserver.editors.interface import TaskFile
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.store.records import Instruction
-from bot.jobserver.store.uploads import uploads_folder
+from bot.jobserver.store.files import FileStore, write_to
+from bot.jobserver.store.records import Attachment, Instruction
 
 _LONGEST_NAME = 80
 _LONGEST_SUFFIX = 12
@@ -61,7 +61,8 @@ def drop_caches(home: Path, caches: Iterable[str] = ()) -> None:
 
 
 class JobFolders:
-    """`directory` contains `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block.
+    """`directory` contains `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods
+    but `attach` block.
 
     `caches` are folders in HOME that are not kept, in addition to those of common programs.
     """
@@ -70,7 +71,6 @@ class JobFolders:
         self._caches = caches
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
-        self._uploads = uploads_folder(directory)
         self._copies_of_older_versions = (directory / "copies", directory / "ready")
 
     def prepare(self) -> None:
@@ -104,27 +104,24 @@ class JobFolders:
         except OSError as error:
             raise JobServerError(f"the job's folder cannot be created: {error.strerror}") from error
 
-    def attach(self, instruction: Instruction) -> tuple[TaskFile, ...]:
-        """Copies the job's attachments to their folder, and returns those of this instruction in order.
-
-        Programs get copies because one without a sandbox could change its files.
+    async def attach(self, instruction: Instruction, store: FileStore) -> tuple[TaskFile, ...]:
+        """Writes the job's attachments to their folder, and returns those of this instruction in order.
 
         Raises:
-            JobServerError: a file is missing, or cannot be copied.
+            JobServerError: a file is missing, or cannot be written.
         """
         if not instruction.attachments:
             return ()
         folder = self._jobs / instruction.job_id / "attachments"
-        # The same file under the same name is copied once, even if it was sent twice.
-        files = list(dict.fromkeys((file.upload_id, file.name) for file in instruction.attachments))
+        # The same file under the same name is written once, even if it was sent twice.
+        files = {(file.upload_id, file.name): file for file in instruction.attachments}
         names = dict(zip(files, safe_names([name for _, name in files]), strict=True))
         try:
-            folder.mkdir(mode=0o700)
-            for (upload_id, _), name in names.items():
-                shutil.copyfile(self._uploads / upload_id, folder / name)
-                (folder / name).chmod(_READ_ONLY)
+            await asyncio.to_thread(folder.mkdir, mode=0o700)
+            for key, file in files.items():
+                await _write_attachment(folder / names[key], file, store)
         except OSError as error:
-            raise JobServerError(f"the files that came with this cannot be copied: {error.strerror}") from error
+            raise JobServerError(f"the files that came with this cannot be written: {error.strerror}") from error
         own = [file for file in instruction.attachments if file.instruction == instruction.number]
         copies = (TaskFile(names[file.upload_id, file.name], file.name, file.mimetype, file.size) for file in own)
         return tuple(dict.fromkeys(copies))
@@ -144,3 +141,9 @@ class JobFolders:
                 if path.name != "home":
                     remove(path)
             drop_caches(job / "home", self._caches)
+
+
+async def _write_attachment(path: Path, file: Attachment, store: FileStore) -> None:
+    if await write_to(path, store.read(file.file or "")) != file.size:
+        raise JobServerError(f"{file.name}, which came with this, is not here any more: send it again")
+    await asyncio.to_thread(path.chmod, _READ_ONLY)

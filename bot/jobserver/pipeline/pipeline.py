@@ -157,7 +157,7 @@ async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
         log,
         instruction.conversation,
         instruction.session,
-        attachments=await asyncio.to_thread(tools.folders.attach, instruction),
+        attachments=await tools.folders.attach(instruction, tools.files),
         words=instruction.words,
     )
     message = commit_message(await described(instruction, tools.masking))

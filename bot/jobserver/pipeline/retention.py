@@ -73,6 +73,7 @@ class JobCleanup:
             logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
         await _in_batches(self.jobs.delete_answers)
         await _in_batches(self.uploads.delete_unused)
+        await _in_batches(self.tools.files.delete_expired)
         await _in_batches(partial(self.delete_pull_requests, self.archive_after + self.keep_for))
         await remove_branches(self.jobs, self.tools.pull_requests, self.tools.repository.delete_branch)
         await self.tools.repository.forget_partials(self.jobs.jobs_with_partial_work)

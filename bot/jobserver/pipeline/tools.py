@@ -16,6 +16,7 @@ from bot.jobserver.pipeline.progress import Asking
 from bot.jobserver.pull_requests.interface import OpenedPullRequest, PullRequests
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.repository.listings import Snapshot
+from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import Instruction
@@ -38,6 +39,7 @@ class Tools:
     repository: GitRepository
     queue: InstructionQueue
     folders: JobFolders
+    files: FileStore
     editor: Editor
     checks: Checks
     scan: LeakScan

@@ -302,7 +302,7 @@ async def _read_spent(session: Session, job_id: str) -> Spent:
 async def _attachments_until(session: Session, job_id: str, number: int) -> tuple[Attachment, ...]:
     """Returns the files of a job's instructions up to this one, oldest first."""
     mimetype = func.coalesce(attachments.c.mimetype, uploads.c.mimetype).label("mimetype")
-    found = select(*attachments.c["upload_id", "name", "instruction"], uploads.c.size, mimetype)
+    found = select(*attachments.c["upload_id", "name", "instruction"], *uploads.c["size", "file"], mimetype)
     files = found.select_from(instructions.join(attachments).join(uploads))
     up_to_now = files.where(instructions.c.job_id == job_id, instructions.c.number <= number)
     newest_first = up_to_now.order_by(instructions.c.number.desc(), attachments.c.position.desc())

@@ -87,9 +87,10 @@ class EarlierInstruction:
 
 @dataclass(frozen=True)
 class Attachment:
-    """An uploaded file that came with an instruction of a job. `size` is in bytes."""
+    """An uploaded file that came with an instruction of a job. `size` is in bytes; `file` is its id in the store."""
 
     upload_id: str
+    file: str | None
     name: str
     mimetype: str
     size: int

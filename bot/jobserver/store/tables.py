@@ -13,6 +13,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     Table,
     TextClause,
     func,
@@ -134,6 +135,18 @@ Index("answers_by_age", answers.c.created_at)
 
 old_branches = Table("old_branches", metadata, _text("name", primary_key=True), _text("left_at"))
 
+# Those that expire are arriving, or no longer named.
+files = Table("files", metadata, _text("id", primary_key=True), _perhaps("expires_at"))
+EXPIRES = _partial("files_to_delete", text("expires_at IS NOT NULL"), files.c.expires_at)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    _text("file", ForeignKey("files.id"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
 uploads = Table(
     "uploads",
     metadata,
@@ -142,6 +155,8 @@ uploads = Table(
     _text("mimetype"),
     # The time of the last upload. A file is kept as long as an instruction names it.
     _text("used_at"),
+    # Its id in `files`; NULL while it is in the folder of 1.0.0.
+    _perhaps("file"),
 )
 Index("uploads_by_age", uploads.c.used_at)
 
@@ -213,12 +228,4 @@ judgements = Table(
     _text("outcome"),
     _text("words"),
     _text("judged_at"),
-)
-
-# The one data directory that a PostgreSQL database belongs to, by the id in a file of it.
-data_directory = Table(
-    "data_directory",
-    metadata,
-    Column("number", Integer, CheckConstraint("number = 1", name="one"), primary_key=True, autoincrement=False),
-    _text("id"),
 )

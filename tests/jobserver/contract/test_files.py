@@ -3,10 +3,11 @@
 import asyncio
 import hashlib
 import json
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import timedelta
+from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from support.worlds.jobserver_world import (
 )
 
 from bot.jobapi.models import AttachedFile
+from bot.jobserver.store.database import as_text
 from bot.jobserver.store.records import PromptRequest
 from bot.jobserver.store.uploads import KEPT_UNUSED
 
@@ -66,8 +68,19 @@ def found_in(world: JobServerWorld, job: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def kept(world: JobServerWorld) -> set[str]:
-    return {path.name for path in (world.settings.data_directory / "uploads").iterdir()}
+def kept(data: Path, now: datetime | None = None) -> set[str]:
+    """Returns the digests of the files that are stored, each once, and `arriving` for others that are."""
+    with closing(sqlite3.connect(data)) as connection:
+        digests = {row[0] for row in connection.execute("SELECT uploads.id FROM uploads JOIN files ON files.id = file")}
+        [(stored,)] = connection.execute("SELECT count(*) FROM files WHERE expires_at IS NULL")
+        values = [as_text(now or datetime.now(UTC))]
+        [(arriving,)] = connection.execute("SELECT count(*) FROM files WHERE expires_at > ?", values)
+    assert stored == len(digests)
+    return digests | ({"arriving"} if arriving else set())
+
+
+def kept_by(world: JobServerWorld) -> set[str]:
+    return kept(world.settings.data_directory / "jobs.sqlite3")
 
 
 @pytest.mark.full
@@ -102,7 +115,7 @@ async def test_identical_uploads_are_stored_once(world: JobServerWorld) -> None:
     answers = await asyncio.gather(*(world.put(PICTURE) for _ in range(5)))
     digest = hashlib.sha256(PICTURE).hexdigest()
     assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {"id": digest})] * 5
-    assert kept(world) == {digest}
+    assert kept_by(world) == {digest}
 
 
 async def test_bytes_that_do_not_match_the_digest_are_refused(world: JobServerWorld) -> None:
@@ -111,7 +124,7 @@ async def test_bytes_that_do_not_match_the_digest_are_refused(world: JobServerWo
     assert (answer.status_code, answer.json()["error"]) == (
         400, "the SHA-256 of these bytes differs from the one in the address"
     )  # fmt: skip
-    assert not kept(world)
+    assert not kept_by(world)
 
 
 NOT_DIGESTS = (
@@ -127,7 +140,7 @@ async def test_an_address_that_is_not_a_digest_is_refused(world: JobServerWorld)
         answer = await world.put(b"x", file_id=file_id)
         assert answer.status_code in {400, 404, 405}, file_id
         assert list(answer.json()) == ["error"]
-    assert not kept(world)
+    assert not kept_by(world)
     assert before == {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
 
 
@@ -144,7 +157,7 @@ async def test_an_oversized_file_is_refused_with_or_without_a_length(world: JobS
     path = f"{FILE}/{hashlib.sha256(large).hexdigest()}"
     untold = await world.client.put(path, content=parts())
     assert untold.status_code == 413
-    assert not kept(world)
+    assert not kept_by(world)
     assert (await world.put(large[:-1])).status_code == 200
 
 
@@ -154,7 +167,7 @@ async def test_all_files_together_are_bounded(world: JobServerWorld) -> None:
     assert [(await world.put(content)).status_code for content in (first, second, third)] == [200, 200, 507]
     assert "has no room for this one" in (await world.put(third)).json()["error"]
     assert (await world.put(first)).status_code == 200
-    assert len(kept(world)) == 2
+    assert len(kept_by(world)) == 2
 
 
 async def test_an_aborted_upload_leaves_nothing(world: JobServerWorld) -> None:
@@ -167,13 +180,13 @@ async def test_an_aborted_upload_leaves_nothing(world: JobServerWorld) -> None:
     await writer.drain()
 
     async def began() -> bool:
-        return any(name.startswith("arriving-") for name in kept(world))
+        return "arriving" in kept_by(world)
 
     await until(began)
     writer.close()
 
     async def gone() -> bool:
-        return not kept(world)
+        return not kept_by(world)
 
     await until(gone)
     assert (await world.put(b"x" * 1000)).status_code == 200
@@ -219,32 +232,20 @@ async def test_a_repeated_key_requires_the_same_files(world: JobServerWorld) -> 
     assert (await world.create("x", **key)).status_code == 422
 
 
-async def test_a_restart_removes_leftovers_of_a_killed_server(tmp_path: Path) -> None:
-    """Bytes without a row belong to nobody."""
-    async with showing(tmp_path) as world:
-        await world.put(PICTURE)
-        (known,) = kept(world)
-        folder = world.settings.data_directory / "uploads"
-    for name in ("arriving-x", "0" * 64):
-        (folder / name).write_bytes(b"left")
-    bare = tmp_path / "r.git"
-    async with running(bare, tmp_path / "data") as world:
-        assert kept(world) == {known}
-
-
 async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: JobServerWorld) -> None:
-    """Somebody has deleted files in the data directory."""
+    """Somebody has deleted them in the database."""
     file = await world.uploaded("a.png", PICTURE)
-    (world.settings.data_directory / "uploads" / file["id"]).unlink()
+    with closing(sqlite3.connect(world.settings.data_directory / "jobs.sqlite3")) as connection, connection:
+        connection.execute("DELETE FROM chunks")
     job = await world.done("go", [file])
-    assert job["status"] == "failed"
-    assert "the files that came with this cannot be copied" in job["details"]["reason"]
+    assert (job["status"], job["details"]["reason"]) == (
+        "failed", "a.png, which came with this, is not here any more: send it again"
+    )  # fmt: skip
 
 
 async def test_files_expire_or_go_with_the_last_job_that_names_them(tmp_path: Path) -> None:
     """A file that was uploaded again is kept longer."""
     async with executing(tmp_path) as world:
-        await world.uploads.prepare()
 
         async def upload(content: bytes) -> str:
             async def chunks() -> AsyncIterator[bytes]:
@@ -264,12 +265,12 @@ async def test_files_expire_or_go_with_the_last_job_that_names_them(tmp_path: Pa
         world.now.ahead = KEPT_UNUSED + timedelta(hours=1)
         sweep = world.retention(archive_after=timedelta(days=20), keep_for=timedelta(days=20)).sweep
         await sweep()
-        folder = world.data / "uploads"
-        assert {path.name for path in folder.iterdir()} == {named, again}
+        assert kept(tmp_path / "jobs.sqlite3", world.now()) == {named, again}
         for days in (21, 42):
             world.now.ahead = timedelta(days=days)
             await sweep()
-        assert list(folder.iterdir()) == []
+        with closing(sqlite3.connect(tmp_path / "jobs.sqlite3")) as connection:
+            assert [*connection.execute("SELECT id FROM files"), *connection.execute("SELECT file FROM chunks")] == []
 
 
 LOOK = """
@@ -298,4 +299,4 @@ async def test_in_the_sandbox_files_are_read_only(tmp_path: Path) -> None:
             "path": "/workspace/attachments/a.png", "read": PICTURE.hex(), "write": "OSError", "mode": "OSError",
             "add": "OSError", "delete": "OSError", "folder": "['attachments', 'copy', 'doors', 'home']",
         }  # fmt: skip
-        assert kept(world) == {hashlib.sha256(PICTURE).hexdigest()}
+        assert kept_by(world) == {hashlib.sha256(PICTURE).hexdigest()}

@@ -22,6 +22,7 @@ from bot.jobserver.errors import GitError, JobServerError, RateLimitExceededErro
 from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
 from bot.jobserver.store.database import SCHEMA, Database, as_text
+from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import BATCH_SIZE, JobStore
 from bot.jobserver.store.proposals import ProposalStore
@@ -34,8 +35,9 @@ from bot.jobserver.store.records import (
     PromptRequest,
     QueuedReply,
 )
-from bot.jobserver.store.tables import answers, instructions, judgements, local_pull_requests, metadata
+from bot.jobserver.store.tables import answers, instructions, judgements, local_pull_requests, metadata, uploads
 from bot.jobserver.store.tables import jobs as table_of_jobs
+from bot.jobserver.store.uploads import UploadLimits, UploadStore
 from bot.jobserver.usage import Spent
 from bot.store.schema.migration import migrate
 from bot.store.schema.tables import metadata as of_the_bot
@@ -353,3 +355,41 @@ async def test_branches_of_ended_pull_requests_are_deleted_despite_a_failing_one
     jobs.time += 8 * DAY
     await remove_branches(jobs.retention, pull_requests, branches.delete_branch)
     assert await jobs.retention.old_branches() == [], "a week of tries is enough: what grows has an end"
+
+
+@pytest.mark.promise("upgrades")
+async def test_the_uploads_of_1_0_0_are_read_in_even_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once, from the folder that it left, which goes in the end."""
+    path, folder = await asyncio.to_thread(make_earlier, tmp_path, 7), tmp_path / "uploads"
+    contents = {hashlib.sha256(content).hexdigest(): content for content in (b"file", b"larger" * 300_000)}
+    gone = hashlib.sha256(b"gone").hexdigest()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for file_id in (*list(contents)[1:], gone):
+            connection.execute("INSERT INTO uploads VALUES (?, 1, 'image/png', '2026-01-01')", [file_id])
+    folder.mkdir()
+    for name, content in {**contents, "arriving-1": b"left"}.items():
+        (folder / name).write_bytes(content)
+    async with Database(f"sqlite:///{path}") as database:
+        store = FileStore(database)
+        taking = UploadStore(store, UploadLimits(1, 1))
+        written, write = list[str](), store.write
+
+        async def killed(pieces: AsyncIterator[bytes]) -> str:
+            if written:
+                raise KeyError
+            written.append(await write(pieces))
+            return written[0]
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "write", killed)
+            with pytest.raises(KeyError):
+                await taking.take_over(folder)
+        for _ in range(2):
+            await taking.take_over(folder)
+        rows = {row["id"]: row["file"] for row in await database.rows(select(*uploads.c["id", "file"]))}
+        assert written[0] in rows.values(), "it was not read again"
+        assert rows.pop(gone) is None
+        assert {each: b"".join([part async for part in store.read(file)]) for each, file in rows.items()} == contents
+    assert not folder.exists()

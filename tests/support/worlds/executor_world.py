@@ -27,11 +27,12 @@ from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.server import TokenBudget
 from bot.jobserver.store.database import Database
+from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
-from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
+from bot.jobserver.store.uploads import UploadLimits, UploadStore
 
 TEMPLATE = JobTemplate("docs", "main", "fake")
 
@@ -90,12 +91,14 @@ class ExecutorWorld:
         self.store = JobStore(database, rate_limit=1_000_000)
         self.queue = InstructionQueue(database)
         space = UploadLimits(file=1_000_000, space=10_000_000)
-        self.uploads = UploadStore(database, uploads_folder(self.data), space)
+        self.files = FileStore(database)
+        self.uploads = UploadStore(self.files, space)
         self.proposals = ProposalStore(database)
         self.tools = Tools(
             self.repository,
             self.queue,
             self.folders,
+            self.files,
             editor,
             checks,
             scan if secrets.are_looked_for else NoLeaks(),

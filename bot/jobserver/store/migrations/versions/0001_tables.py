@@ -124,7 +124,24 @@ def _further() -> None:
     _index("answers_of_job", "answers", ["job_id"])
     _index("answers_by_age", "answers", ["created_at"])
     _table("old_branches", _text("name"), _text("left_at"), _key("name", table="old_branches"))
-    _table("uploads", _text("id"), _number("size"), _text("mimetype"), _text("used_at"), _key("id", table="uploads"))
+    _table("files", _text("id"), *_perhaps("expires_at"), _key("id", table="files"))
+    _index("files_to_delete", "files", ["expires_at"], "expires_at IS NOT NULL")
+    _table(
+        "chunks",
+        _text("file"),
+        _number("position"),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        _key("file", "position", table="chunks"),
+        _of("file", "files.id", "chunks", cascade=False),
+    )
+    _table(
+        "uploads",
+        _text("id"),
+        _number("size"),
+        *map(_text, ("mimetype", "used_at")),
+        *_perhaps("file"),
+        _key("id", table="uploads"),
+    )
     _index("uploads_by_age", "uploads", ["used_at"])
     _table(
         "attachments",
@@ -149,13 +166,6 @@ def _further() -> None:
     )
     _index("proposals_due", "proposals", ["due_at"])
     _table("spending", _text("day"), _number("tokens", large=True), _key("day", table="spending"))
-    _table(
-        "data_directory",
-        _number("number"),
-        _text("id"),
-        sa.CheckConstraint("number = 1", name=op.f("ck_data_directory_one")),
-        _key("number", table="data_directory"),
-    )
 
 
 def _pull_requests() -> None:
