@@ -3,9 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import os
-import secrets
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -25,6 +22,7 @@ from bot.domain.permissions import PermissionRules
 from bot.domain.projects import with_aliases
 from bot.errors import ChatError, StoreError
 from bot.jobapi.settings import MOST_CONNECTIONS
+from bot.queue.claims import owner_name
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health import (
     GRACE_SECONDS,
@@ -102,7 +100,7 @@ class App:
         self._edges = edges
         self._role = role
         self._timings = timings or HealthTimings()
-        self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.owner = owner_name()
         self._supervisor = Supervisor(recovery=self._timings.recovery)
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
         self._happened: set[LastTime] = set()

@@ -114,7 +114,12 @@ class Composition:
         tools = await self._tools(mirror, base, keeper, database.waiting(_OUTAGE_S))
         pipeline = Pipeline(tools)
         runner = JobRunner(
-            tools.queue, lambda _: pipeline, settings.max_concurrent_jobs, tools.asking.arrived, counts=self._counts
+            InstructionQueue(database),
+            lambda _: pipeline,
+            lambda: [settings.project_id],
+            settings.max_concurrent_jobs,
+            tools.asking.arrived,
+            counts=self._counts,
         )
         self._stack.push_async_callback(runner.stop)
         await runner.start()

@@ -14,11 +14,16 @@ JobServerError                    the message is for the operator
 ├── PullRequestNotFoundError      the page is answered with 404
 └── RequestRejectedError          the job API rejects a request: the message is for the client
     └── RateLimitExceededError
+LeaseLostError                    nothing on its way handles it: what a worker has lost, it drops
 """
 
 
 class JobServerError(Exception):
     """Base of all errors that the job server raises deliberately."""
+
+
+class LeaseLostError(Exception):
+    """An instruction belongs to another worker now, or may soon; nothing was recorded."""
 
 
 class GitError(JobServerError):

@@ -5,6 +5,9 @@ A table whose rows are claimed has the columns `due_at` (when a row may be claim
 whose claim has ended, and was taken by another, changes nothing.
 """
 
+import os
+import secrets
+import socket
 from typing import Any
 
 from sqlalchemy import ColumnElement, Double, FromClause, Integer, Select, Table, and_, bindparam, or_
@@ -15,9 +18,19 @@ CLAIM: dict[Any, Any] = {"claimed_by": bindparam("owner"), "claimed_until": bind
 FREE: dict[str, Any] = {"claimed_by": None, "claimed_until": None}
 
 
+def owner_name() -> str:
+    """Returns a name for this start of a process, which no other has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def is_free(table: FromClause, now: Any = NOW) -> ColumnElement[bool]:
+    """Returns the condition that no claim on a row is in force."""
+    return or_(table.c.claimed_until.is_(None), table.c.claimed_until <= now)
+
+
 def due(table: FromClause) -> ColumnElement[bool]:
     """Returns the condition that a row may be claimed now: it is due, and no claim on it is in force."""
-    return and_(table.c.due_at <= NOW, or_(table.c.claimed_until.is_(None), table.c.claimed_until <= NOW))
+    return and_(table.c.due_at <= NOW, is_free(table))
 
 
 def first_due(statement: Select[Any], table: Table, **lock: Any) -> Select[Any]:

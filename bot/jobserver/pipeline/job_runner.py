@@ -1,27 +1,36 @@
-"""Runs jobs: the instructions of a job in order, several jobs at the same time."""
+"""Runs what a worker claims: the instructions of a job in order, several jobs at the same time."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
 from bot.errors import StoreError
 from bot.jobapi.models import JobDetails
-from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
+from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError, LeaseLostError
 from bot.jobserver.metrics import RunCounts, RunEnd
 from bot.jobserver.pipeline.descriptions import MAX_REASON
+from bot.jobserver.store.claims import LEASE, Wanted
 from bot.jobserver.store.instruction_queue import InstructionQueue
-from bot.jobserver.store.records import Instruction, Outcome
+from bot.jobserver.store.records import HeldInstruction, Instruction, Outcome
 from bot.jobserver.text import shortened
+from bot.queue.claims import owner_name
+from bot.runtime.clock import SteadyClock
 from bot.runtime.logging import LogContext, log_context
-from bot.runtime.tasks import BackgroundTasks
+from bot.runtime.tasks import BackgroundTasks, Supervisor
 
 logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 _RETRY_S = 2.0
+_LOOK_S = 1.0
+_STOP_S = 2.0
+_LEASE_S = LEASE.total_seconds()
+_RENEWAL_S = _LEASE_S / 3
+_ANSWER_S = _LEASE_S / 6
+"""How long the database may take to renew: between two tries, an agent can still be ended before its lease is over."""
 T = TypeVar("T")
 
 
@@ -43,94 +52,136 @@ class Executor(Protocol):
         ...
 
 
+@dataclass(eq=False)
+class _Run:
+    """A claimed instruction. `until`: when its lease ends, by this process's clock. `newest`: the message seen last."""
+
+    instruction: Instruction
+    until: float
+    newest: int = 0
+    execution: asyncio.Task[Outcome] | None = None
+    is_ending: bool = False
+    is_lost: bool = False
+
+    def end(self) -> None:
+        """Ends the execution; a second time would cut short what it still has to do."""
+        if self.execution and not self.is_ending:
+            self.is_ending = True
+            self.execution.cancel()
+
+    def lose(self) -> None:
+        """Ends the execution, whose outcome nobody wants."""
+        if self.execution and not self.execution.done():
+            self.is_lost = True
+            self.end()
+
+
 @dataclass
 class JobRunner:
-    """Runs a task for every job that has work.
+    """Claims instructions of the `projects`, and runs each in a task.
 
     A message to an active job waits in the queue and is executed after the current instruction, in the order of
-    arrival; the job stays `active` until its queue is empty. After a restart, the interrupted instruction starts again
-    from the branch's last commit; one during which the server died three times fails. `executor_of` gets the id of a
+    arrival; the job stays `active` until its queue is empty. An interrupted instruction starts again from the branch's
+    last commit, here or elsewhere; one during which a worker died three times fails. `executor_of` gets the id of a
     project; None: it is not served. `arrived` is called for a message to an active job, which may answer a question.
-    `retry_pause` is in seconds.
+    Pauses are in seconds.
     """
 
     queue: InstructionQueue
     executor_of: Callable[[str], Executor | None]
+    projects: Callable[[], Collection[str]]
     max_concurrent_jobs: int
     arrived: Callable[[str], None] = lambda _: None
+    look_pause: float = _LOOK_S
     retry_pause: float = _RETRY_S
+    monotonic: Callable[[], float] = field(default_factory=lambda: SteadyClock().monotonic)
     counts: RunCounts = field(default_factory=RunCounts)
-    # Instructions that may have killed the server run one at a time, so that only the culprit is blamed.
-    _suspects: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    worker: str = field(default_factory=owner_name)
+    _loops: Supervisor = field(default_factory=Supervisor, init=False)
     _tasks: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
-    _running: set[str] = field(default_factory=set, init=False)
-    _woken_while_running: set[str] = field(default_factory=set, init=False)
-    _executing: dict[int, asyncio.Task[Outcome]] = field(default_factory=dict, init=False)
+    _runs: dict[int, _Run] = field(default_factory=dict, init=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _is_alone: bool = field(default=False, init=False)
     _is_stopping: bool = field(default=False, init=False)
 
-    def __post_init__(self) -> None:
-        self._slots = asyncio.Semaphore(self.max_concurrent_jobs)
-
     async def start(self) -> None:
-        for job_id in await self.queue.requeue_interrupted():
-            self.wake(job_id)
+        """Begins to work. On SQLite, what the previous process was doing is done again at once."""
+        self._is_alone = await self.queue.end_leases()
+        self._loops.start("job queue", self._look)
+        self._loops.start("leases", self._keep)
 
     def wake(self, job_id: str) -> None:
-        """Has the job's queue processed soon; safe to call at any time."""
-        if job_id in self._running:
-            self._woken_while_running.add(job_id)
-            self.arrived(job_id)
-            return
-        self._running.add(job_id)
-        task = self._tasks.spawn(self._run_job(job_id), name=f"the queue of job {job_id}")
-        task.add_done_callback(lambda done: self._ended(job_id, done))
+        """Has a job's new message seen at once; safe to call at any time."""
+        self._woken.set()
+        self.arrived(job_id)
 
     def interrupt(self, number: int) -> None:
-        """Cancels an instruction, if it is running, after its cancellation was recorded."""
-        if task := self._executing.get(number):
-            task.cancel()
+        """Cancels an instruction, if it is running here, after its cancellation was recorded."""
+        if run := self._runs.get(number):
+            run.end()
 
     async def stop(self) -> None:
-        """Cancels running instructions; they run again after the next start."""
+        """Cancels running instructions, and gives them back."""
         self._is_stopping = True
+        await self._loops.stop(_STOP_S)
         await self._tasks.cancel()
+        # If this cannot be written, the attempts count, as after a crash.
+        with contextlib.suppress(StoreError):
+            await self.queue.release(self.worker)
 
-    def _ended(self, job_id: str, task: asyncio.Task[None]) -> None:
-        self._running.discard(job_id)
-        if task.cancelled() or self._is_stopping:
-            return
-        # A message may have arrived after the queue was found empty.
-        if job_id in self._woken_while_running:
-            self._woken_while_running.discard(job_id)
-            self.wake(job_id)
+    async def _look(self) -> None:
+        """Claims while there is work and a free slot, and looks again when woken, or after a pause."""
+        while True:
+            self._woken.clear()
+            if len(self._runs) >= self.max_concurrent_jobs or not await self._retry_database(self._begin_next):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self.look_pause):
+                        await self._woken.wait()
 
-    async def _run_job(self, job_id: str) -> None:
-        async with self._slots:
-            while not self._is_stopping:
-                instruction = await self._retry_database(partial(self.queue.next_instruction, job_id))
-                if instruction is None:
-                    return
-                with log_context(LogContext(instruction.request_id, instruction.job_id)):
-                    outcome = await self._outcome(instruction)
-                await self._retry_database(partial(self.queue.finish, instruction, outcome))
+    async def _begin_next(self) -> bool:
+        """Returns whether there was an instruction to begin."""
+        # Those that may have killed a worker run one at a time, so that only the culprit is blamed.
+        is_free_of_suspects = all(run.instruction.attempts <= 1 for run in self._runs.values())
+        wanted = Wanted(self.projects(), besides=list(self._runs), suspects=is_free_of_suspects)
+        began = self.monotonic()
+        instruction = await self.queue.claim(self.worker, wanted)
+        if instruction is None:
+            return False
+        run = self._runs[instruction.number] = _Run(instruction, began + _LEASE_S)
+        with log_context(LogContext(instruction.request_id, instruction.job_id)):
+            self._tasks.spawn(self._run(run), name=f"job {instruction.job_id}, instruction {instruction.number}")
+        return True
 
-    async def _outcome(self, instruction: Instruction) -> Outcome:
-        name = f"instruction {instruction.number}"
-        logger.info("%s started, attempt %d", name, instruction.attempts)
-        # Registered before the table is checked for a cancellation, so that none is missed.
-        task = asyncio.create_task(self._execute(instruction), name=f"job {instruction.job_id}, {name}")
-        self._executing[instruction.number] = task
+    async def _run(self, run: _Run) -> None:
+        instruction = run.instruction
         try:
-            outcome = await task
+            outcome = await self._outcome(run)
+            await self._retry_database(partial(self.queue.finish, instruction, outcome))
+        except LeaseLostError:
+            logger.warning("instruction %d is not this worker's any more: its outcome is dropped", instruction.number)
+            # What nobody has taken meanwhile.
+            await self._retry_database(partial(self.queue.release, self.worker, instruction.number))
+        finally:
+            del self._runs[instruction.number]
+            self._woken.set()
+
+    async def _outcome(self, run: _Run) -> Outcome:
+        instruction, name = run.instruction, f"instruction {run.instruction.number}"
+        logger.info("%s started, attempt %d", name, instruction.attempts)
+        # Known before the table is checked for a cancellation, so that none is missed.
+        run.execution = asyncio.create_task(self._execute(instruction), name=f"the execution of {name}")
+        try:
+            outcome = await run.execution
         except asyncio.CancelledError:
             if self._is_stopping:
-                # If this cannot be written, the attempt counts, as after a crash.
-                with contextlib.suppress(StoreError):
-                    await self.queue.release(instruction)
                 raise
+            if run.is_lost:
+                raise LeaseLostError from None
             logger.info("%s was stopped", name)
             self.counts.ended(RunEnd.STOPPED)
             return Outcome()
+        except LeaseLostError:
+            raise
         except JobServerError as error:
             logger.warning("%s failed: %s", name, error)
             self.counts.ended(RunEnd.FAILED)
@@ -142,8 +193,6 @@ class JobRunner:
             self.counts.ended(RunEnd.CRASHED)
             kind = type(error).__name__
             return Outcome(failure=f"Something unexpected went wrong in the job server ({kind}). Its log says what.")
-        finally:
-            del self._executing[instruction.number]
         link = f": {outcome.pr_link}" if outcome.pr_link else ""
         end = RunEnd.FAILED if outcome.failure else RunEnd.DONE
         logger.info("%s %s%s", name, end, link)
@@ -151,20 +200,48 @@ class JobRunner:
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:
-        is_first, executor = instruction.attempts <= 1, self.executor_of(instruction.project_id)
+        executor = self.executor_of(instruction.project_id)
         if executor is None:
-            raise EditError(f"The job server has no project {instruction.project_id} any more.")
+            raise LeaseLostError
         if await self._retry_database(partial(self.queue.is_stopped, instruction)):
-            return Outcome() if is_first else await executor.finish_pushed(instruction)
+            return await executor.finish_pushed(instruction) if instruction.was_begun else Outcome()
         if instruction.attempts > MAX_ATTEMPTS:
             raise EditError(
                 f"The job server ended unexpectedly {MAX_ATTEMPTS} times while it worked on this, so it will not try "
                 "again. Its log may say why; a smaller request may succeed."
             )
-        if is_first:
-            return await executor.execute(instruction)
-        async with self._suspects:
-            return await executor.execute(instruction)
+        return await executor.execute(instruction)
+
+    async def _keep(self) -> None:
+        """Keeps the leases of what runs, and ends what was stopped, or what may soon be another's."""
+        renewed = self.monotonic()
+        while True:
+            await asyncio.sleep(self.look_pause)
+            now, runs = self.monotonic(), dict(self._runs)
+            is_due = now - renewed >= _RENEWAL_S
+            try:
+                async with asyncio.timeout(_ANSWER_S):
+                    held = await self.queue.watch(self.worker, runs, renew=is_due) if runs else {}
+            except (StoreError, TimeoutError) as error:
+                logger.info("the leases cannot be looked at: %s", str(error) or "the database does not answer")
+            else:
+                renewed = now if is_due else renewed
+                for number, run in runs.items():
+                    self._follow(run, held.get(number), until=now + _LEASE_S if is_due else run.until)
+            for run in self._runs.values():
+                if self.monotonic() > run.until - _RENEWAL_S and not self._is_alone:
+                    run.lose()
+
+    def _follow(self, run: _Run, row: HeldInstruction | None, *, until: float) -> None:
+        if row is None or row.attempts != run.instruction.attempts:
+            run.lose()
+            return
+        run.until = until
+        if row.is_stopped:
+            run.end()
+        if row.newest > run.newest:
+            run.newest = row.newest
+            self.arrived(run.instruction.job_id)
 
     async def _retry_database(self, transaction: Callable[[], Awaitable[T]]) -> T:
         """Retries until it succeeds: a locked database or a full disk must not lose finished work."""

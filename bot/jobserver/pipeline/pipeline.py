@@ -85,7 +85,7 @@ class Pipeline:
 
 
 async def _execute(tools: Tools, instruction: Instruction) -> Outcome:
-    if instruction.attempts > 1 and (commit := await pushed_before(tools, instruction)):
+    if instruction.was_begun and (commit := await pushed_before(tools, instruction)):
         return await _completed(_finish(tools, instruction, commit))
     for _ in range(_STARTS):
         prepared = await prepare(tools, instruction)
@@ -178,7 +178,7 @@ async def edit(tools: Tools, prepared: Prepared) -> Edited:
         with tools.spending.allowed(spent) as allowance:
             return await _edit(tools, prepared, allowance)
     except BudgetUsedUpError as error:
-        await tools.queue.record_budget_end(instruction.job_id, error)
+        await tools.queue.record_budget_end(instruction, error)
         raise
 
 
@@ -187,7 +187,7 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
     progress = RecordedProgress(instruction.session, allowance.take, partial(tools.asking.ask, instruction))
 
     async def record(update: ProgressUpdate) -> None:
-        await tools.queue.record_progress(instruction.job_id, safe_update(update, tools.masking.known))
+        await tools.queue.record_progress(instruction, safe_update(update, tools.masking.known))
 
     async with progress.recording(record):
         try:
@@ -302,6 +302,7 @@ async def push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | Non
 async def _push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | None:
     instruction = prepared.instruction
     for _ in range(_PUSHES):
+        await tools.queue.renew(instruction)
         try:
             await tools.repository.push(edited.commit, instruction.branch)
         except PushRejectedError:
@@ -322,11 +323,10 @@ async def pushed_before(tools: Tools, instruction: Instruction) -> str | None:
     if instruction.commit:
         return instruction.commit
     await tools.repository.start(instruction.branch)
-    newest = await tools.repository.mirror.revision(instruction.branch)
-    if newest and await tools.repository.trailer(newest, TRAILER) == trailer_value(instruction):
-        await tools.queue.record_pushed(instruction, newest)
-        return newest
-    return None
+    commit = await tools.repository.with_trailer(instruction.branch, TRAILER, trailer_value(instruction))
+    if commit is not None:
+        await tools.queue.record_pushed(instruction, commit)
+    return commit
 
 
 async def _on_top(tools: Tools, prepared: Prepared, commit: str) -> str | None:
@@ -343,7 +343,7 @@ async def keep_files(tools: Tools, prepared: Prepared) -> None:
     try:
         collected = await tools.repository.working_copy(prepared.task.workspace.copy).collect(start.tree)
         if collected.tree == start.tree:
-            await tools.queue.record_partial(job_id, None)
+            await tools.queue.record_partial(prepared.instruction, None)
         else:
             await keep_commit(tools, prepared, await tools.repository.commit(start, collected.tree, prepared.message))
     except JobServerError as error:
@@ -355,5 +355,5 @@ async def keep_commit(tools: Tools, prepared: Prepared, commit: str) -> None:
     job_id = prepared.instruction.job_id
     files = (await tools.repository.changes(prepared.start.parents[0], commit)).file_count
     # The row first: a sweep forgets commits in the mirror that no row names.
-    await tools.queue.record_partial(job_id, commit, files)
+    await tools.queue.record_partial(prepared.instruction, commit, files)
     await tools.repository.keep_partial(job_id, commit)

@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.errors import StoreError
 from bot.jobapi.models import PlanStep
+from bot.jobserver.errors import LeaseLostError
 from bot.jobserver.pipeline.descriptions import MAX_QUESTION, Mask
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, ProgressUpdate, Question
@@ -126,14 +127,14 @@ class Asking:
             return await self._ask(instruction, masked, is_answer)
         except TimeoutError:
             return None
-        except StoreError as error:
+        except (StoreError, LeaseLostError) as error:
             logger.warning("job %s: a question could not be asked: %s", instruction.job_id, error)
             return None
 
     async def _ask(self, instruction: Instruction, question: Question, is_answer: Callable[[str], bool]) -> str | None:
         arrived = self._arrived[instruction.job_id] = asyncio.Event()
         try:
-            await self._records.record_question(instruction.job_id, question)
+            await self._records.record_question(instruction, question)
             async with asyncio.timeout(self._time_limit):
                 while True:
                     arrived.clear()

@@ -100,7 +100,7 @@ async def retry_forever(tools: Tools) -> None:
 
 
 async def retry_due(tools: Tools) -> None:
-    while batch := await tools.proposals.due():
+    while batch := await tools.proposals.take_due():
         for pending in batch:
             await _propose(tools, pending)
 

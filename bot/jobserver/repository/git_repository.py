@@ -14,6 +14,8 @@ _LISTED_AT_MOST = 300
 """Files that are listed; all are counted."""
 
 _CONFLICTS_NAMED = 5
+_SEARCHED = 10_000
+"""Commits of a branch, with those of its base, that are searched."""
 _PARTIAL = "refs/pagehand/partial/"
 
 
@@ -131,10 +133,14 @@ class GitRepository:
             await self.working_copy(directory).change_to(merged)
         return merged is not None
 
-    async def trailer(self, commit: str, key: str) -> str:
-        """Returns the value of a trailer in a commit's message; empty if there is none."""
-        output = await self.mirror.run("log", "-1", f"--format=%(trailers:key={key},valueonly)", commit, "--")
-        return output.strip()
+    async def with_trailer(self, branch: str, key: str, value: str) -> str | None:
+        """Returns the newest of a branch's commits whose message has this trailer, as of the last fetch or push."""
+        newest = await self.mirror.revision(branch)
+        if newest is None:
+            return None
+        form = f"--format=%H %(trailers:key={key},valueonly,separator=%x20)"
+        listed = await self.mirror.run("log", f"--max-count={_SEARCHED}", form, newest, "--")
+        return next((line.split()[0] for line in listed.splitlines() if line.split()[1:] == [value]), None)
 
     async def changes(self, start: str, end: str) -> Changes:
         """Returns what a pull request of `end` into `start` changes, without the titles of pages."""

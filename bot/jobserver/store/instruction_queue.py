@@ -1,16 +1,19 @@
 """The queue of instructions, with their progress and outcomes."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import RowMapping, Update, case, delete, exists, func, select, update
+from sqlalchemy import RowMapping, Update, and_, case, delete, exists, func, select, update
 
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError
+from bot.jobserver.store.claims import LEASE, Wanted, claim_first, held, lock_held
 from bot.jobserver.store.database import Database, Session, as_text, transaction
 from bot.jobserver.store.records import (
     Attachment,
     EarlierInstruction,
+    HeldInstruction,
     Instruction,
     InstructionBacklog,
     Outcome,
@@ -28,7 +31,7 @@ from bot.jobserver.store.records import (
     spent_from_row,
     write_details,
 )
-from bot.jobserver.store.tables import IS_REPLY, WAITING, WORDS, attachments, instructions, jobs, spending, uploads
+from bot.jobserver.store.tables import WAITING, WORDS, attachments, instructions, jobs, spending, uploads
 from bot.jobserver.usage import Spent
 from bot.queue.transaction import upserting
 
@@ -49,17 +52,12 @@ class InstructionQueue:
         self.database = database
 
     @transaction
-    async def requeue_interrupted(self, session: Session) -> list[str]:
-        """Requeues the instructions that were running when the server stopped.
-
-        Returns the ids of all jobs with work, the one that has waited longest first.
-        """
-        running = update(instructions).where(WAITING, instructions.c.state == "running")
-        await session.execute(running.values(state="queued"))
-        # Each answers the question again, or becomes an instruction.
-        await session.execute(update(instructions).where(IS_REPLY).values(answers=None))
-        of_jobs = select(instructions.c.job_id).where(WAITING).group_by(instructions.c.job_id)
-        return [row["job_id"] for row in await session.rows(of_jobs.order_by(func.min(instructions.c.number)))]
+    async def end_leases(self, session: Session) -> bool:
+        """Ends all leases on SQLite, whose file one process owns. Returns whether it is that."""
+        is_alone = session.dialect == "sqlite"
+        if is_alone:
+            await session.execute(update(instructions).where(WAITING).values(claimed_until=None))
+        return is_alone
 
     @transaction
     async def backlog(self, session: Session) -> InstructionBacklog:
@@ -73,27 +71,50 @@ class InstructionQueue:
         return InstructionBacklog(counts.get("queued", 0), counts.get("running", 0), max(oldest, 0.0))
 
     @transaction
-    async def next_instruction(self, session: Session, job_id: str) -> Instruction | None:
-        """Marks the job's oldest queued instruction as running, counts the attempt, and returns it."""
-        details = await read_details(session, job_id)
-        queued = select(instructions, jobs.c.branch, jobs.c.session, jobs.c.partial_commit).join(jobs)
-        of_job = queued.where(instructions.c.job_id == job_id, instructions.c.state == "queued")
-        row = await session.first(of_job.order_by(instructions.c.number).limit(1))
+    async def claim(self, session: Session, worker: str, wanted: Wanted) -> Instruction | None:
+        """Claims the next instruction, counts the attempt, and returns it."""
+        row = await claim_first(session, worker, wanted)
         if row is None:
             return None
-        taking = update(instructions).where(instructions.c.number == row["number"])
-        await session.execute(taking.values(state="running", attempts=instructions.c.attempts + 1))
-        if row["attempts"] == 0:
-            await forget_last_words(session, job_id)
-            details = await read_details(session, job_id)
-        taken = _from_row(row, details, await _conversation(session, job_id, row["number"]))
-        return replace(taken, attachments=await _attachments_until(session, job_id, row["number"]))
+        if not row["was_begun"]:
+            await forget_last_words(session, row["job_id"])
+        details = await read_details(session, row["job_id"])
+        taken = _from_row(row, details, await _conversation(session, row["job_id"], row["number"]))
+        return replace(taken, attachments=await _attachments_until(session, row["job_id"], row["number"]))
 
     @transaction
-    async def release(self, session: Session, instruction: Instruction) -> None:
-        """Requeues an instruction that an orderly stop interrupted; the attempt does not count."""
-        running = _row_of(instruction).where(instructions.c.state == "running")
-        await session.execute(running.values(state="queued", attempts=instructions.c.attempts - 1))
+    async def watch(
+        self, session: Session, worker: str, numbers: Collection[int], *, renew: bool
+    ) -> dict[int, HeldInstruction]:
+        """Returns those of these instructions that the worker still holds, whose leases it may renew."""
+        ours = and_(
+            instructions.c.number.in_(numbers), instructions.c.claimed_by == worker, instructions.c.state == "running"
+        )
+        if renew:
+            await session.execute(update(instructions).where(ours).values(claimed_until=session.time(ago=-LEASE)))
+        message = instructions.alias("message")
+        newest = select(func.max(message.c.number)).where(message.c.job_id == instructions.c.job_id).scalar_subquery()
+        is_stopped = instructions.c.stop_reason.is_not(None).label("is_stopped")
+        found = select(*instructions.c["number", "attempts"], is_stopped, newest.label("newest")).where(ours)
+        rows = await session.rows(found)
+        return {row["number"]: HeldInstruction(row["attempts"], row["is_stopped"], row["newest"]) for row in rows}
+
+    @transaction
+    async def renew(self, session: Session, instruction: Instruction) -> None:
+        """Renews a lease. Raises LeaseLostError, as every write of a run does whose lease has become another's."""
+        await lock_held(session, instruction)
+        renewed = {"claimed_until": session.time(ago=-LEASE)}
+        await session.execute(update(instructions).where(*held(instruction)).values(renewed))
+
+    @transaction
+    async def release(self, session: Session, worker: str, number: int | None = None) -> None:
+        """Requeues what a worker still holds, or one instruction of that; the attempt does not count."""
+        ours = update(instructions).where(
+            WAITING, instructions.c.claimed_by == worker, instructions.c.state == "running"
+        )
+        one = ours if number is None else ours.where(instructions.c.number == number)
+        back = {"state": "queued", "claimed_until": None, "attempts": instructions.c.attempts - 1}
+        await session.execute(one.values(back))
 
     @transaction
     async def is_stopped(self, session: Session, instruction: Instruction) -> bool:
@@ -102,8 +123,8 @@ class InstructionQueue:
         return await session.first(select(instructions.c.number).where(*stopped)) is not None
 
     @transaction
-    async def record_progress(self, session: Session, job_id: str, update: ProgressUpdate) -> None:
-        details = await read_details(session, job_id)
+    async def record_progress(self, session: Session, instruction: Instruction, update: ProgressUpdate) -> None:
+        job_id, details = instruction.job_id, await lock_held(session, instruction)
         changed = {name: value for name in ("plan", "activity") if (value := getattr(update, name)) is not None}
         await write_details(session, job_id, details.model_copy(update=changed))
         if update.session is not None:
@@ -130,16 +151,18 @@ class InstructionQueue:
             return 0
         if not row["is_reply"] or says_no(row["words"]):
             return int(row["tokens"] - row["tokens_agreed"])
+        await lock_held(session, instruction)
         await change_job(session, instruction.job_id, tokens_agreed=row["tokens"], asked_at=None)
         return 0
 
     @transaction
-    async def record_budget_end(self, session: Session, job_id: str, error: BudgetUsedUpError) -> None:
+    async def record_budget_end(self, session: Session, instruction: Instruction, error: BudgetUsedUpError) -> None:
         """Records that a person was asked, and drops a session that has not received the instruction."""
+        await lock_held(session, instruction)
         if error.question:
-            await change_job(session, job_id, asked_at=func.coalesce(jobs.c.asked_at, session.time()))
+            await change_job(session, instruction.job_id, asked_at=func.coalesce(jobs.c.asked_at, session.time()))
         if not error.was_heard:
-            await change_job(session, job_id, session=None)
+            await change_job(session, instruction.job_id, session=None)
 
     @transaction
     async def tokens_today(self, session: Session) -> int:
@@ -148,9 +171,11 @@ class InstructionQueue:
         return int(row["tokens"]) if row else 0
 
     @transaction
-    async def record_question(self, session: Session, job_id: str, question: Question | None) -> None:
-        asked = question and JobDetails(question=question.text, question_fields=question.fields)
-        await change_job(session, job_id, open_question=asked and asked.model_dump_json(exclude_defaults=True))
+    async def record_question(self, session: Session, instruction: Instruction, question: Question) -> None:
+        await lock_held(session, instruction)
+        asked = JobDetails(question=question.text, question_fields=question.fields)
+        open_question = asked.model_dump_json(exclude_defaults=True)
+        await change_job(session, instruction.job_id, open_question=open_question)
 
     @transaction
     async def next_reply(self, session: Session, instruction: Instruction) -> QueuedReply | None:
@@ -167,7 +192,7 @@ class InstructionQueue:
 
         Returns False if the message was stopped in the meantime.
         """
-        await read_details(session, instruction.job_id)
+        await lock_held(session, instruction)
         queued = (instructions.c.state == "queued", instructions.c.answers.is_(None))
         using = update(instructions).where(instructions.c.number == reply.number, *queued)
         is_used = (await session.execute(using.values(answers=instruction.number))).rowcount == 1
@@ -178,6 +203,7 @@ class InstructionQueue:
     @transaction
     async def use_next_branch(self, session: Session, instruction: Instruction) -> Instruction:
         """Gives the job its next branch, and returns the instruction with it."""
+        await lock_held(session, instruction)
         row = await session.first(select(jobs.c.branch_number).where(jobs.c.id == instruction.job_id))
         number = 1 + (row["branch_number"] if row else 0)
         branch = branch_name(instruction.job_id, number)
@@ -187,7 +213,7 @@ class InstructionQueue:
     @transaction
     async def record_answer(self, session: Session, instruction: Instruction, details: JobDetails) -> None:
         """Records what the editor said before the push, in case a restart has to report it."""
-        known = await read_details(session, instruction.job_id)
+        known = await lock_held(session, instruction)
         words = ("summary", "question", "question_fields")
         updated = known.model_copy(update={name: getattr(details, name) for name in words})
         await write_details(session, instruction.job_id, updated)
@@ -195,12 +221,16 @@ class InstructionQueue:
     @transaction
     async def record_pushed(self, session: Session, instruction: Instruction, commit: str) -> None:
         """Records an instruction's commit; from then on it is not executed again."""
+        await lock_held(session, instruction)
         await session.execute(_row_of(instruction).values(commit_id=commit))
 
     @transaction
-    async def record_partial(self, session: Session, job_id: str, commit: str | None, files: int = 0) -> None:
+    async def record_partial(
+        self, session: Session, instruction: Instruction, commit: str | None, files: int = 0
+    ) -> None:
         """Records the commit that keeps a failed instruction's work; None if there is none."""
-        await change_job(session, job_id, partial_commit=commit, partial_files=files)
+        await lock_held(session, instruction)
+        await change_job(session, instruction.job_id, partial_commit=commit, partial_files=files)
 
     @transaction
     async def finish(self, session: Session, instruction: Instruction, outcome: Outcome) -> None:
@@ -210,7 +240,7 @@ class InstructionQueue:
         stopped has not failed, whatever its outcome.
         """
         job_id = instruction.job_id
-        known = await read_details(session, job_id)
+        known = await lock_held(session, instruction)
         ended = await _final_outcome(session, instruction, outcome)
         state = "failed" if ended.failure else "stopped" if ended is not outcome else "done"
         said, reason = ended.details, ended.failure or ended.details.reason
@@ -263,12 +293,14 @@ def _from_row(row: RowMapping, details: JobDetails, conversation: tuple[EarlierI
         conversation=conversation,
         session=row["session"],
         partial=row["partial_commit"],
-        attempts=row["attempts"] + 1,
+        attempts=row["attempts"],
+        was_begun=row["was_begun"],
         commit=row["commit_id"],
         summary=details.summary or "",
         question=details.question or "",
         question_fields=details.question_fields,
         request_id=row["request_id"],
+        worker=row["claimed_by"],
     )
 
 

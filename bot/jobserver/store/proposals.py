@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, delete, insert, select
 
 from bot.jobapi.models import CheckResult, PullRequestDetails, PullRequestState, Status
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.store.claims import lock_held
 from bot.jobserver.store.database import Database, Session, transaction
 from bot.jobserver.store.records import (
     Instruction,
@@ -23,6 +24,7 @@ from bot.jobserver.store.tables import jobs, proposals
 
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20
+_TRYING = timedelta(minutes=10)
 _LONGEST_DESCRIPTION = 200_000
 """Characters; the rest is in the commits."""
 
@@ -41,6 +43,7 @@ class ProposalStore:
         job = await session.first(select(jobs.c.pr_branch).where(jobs.c.id == instruction.job_id).with_for_update())
         if job is None:
             raise JobServerError("the job of what is to be proposed has been deleted")
+        await lock_held(session, instruction)
         values: dict[str, object] = {"checks": _CHECKS.dump_json(tuple(checks)).decode(), "due_at": session.time()}
         known = await _read(session, instruction.job_id)
         if known is not None and known.branch == instruction.branch:
@@ -69,11 +72,16 @@ class ProposalStore:
         await session.execute(update(proposals).values(due_at=session.time()))
 
     @transaction
-    async def due(self, session: Session) -> list[PendingProposal]:
-        """Returns a batch of due proposals, without those of active jobs, which propose their own changes."""
+    async def take_due(self, session: Session) -> list[PendingProposal]:
+        """Returns a batch of due proposals, without those of active jobs, which propose their own changes. Nobody else
+        gets them until they have been tried, or somebody has had long enough for that.
+        """
         of_idle = select(proposals).join(jobs).where(jobs.c.status != Status.ACTIVE)
         due = of_idle.where(proposals.c.due_at <= session.time()).order_by(proposals.c.due_at).limit(_BATCH_SIZE)
-        return [_from_row(row) for row in await session.rows(due)]
+        rows = await session.rows(due.with_for_update(of=proposals, skip_locked=True))
+        taken = update(proposals).where(proposals.c.job_id.in_([row["job_id"] for row in rows]))
+        await session.execute(taken.values(due_at=session.time(ago=-_TRYING)))
+        return [_from_row(row) for row in rows]
 
     @transaction
     async def record_proposed(

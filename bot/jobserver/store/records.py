@@ -102,9 +102,10 @@ class Instruction:
     """One prompt of a job, on its way through the queue. `words` is the person's own part of it.
 
     `session`: the agent's id for the job's conversation. `partial`: the commit with the work of an earlier instruction
-    that failed. `attempts`: how often it was started, including this time. `commit`, `summary`, `question` and
-    `question_fields`: what was pushed and what the editor said before an interruption. `attachments`: the files of this
-    and earlier instructions, oldest first. `request_id` is for the log.
+    that failed. `attempts`: how often it was started, including this time. `was_begun`: by an earlier attempt, or one
+    that was given back, so it may be pushed. `commit`, `summary`, `question` and `question_fields`: what was pushed and
+    what the editor said before an interruption. `attachments`: the files of this and earlier instructions, the oldest
+    first. `request_id` is for the log. `worker`: who has claimed it.
     """
 
     number: int
@@ -118,12 +119,23 @@ class Instruction:
     session: str | None = None
     partial: str | None = None
     attempts: int = 1
+    was_begun: bool = False
     commit: str | None = None
     summary: str = ""
     question: str = ""
     question_fields: tuple[QuestionField, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     request_id: str = ""
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class HeldInstruction:
+    """What a worker's instruction looks like in its row. `newest`: the number of the job's newest message."""
+
+    attempts: int
+    is_stopped: bool
+    newest: int
 
 
 @dataclass(frozen=True)

@@ -110,10 +110,15 @@ instructions = Table(
     _text("request_id", server_default=text("''")),
     # The part of the prompt that is the person's own words; NULL if all of it is.
     _perhaps("words"),
+    # The worker that runs it, or had begun it, and how long nobody else may.
+    _perhaps("claimed_by"),
+    _perhaps("claimed_until"),
     CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'stopped')", name="state"),
     sqlite_autoincrement=True,  # numbers are never used again
 )
-WAITING = _partial("instructions_waiting", text("state IN ('queued', 'running')"), instructions.c.state)
+WAITING = _partial(
+    "instructions_waiting", text("state IN ('queued', 'running')"), instructions.c.project_id, instructions.c.state
+)
 IS_REPLY = _partial("instructions_that_answer", text("answers IS NOT NULL"), instructions.c.answers)
 Index("instructions_of_job", instructions.c.job_id, instructions.c.number)
 Index("instructions_of_project", instructions.c.project_id, instructions.c.created_at)

@@ -336,7 +336,7 @@ async def test_packing_waits_until_worthwhile_and_keeps_referenced_objects(world
     await asyncio.to_thread(many_objects, world.mirror.directory)
     assert await world.repository.mirror.pack()
     assert not await world.repository.mirror.pack()
-    assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
+    assert await world.repository.with_trailer(BRANCH, "Pagehand-Instruction", "a/1") == commit
 
 
 def many_objects(mirror: Path) -> None:

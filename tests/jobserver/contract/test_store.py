@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,9 +18,17 @@ from support.databases import engine_for
 from support.fakes.job_ports import FakePullRequests
 
 from bot.jobapi.models import AttachedFile, JobDetails, PartialWork, PullRequestState, Requester, Status
-from bot.jobserver.errors import GitError, JobServerError, RateLimitExceededError, RequestRejectedError
+from bot.jobserver.errors import (
+    BudgetUsedUpError,
+    GitError,
+    JobServerError,
+    LeaseLostError,
+    RateLimitExceededError,
+    RequestRejectedError,
+)
 from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
+from bot.jobserver.store.claims import LEASE, Wanted
 from bot.jobserver.store.database import SCHEMA, Database, as_text
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -33,6 +41,7 @@ from bot.jobserver.store.records import (
     Outcome,
     ProgressUpdate,
     PromptRequest,
+    Question,
     QueuedReply,
 )
 from bot.jobserver.store.tables import answers, instructions, judgements, local_pull_requests, metadata, uploads
@@ -133,19 +142,22 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
         file = AttachedFile(id=hashlib.sha256(b"file").hexdigest(), name="a.png")
         again = await jobs.submit(PromptRequest("docs", "one", None, "k-1", files=(file,)), template)
         assert again.id == one.id, "answers that were kept are still given"
-        assert await queue.requeue_interrupted() == [three.id, four.id]
-        taken = await queue.next_instruction(three.id)
+        taken = await queue.claim("w", Wanted(["docs"]))
         assert taken == Instruction(
-            3, three.id, "docs", f"pagehand/{three.id}", "three", "three", requester=ADA, attempts=2
-        ), "which was running"
+            3, three.id, "docs", f"pagehand/{three.id}", "three", "three",
+            requester=ADA, attempts=2, was_begun=True, worker="w",
+        ), "which was running"  # fmt: skip
         assert await queue.next_reply(taken) == QueuedReply(4, "the red one"), "which answers the question again"
         await jobs.submit(PromptRequest("docs", "six", one.id), template)
-        more = await queue.next_instruction(one.id)
+        assert (other := await queue.claim("w", Wanted(["docs"])))
+        assert other.job_id == four.id
+        more = await queue.claim("w", Wanted(["docs"]))
         assert more is not None
         assert (more.number, more.session) == (7, "s-1")
         assert more.conversation == (EarlierInstruction("one", "Said one", "one"),)
         assert [(file.name, file.size) for file in more.attachments] == [("a.png", 4)]
-        [owed] = await ProposalStore(database).due()
+        [owed] = await ProposalStore(database).take_due()
+        assert await ProposalStore(database).take_due() == [], "somebody tries it now"
         assert (owed.job_id, owed.title, owed.requester, owed.wants_extras) == (five.id, "Five", ADA, True)
         assert await jobs.old_branches() == ["pagehand/gone"]
         pulls = await database.rows(select(local_pull_requests).order_by(local_pull_requests.c.number))
@@ -221,7 +233,7 @@ class Jobs:
         """Adds a job with an instruction on each of two branches."""
         job = await self.store.submit(PromptRequest("docs", "one", None, key), TEMPLATE)
         taken = await self.taken(job.id)
-        await self.queue.record_progress(job.id, ProgressUpdate(activity="reading", session="s"))
+        await self.queue.record_progress(taken, ProgressUpdate(activity="reading", session="s"))
         await self.queue.finish(taken, Outcome(pr_link="http://x/pulls/0"))
         await self.store.submit(PromptRequest("docs", "two", job.id), TEMPLATE)
         taken = await self.queue.use_next_branch(await self.taken(job.id))
@@ -230,8 +242,9 @@ class Jobs:
         return job.id
 
     async def taken(self, job_id: str) -> Instruction:
-        taken = await self.queue.next_instruction(job_id)
+        taken = await self.queue.claim("w", Wanted(["docs"]))
         assert taken is not None
+        assert taken.job_id == job_id
         return taken
 
     async def delete_old(self) -> None:
@@ -277,7 +290,7 @@ async def test_what_happens_to_a_job_at_once_is_all_kept(jobs: Jobs) -> None:
     taken = await jobs.taken(job_id)
     progress = ProgressUpdate(activity="reading", session="s", spent=Spent(sent=1, answered=1))
     await asyncio.gather(
-        *(jobs.queue.record_progress(job_id, progress) for _ in range(10)),
+        *(jobs.queue.record_progress(taken, progress) for _ in range(10)),
         jobs.store.cancel("docs", job_id, Requester(name="Ada")),
         *(jobs.store.submit(PromptRequest("docs", f"{number}", job_id), TEMPLATE) for number in range(5)),
     )
@@ -311,8 +324,11 @@ async def test_no_query_scans_a_whole_table(scratch: Path) -> None:
         taken = await jobs.taken(job_id)
         await jobs.store.cancel("docs", job_id)
         await jobs.queue.is_stopped(taken)
-        await jobs.queue.release(taken)
-        await jobs.queue.requeue_interrupted()
+        await jobs.queue.watch("w", [taken.number], renew=True)
+        await jobs.queue.release("w")
+        await jobs.queue.end_leases()
+        assert await jobs.queue.claim("w", Wanted(["other"], besides=[1], suspects=False)) is None
+        await jobs.queue.backlog()
         await jobs.queue.finish(await jobs.taken(job_id), Outcome())
         await jobs.retention.delete_answers()
         await jobs.delete_old()
@@ -323,6 +339,80 @@ async def test_no_query_scans_a_whole_table(scratch: Path) -> None:
                 plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
                 assert all("USING" in step for step in plan if step.startswith("SCAN")), f"{statement}: {plan}"
     assert len(seen) > 60
+
+
+WRITES: list[Callable[[InstructionQueue, Instruction], Awaitable[object]]] = [
+    lambda queue, lost: queue.finish(lost, Outcome()),
+    lambda queue, lost: queue.renew(lost),
+    lambda queue, lost: queue.record_pushed(lost, "c0ffee"),
+    lambda queue, lost: queue.record_answer(lost, JobDetails(summary="Done")),
+    lambda queue, lost: queue.use_next_branch(lost),
+    lambda queue, lost: queue.record_progress(lost, ProgressUpdate(activity="reading")),
+    lambda queue, lost: queue.record_question(lost, Question("Which?")),
+    lambda queue, lost: queue.record_partial(lost, "c0ffee"),
+    lambda queue, lost: queue.record_budget_end(lost, BudgetUsedUpError("spent", "More?")),
+    lambda queue, lost: queue.use_reply(lost, QueuedReply(lost.number + 1, "more")),
+    lambda queue, lost: ProposalStore(queue.database).record_change(lost, title="T", description="", checks=()),
+]
+
+
+@pytest.mark.promise("jobs once")
+async def test_who_lost_an_instruction_records_nothing(jobs: Jobs) -> None:
+    """The same worker, too, once it has begun it again."""
+    job_id = (await jobs.store.submit(PromptRequest("docs", "one"), TEMPLATE)).id
+    await jobs.store.submit(PromptRequest("docs", "more", job_id), TEMPLATE)
+    lost = await jobs.taken(job_id)
+    jobs.time += LEASE - timedelta(seconds=1)
+    assert await jobs.queue.claim("other", Wanted(["docs"])) is None
+    await jobs.queue.watch("w", [lost.number], renew=True)
+    jobs.time += timedelta(seconds=2)
+    assert await jobs.queue.claim("other", Wanted(["docs"])) is None, "it was renewed"
+    jobs.time += LEASE
+    await jobs.queue.renew(lost)  # nobody else has claimed it
+    jobs.time += LEASE
+    assert await jobs.queue.claim("other", Wanted(["docs"], suspects=False)) is None
+    again = await jobs.taken(job_id)
+    assert (again.number, again.attempts, again.was_begun) == (lost.number, 2, True)
+    before = await jobs.store.get("docs", job_id)
+    for write in WRITES:
+        with pytest.raises(LeaseLostError):
+            await write(jobs.queue, lost)
+    assert await jobs.store.get("docs", job_id) == before
+    await jobs.queue.finish(again, Outcome())
+
+
+async def test_projects_take_turns_and_a_jobs_instructions_do_not(jobs: Jobs) -> None:
+    ids = [(await jobs.store.submit(PromptRequest("docs", f"{number}"), TEMPLATE)).id for number in range(3)]
+    await jobs.store.submit(PromptRequest("docs", "more", ids[0]), TEMPLATE)
+    await jobs.store.submit(PromptRequest("site", "one"), TEMPLATE)
+    claimed = [await jobs.queue.claim(worker, Wanted(["docs", "site"])) for worker in "abacb"]
+    order = [taken and (taken.project_id, taken.prompt) for taken in claimed]
+    assert order == [("docs", "0"), ("site", "one"), ("docs", "1"), ("docs", "2"), None]
+    assert claimed[0] is not None
+    await jobs.queue.finish(claimed[0], Outcome())
+    assert await jobs.queue.claim("a", Wanted(["site"])) is None
+    more = await jobs.queue.claim("a", Wanted(["docs"]))
+    assert more is not None
+    assert more.prompt == "more"
+
+
+async def test_claims_at_once_take_different_instructions(jobs: Jobs) -> None:
+    for number in range(8):
+        await jobs.store.submit(PromptRequest("docs", f"{number}"), TEMPLATE)
+    claimed = await asyncio.gather(*(jobs.queue.claim(f"{number}", Wanted(["docs"])) for number in range(10)))
+    claimed += [await jobs.queue.claim("late", Wanted(["docs"])) for _ in range(8)]
+    numbers = [taken.number for taken in claimed if taken]
+    assert sorted(numbers) == list(range(1, 9))
+
+
+async def test_old_jobs_are_deleted_once_however_many_processes_do_it(jobs: Jobs) -> None:
+    gone = [await jobs.finished() for _ in range(4)]
+    jobs.time += 2 * DAY
+    await asyncio.gather(*(jobs.retention.archive(DAY) for _ in range(4)))
+    jobs.time += 2 * DAY
+    old = await jobs.retention.jobs_to_delete(DAY)
+    await asyncio.gather(*(jobs.retention.delete_jobs(old) for _ in range(4)))
+    assert len(await jobs.retention.old_branches()) == 2 * len(gone)
 
 
 class Branches:

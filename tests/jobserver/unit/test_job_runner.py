@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,6 +11,7 @@ from bot.errors import StoreUnavailable
 from bot.jobapi.models import AgentJob, JobDetails, Requester, Status
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pipeline.job_runner import JobRunner
+from bot.jobserver.store.claims import LEASE, Wanted
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -57,13 +59,18 @@ class ScriptedExecutor:
 class Jobs:
     """Both sides of a real store."""
 
-    def __init__(self, database: Database) -> None:
-        self.database, self.runners = database, list[JobRunner]()
-        self.store = JobStore(database, rate_limit=100)
-        self.queue = InstructionQueue(database)
+    def __init__(self, url: str) -> None:
+        self.time = datetime.now(UTC)
+        self.database, self.runners = Database(url, now=lambda: self.time), list[JobRunner]()
+        self.store = JobStore(self.database, rate_limit=100)
+        self.queue = InstructionQueue(self.database)
 
     async def add(self, prompt: str, job_id: str | None = None) -> str:
         return (await self.store.submit(PromptRequest("docs", prompt, job_id), TEMPLATE)).id
+
+    async def claimed(self) -> Instruction | None:
+        """Claims the next instruction as a worker that dies then."""
+        return await self.queue.claim("dead", Wanted(["docs"]))
 
     async def get(self, job_id: str) -> AgentJob:
         return await self.store.get("docs", job_id)
@@ -86,7 +93,13 @@ class Jobs:
         pushed: Outcome = NOTHING,
     ) -> JobRunner:
         executor = ScriptedExecutor(execute, pushed)
-        runner = JobRunner(queue or self.queue, lambda _: executor, max_concurrent_jobs=at_once, retry_pause=0.01)
+        runner = JobRunner(
+            queue or self.queue,
+            lambda _: executor,
+            lambda: ["docs"],
+            max_concurrent_jobs=at_once,
+            retry_pause=0.01,
+        )
         self.runners.append(runner)
         return runner
 
@@ -97,8 +110,8 @@ async def nothing(_: Instruction) -> None:
 
 @pytest.fixture
 async def jobs(empty_database: str) -> AsyncIterator[Jobs]:
-    async with Database(empty_database) as database:
-        jobs = Jobs(database)
+    jobs = Jobs(empty_database)
+    async with jobs.database:
         yield jobs
         for runner in jobs.runners:
             await runner.stop()
@@ -176,10 +189,9 @@ async def test_a_message_arriving_at_the_end_of_the_queue_is_processed(jobs: Job
 
     runner = jobs.runner(execute)
     job_id = await jobs.add("one")
-    runner.wake(job_id)
-    runner.wake(job_id)
+    await runner.start()
     assert (await jobs.ended(job_id)).status is Status.COMPLETED
-    assert await jobs.queue.requeue_interrupted() == []
+    assert await jobs.claimed() is None
 
 
 class Held:
@@ -207,7 +219,7 @@ async def test_an_interrupted_instruction_restarts_without_counting_an_attempt(j
         assert held.seen[0].attempts == 1
         await runner.stop()
     assert (await jobs.get(job_id)).status is Status.ACTIVE
-    assert await jobs.queue.requeue_interrupted() == [job_id]
+    assert await jobs.claimed() is not None
 
 
 async def test_work_finished_despite_a_stop_is_recorded_and_nothing_more_starts(jobs: Jobs) -> None:
@@ -227,8 +239,7 @@ async def test_work_finished_despite_a_stop_is_recorded_and_nothing_more_starts(
     await asyncio.wait_for(started.wait(), 10)
     await runner.stop()
     assert seen == ["one"]
-    assert await jobs.queue.requeue_interrupted() == [job_id]
-    two = await jobs.queue.next_instruction(job_id)
+    two = await jobs.claimed()
     assert two is not None
     assert two.prompt == "two"
 
@@ -240,10 +251,10 @@ async def test_an_instruction_that_crashed_the_server_three_times_fails(jobs: Jo
         done.append(instruction.prompt)
 
     for attempt in (1, 2, 3):
-        assert await jobs.queue.requeue_interrupted() == [job_id]
-        taken = await jobs.queue.next_instruction(job_id)
+        taken = await jobs.claimed()
         assert taken is not None
         assert taken.attempts == attempt
+        jobs.time += LEASE
     runner = jobs.runner(execute)
     await jobs.add("two", job_id)
     await runner.start()
@@ -254,8 +265,9 @@ async def test_an_instruction_that_crashed_the_server_three_times_fails(jobs: Jo
 
 async def test_an_interrupted_instruction_runs_beside_no_other_suspect(jobs: Jobs) -> None:
     ids = [await jobs.add(name) for name in "abc"]
-    for job_id in ids:
-        await jobs.queue.next_instruction(job_id)
+    for _ in ids:
+        await jobs.claimed()
+    jobs.time += LEASE
     at_work, most = 0, 0
 
     async def execute(_: Instruction) -> None:
@@ -275,10 +287,11 @@ async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jo
     done = list[str]()
 
     class CancelledWhileTaken(InstructionQueue):
-        async def next_instruction(self, job_id: str) -> Instruction | None:
-            taken = await super().next_instruction(job_id)
-            cancelled = await jobs.store.cancel("docs", job_id, ROBIN)
-            runner.interrupt(cancelled.running or 0)
+        async def claim(self, worker: str, wanted: Wanted) -> Instruction | None:
+            taken = await super().claim(worker, wanted)
+            if taken:
+                cancelled = await jobs.store.cancel("docs", taken.job_id, ROBIN)
+                runner.interrupt(cancelled.running or 0)
             return taken
 
     async def execute(instruction: Instruction) -> None:
@@ -286,7 +299,7 @@ async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jo
 
     runner = jobs.runner(execute, queue=CancelledWhileTaken(jobs.database))
     job_id = await jobs.add("one")
-    runner.wake(job_id)
+    await runner.start()
     assert (await jobs.ended(job_id)).status is Status.COMPLETED
     assert (await jobs.details(job_id)).reason == "stopped by Robin"
     assert done == []
@@ -300,7 +313,7 @@ async def test_a_cancel_as_the_work_finishes_keeps_what_was_pushed(jobs: Jobs) -
 
     runner = jobs.runner(execute)
     job_id = await jobs.add("one")
-    runner.wake(job_id)
+    await runner.start()
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link) == (Status.COMPLETED, LINK)
     reason = "stopped by Robin, after the change had been pushed"
@@ -314,7 +327,7 @@ async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs
 
     runner = jobs.runner(execute)
     job_id = await jobs.add("one")
-    runner.wake(job_id)
+    await runner.start()
     assert (await jobs.ended(job_id)).status is Status.COMPLETED
     assert (await jobs.details(job_id)).reason == "stopped by request"
 
@@ -322,8 +335,9 @@ async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs
 @pytest.mark.parametrize("pushed", [Outcome(), Outcome(commit="c0ffee", pr_link=LINK)])
 async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(jobs: Jobs, pushed: Outcome) -> None:
     job_id = await jobs.add("one")
-    await jobs.queue.next_instruction(job_id)
+    await jobs.claimed()
     await jobs.store.cancel("docs", job_id, ROBIN)
+    jobs.time += LEASE
     await jobs.runner(nothing, pushed=pushed).start()
     job = await jobs.ended(job_id)
     assert (job.status, job.pr_link) == (Status.COMPLETED, pushed.pr_link)

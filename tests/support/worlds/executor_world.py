@@ -73,13 +73,15 @@ class ExecutorWorld:
         budget: TokenBudget,
         spent_today: int,
         question_time_limit: float,
+        like: "ExecutorWorld | None",
     ) -> None:
         self.now = now
-        self.bare = make_bare(tmp_path / "docs.git", {"docs/start.md": "# Start\n"})
+        self.database = database
+        self.bare: Path = like.bare if like else make_bare(tmp_path / "docs.git", {"docs/start.md": "# Start\n"})
         self.data = tmp_path / "data"
         self.data.mkdir()
         self.editor = editor
-        self.pull_requests = FakePullRequests()
+        self.pull_requests: FakePullRequests = like.pull_requests if like else FakePullRequests()
         git_of = Git.for_settings(JobServerSettings(repository=str(self.bare), api_key=KEY))
         mirror = Mirror(git_of, self.data / "mirror.git")
         limits = ChangeLimits(max_files=100, max_file_bytes=10_000, allowed=allowed)
@@ -111,10 +113,10 @@ class ExecutorWorld:
         self.runner = self._new_runner()
 
     def _new_runner(self) -> JobRunner:
-        pipeline = Pipeline(self.tools)
         return JobRunner(
             self.queue,
-            lambda _: pipeline,
+            lambda _: Pipeline(self.tools),
+            lambda: ["docs"],
             max_concurrent_jobs=2,
             arrived=self.tools.asking.arrived,
             retry_pause=0.01,
@@ -198,9 +200,14 @@ async def executing(
     *,
     budget: TokenBudget | None = None,
     question_time_limit: float = 60.0,
+    url: str = "",
+    like: ExecutorWorld | None = None,
 ) -> AsyncIterator[ExecutorWorld]:
-    now = MovedClock()
-    async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3", now=now) as database:
+    """`url`: of a database that several share; then the runner is still to be started. `like`: the world whose
+    repository, pull requests and clock this one has.
+    """
+    now = like.now if like else MovedClock()
+    async with Database(url or f"sqlite:///{tmp_path}/jobs.sqlite3", now=now) as database:
         world = ExecutorWorld(
             tmp_path,
             database,
@@ -212,7 +219,10 @@ async def executing(
             budget=budget or TokenBudget(),
             spent_today=await InstructionQueue(database).tokens_today(),
             question_time_limit=question_time_limit,
+            like=like,
         )
+        if not url:
+            await world.runner.start()
         try:
             yield world
         finally:

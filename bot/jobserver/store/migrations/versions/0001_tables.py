@@ -104,7 +104,7 @@ def _jobs() -> None:
         *_perhaps("requester_name", "requester_id", "requester_url"),
         sa.Column("answers", sa.Integer(), nullable=True),
         _text("request_id", default="''"),
-        *_perhaps("words"),
+        *_perhaps("words", "claimed_by", "claimed_until"),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'done', 'failed', 'stopped')", name=op.f("ck_instructions_state")
         ),
@@ -112,7 +112,7 @@ def _jobs() -> None:
         _of("job_id", "jobs.id", "instructions"),
         numbered=True,
     )
-    _index("instructions_waiting", "instructions", ["state"], "state IN ('queued', 'running')")
+    _index("instructions_waiting", "instructions", ["project_id", "state"], "state IN ('queued', 'running')")
     _index("instructions_that_answer", "instructions", ["answers"], "answers IS NOT NULL")
     _index("instructions_of_job", "instructions", ["job_id", "number"])
     _index("instructions_of_project", "instructions", ["project_id", "created_at"])

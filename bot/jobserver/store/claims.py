@@ -1,0 +1,94 @@
+"""Claims of instructions: which is next, for whom, and whether who began it still holds it.
+
+A worker holds what it claimed until its lease ends, or longer if nobody else wants it. Then it is another's, or its own
+again: another attempt. Each write of a run asks first, once the job's row is locked, as the claim does.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, RowMapping, Select, exists, func, literal, or_, select, update
+
+from bot.jobapi.models import JobDetails
+from bot.jobserver.errors import LeaseLostError
+from bot.jobserver.store.database import Session
+from bot.jobserver.store.records import Instruction, read_details
+from bot.jobserver.store.tables import IS_REPLY, WAITING, instructions, jobs
+from bot.queue.claims import is_free
+
+LEASE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a worker may claim: of these projects, but not what it is still ending (`besides`), and what may have killed
+    a worker (`suspects`) only if it runs nothing else that may have.
+    """
+
+    projects: Collection[str]
+    besides: Collection[int] = ()
+    suspects: bool = True
+
+
+async def claim_first(session: Session, worker: str, wanted: Wanted) -> RowMapping | None:
+    """Claims the first instruction of a job, of the project that has the fewest running: the one that has waited for
+    longest. Returns its row with its job's branch, session and partial commit, and whether it was begun before; the job
+    is locked.
+    """
+    while found := await session.first(_first(session, wanted)):
+        # Asked twice: only now nobody else can change the job.
+        is_still = (WAITING, is_free(instructions, session.time()))
+        claiming = update(instructions).where(instructions.c.number == found["number"], *is_still)
+        claim: dict[str, Any] = {"claimed_by": worker, "claimed_until": session.time(ago=-LEASE), "state": "running"}
+        claim |= {"attempts": instructions.c.attempts + 1}
+        if (await session.execute(claiming.values(claim))).rowcount:
+            # Each answers the question again, or becomes an instruction.
+            replies = update(instructions).where(IS_REPLY, instructions.c.answers == found["number"])
+            await session.execute(replies.values(answers=None))
+            of_job = jobs.c["branch", "session", "partial_commit"]
+            was_begun = or_(instructions.c.attempts > 1, literal(found["claimed_by"] is not None))
+            claimed = select(instructions, *of_job, was_begun.label("was_begun")).join(jobs)
+            return await session.first(claimed.where(instructions.c.number == found["number"]))
+    return None
+
+
+def _first(session: Session, wanted: Wanted) -> Select[Any]:
+    earlier = instructions.alias("earlier")
+    of_job = (earlier.c.job_id == instructions.c.job_id, earlier.c.number < instructions.c.number, WAITING)
+    running = select(instructions.c.project_id, func.count().label("count")).where(
+        WAITING, instructions.c.state == "running", instructions.c.claimed_until > session.time()
+    )
+    busy = running.group_by(instructions.c.project_id).subquery("busy")
+    first = (
+        select(instructions.c.number, instructions.c.claimed_by)
+        .join(jobs)
+        .outerjoin(busy, busy.c.project_id == instructions.c.project_id)
+        .where(
+            WAITING,
+            is_free(instructions, session.time()),
+            instructions.c.project_id.in_(wanted.projects),
+            ~exists().where(*of_job),
+        )
+    )
+    if wanted.besides:
+        first = first.where(instructions.c.number.not_in(wanted.besides))
+    if not wanted.suspects:
+        first = first.where(instructions.c.attempts == 0)
+    in_turn = first.order_by(func.coalesce(busy.c.count, 0), instructions.c.number).limit(1)
+    return in_turn.with_for_update(of=jobs, skip_locked=True)
+
+
+def held(instruction: Instruction) -> tuple[ColumnElement[bool], ...]:
+    """Returns the conditions that an instruction runs under this very claim."""
+    fence = (instructions.c.claimed_by == instruction.worker, instructions.c.attempts == instruction.attempts)
+    return instructions.c.number == instruction.number, instructions.c.state == "running", *fence
+
+
+async def lock_held(session: Session, instruction: Instruction) -> JobDetails:
+    """Locks the job of an instruction, and returns its details. Raises LeaseLostError if it is another's now."""
+    details = await read_details(session, instruction.job_id)
+    if await session.first(select(instructions.c.number).where(*held(instruction))) is None:
+        raise LeaseLostError
+    return details

@@ -1,0 +1,279 @@
+"""Two workers over one PostgreSQL: an instruction is one commit, whoever sleeps or is cut off at whatever step."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from support.fakes.job_ports import ScriptedEditor, append_prompt
+from support.servers.postgres import PostgresServer
+from support.worlds.executor_world import TEMPLATE, ExecutorWorld, details, executing
+from support.worlds.jobserver_world import until
+
+from bot.errors import StoreUnavailable
+from bot.jobapi.models import AgentJob, Status
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
+from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.store.claims import LEASE
+from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.records import HeldInstruction, PromptRequest, Question
+from bot.jobserver.store.tables import instructions
+
+pytestmark = [pytest.mark.postgres, pytest.mark.promise("jobs once")]
+AT_ONCE = 2.0
+"""Seconds within which a worker sees what another process has recorded."""
+
+
+class Gate:
+    """Where something waits, from the moment it is held until it is let go."""
+
+    def __init__(self) -> None:
+        self.reached, self._open = asyncio.Event(), asyncio.Event()
+        self._open.set()
+
+    def hold(self) -> None:
+        self._open.clear()
+
+    def let_go(self) -> None:
+        self._open.set()
+
+    async def __call__(self) -> None:
+        self.reached.set()
+        await self._open.wait()
+
+
+class HeldRepository(GitRepository):
+    """One in which a push waits before, or after."""
+
+    def __init__(self, repository: GitRepository) -> None:
+        super().__init__(repository.mirror, repository._base, repository._limits)
+        self.before, self.after = Gate(), Gate()
+
+    async def push(self, commit: str, branch: str) -> None:
+        await self.before()
+        await super().push(commit, branch)
+        await self.after()
+
+
+class CutOff(InstructionQueue):
+    """A queue whose leases cannot be renewed while `is_cut_off`."""
+
+    is_cut_off = False
+
+    async def watch(self, worker: str, numbers: Collection[int], *, renew: bool) -> dict[int, HeldInstruction]:
+        if self.is_cut_off:
+            raise StoreUnavailable("The database does not answer.")
+        return await super().watch(worker, numbers, renew=renew)
+
+
+class Worker:
+    """A worker with a data directory of its own. While it sleeps, its leases end by the database's clock."""
+
+    def __init__(self, world: ExecutorWorld) -> None:
+        self.world, self.editing, self.hurried = world, Gate(), timedelta()
+        self.repository = HeldRepository(world.repository)
+        self.queue = CutOff(world.queue.database)
+        world.editor.script = self._edit
+        world.tools = replace(world.tools, repository=self.repository)
+        world.runner.queue = self.queue
+        world.runner.monotonic = lambda: asyncio.get_running_loop().time() + self.hurried.total_seconds()
+
+    async def _edit(self, task: EditTask, progress: EditProgress) -> None:
+        await self.editing()
+        await append_prompt(task, progress)
+
+    def fall_asleep(self) -> None:
+        self.queue.is_cut_off = True
+        self.world.now.ahead += LEASE
+
+    @property
+    def prompts(self) -> list[str]:
+        return [task.prompt for task in self.world.editor.tasks]
+
+
+class Workers:
+    """Two of them; the second starts when a test says so."""
+
+    def __init__(self, first: Worker, second: Worker) -> None:
+        self.first, self.second, self.world = first, second, first.world
+
+    async def taken_over(self) -> None:
+        """The first one sleeps past its lease, and the other one takes over."""
+        self.first.fall_asleep()
+        await self.second.world.runner.start()
+
+
+@pytest.fixture
+async def workers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Workers]:
+    (tmp_path / "second").mkdir()
+    async with (
+        postgres.empty_database() as url,
+        executing(tmp_path, ScriptedEditor(), url=url) as first,
+        executing(tmp_path / "second", ScriptedEditor(), url=url, like=first) as second,
+    ):
+        workers = Workers(Worker(first), Worker(second))
+        await first.runner.start()
+        yield workers
+
+
+async def test_each_instruction_is_done_by_one_worker(workers: Workers) -> None:
+    world, other = workers.world, workers.second.world
+    await other.runner.start()
+    jobs = [await submit(world, f"job {number}") for number in range(12)]
+    for job in jobs:
+        await submit(world, "more", job.id)
+    for job in jobs:
+        assert (await world.ended(job.id)).status is Status.COMPLETED
+    prompts = (workers.first.prompts, workers.second.prompts)
+    assert all(prompts), "both worked"
+    expected = [f"job {number}" for number in range(12)] + ["more"] * 12
+    assert sorted([*prompts[0], *prompts[1]]) == sorted(expected)
+    for number, job in enumerate(jobs):
+        assert world.subjects(f"pagehand/{job.id}") == ["more", f"job {number}"]
+
+
+async def test_what_one_asleep_was_editing_is_done_again_and_its_own_work_dropped(
+    workers: Workers, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, first = workers.world, workers.first
+    first.editing.hold()
+    job = await world.submit("one")
+    await first.editing.reached.wait()
+    await workers.taken_over()
+    done = await world.ended(job.id)
+    first.editing.let_go()
+    await until(lambda: _holds("its outcome is dropped" in caplog.text))
+    assert await world.store.get("docs", job.id) == done
+    assert world.subjects(f"pagehand/{job.id}") == ["one"]
+    assert len(world.pull_requests.opened) == 1
+    await workers.second.world.runner.stop()
+    first.queue.is_cut_off = False
+    assert (await world.done("two", job.id)).status is Status.COMPLETED, "it goes on to work"
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_one_that_sleeps_while_it_pushes_adds_no_second_commit(workers: Workers, moment: str) -> None:
+    """Even if somebody adds another one on top."""
+    world, first, second = workers.world, workers.first, workers.second
+    gate: Gate = getattr(first.repository, moment)
+    gate.hold()
+    job = await world.submit("one")
+    branch = f"pagehand/{job.id}"
+    await gate.reached.wait()
+    if moment == "after":
+        world.push_as_somebody(branch, "theirs.md", "theirs")
+    else:
+        second.repository.before.hold()
+    await workers.taken_over()
+    if moment == "before":
+        await second.repository.before.reached.wait()
+        gate.let_go()
+        await first.repository.after.reached.wait()
+        second.repository.before.let_go()
+    done = await world.ended(job.id)
+    gate.let_go()
+    assert (done.status, done.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
+    assert world.subjects(branch).count("one") == 1
+    assert world.notes(branch) == "one\n"
+    assert second.prompts == (["one"] if moment == "before" else []), "what is pushed is not done again"
+
+
+async def test_a_push_after_another_ones_is_no_second_one(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
+    world, first = workers.world, workers.first
+    first.repository.before.hold()
+    job = await world.submit("one")
+    await first.repository.before.reached.wait()
+    await workers.taken_over()
+    done = await world.ended(job.id)
+    await workers.second.world.done("two", job.id)
+    first.repository.before.let_go()
+    await until(lambda: _holds("its outcome is dropped" in caplog.text))
+    assert done.status is Status.COMPLETED
+    assert world.subjects(f"pagehand/{job.id}") == ["two", "one"]
+
+
+async def test_a_worker_that_cannot_renew_ends_its_agent_before_its_lease_is_over(workers: Workers) -> None:
+    world, first = workers.world, workers.first
+    ended = asyncio.Event()
+
+    async def edits(task: EditTask, progress: EditProgress) -> None:
+        if len(world.editor.tasks) > 1:
+            await append_prompt(task, progress)
+            return
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    world.editor.script = edits
+    job = await world.submit("one")
+    await until(lambda: _holds(first.prompts))
+    first.queue.is_cut_off = True
+    await asyncio.sleep(AT_ONCE)
+    assert not ended.is_set()
+    first.hurried = LEASE * 0.7
+    await asyncio.wait_for(ended.wait(), AT_ONCE)
+    first.queue.is_cut_off = False
+    assert (await world.ended(job.id)).status is Status.COMPLETED
+    assert first.prompts == ["one", "one"]
+    assert await attempts(world) == [1], "an outage is nobody's attempt"
+
+
+async def test_a_stop_reaches_a_worker_in_another_process(workers: Workers) -> None:
+    world = workers.world
+    workers.first.editing.hold()
+    job = await world.submit("one")
+    await workers.first.editing.reached.wait()
+    await world.store.cancel("docs", job.id)
+    async with asyncio.timeout(AT_ONCE):
+        ended = await world.ended(job.id)
+    assert (ended.status, details(ended).reason) == (Status.COMPLETED, "stopped by request")
+    assert world.branches() == {"main"}
+
+
+async def test_an_answer_reaches_a_worker_in_another_process(workers: Workers) -> None:
+    world = workers.world
+
+    async def asks(task: EditTask, progress: EditProgress) -> EditResult:
+        return EditResult(f"Port {await progress.ask(Question('Which port?'), str.isdigit)}.")
+
+    world.editor.script = asks
+    job = await world.submit("one")
+
+    async def is_asked() -> bool:
+        seen = (await world.store.get("docs", job.id)).details
+        return seen is not None and seen.question is not None
+
+    await until(is_asked)
+    await submit(world, "443", job.id)
+    async with asyncio.timeout(AT_ONCE):
+        ended = await world.ended(job.id)
+    assert details(ended).summary == "Port 443."
+
+
+async def test_a_worker_that_stops_gives_back_what_it_runs(workers: Workers) -> None:
+    world, first = workers.world, workers.first
+    first.editing.hold()
+    job = await world.submit("one")
+    await first.editing.reached.wait()
+    await world.runner.stop()
+    await workers.second.world.runner.start()
+    async with asyncio.timeout(AT_ONCE):
+        assert (await world.ended(job.id)).status is Status.COMPLETED
+    assert await attempts(world) == [1]
+
+
+async def submit(world: ExecutorWorld, prompt: str, job_id: str | None = None) -> AgentJob:
+    """Has a prompt recorded, as another process does."""
+    return await world.store.submit(PromptRequest("docs", prompt, job_id), TEMPLATE)
+
+
+async def attempts(world: ExecutorWorld) -> list[int]:
+    return [row["attempts"] for row in await world.database.rows(select(instructions.c.attempts))]
+
+
+async def _holds(condition: object) -> bool:
+    return bool(condition)
