@@ -126,6 +126,9 @@ class ChatError(PagehandError):
     `retry_after` is in seconds, if Slack gave it.
     """
 
+    is_failure = True
+    """Whether it counts, as an attempt and as an outage."""
+
     def __init__(self, reason: str, *, words: str = "", retry_after: float | None = None) -> None:
         self.reason = reason
         self.retry_after = retry_after
@@ -142,6 +145,7 @@ class ChatRateLimited(ChatUnreachable):
     of Slack nor an attempt. `method` is the Slack method that is limited, empty if unknown.
     """
 
+    is_failure = False
     retry_after: float
 
     def __init__(self, reason: str, *, retry_after: float | None = None, method: str = "") -> None:

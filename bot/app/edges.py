@@ -27,7 +27,6 @@ from bot.queue.migration import Schema, SchemaState
 from bot.runtime.backoff import Backoff
 from bot.runtime.http.health_pages import Listen, listen_on
 from bot.runtime.secrets.masking import SecretMasker
-from bot.scheduler.worker import is_failure
 from bot.slack.receiving.connection_keeper import PING_INTERVAL
 from bot.slack.receiving.history import SlackCurrentMessages, SlackPastMessages
 from bot.slack.receiving.modal_opener import ModalEdges
@@ -205,8 +204,8 @@ async def wait_for_identity(client: AsyncWebClient) -> Identity:
         try:
             return await identify(client)
         except (ChatUnreachable, ChatUncertain) as error:
-            failures += is_failure(error)
-            if failures == 1 and is_failure(error):
+            failures += error.is_failure
+            if failures == 1 and error.is_failure:
                 message = "Slack cannot be reached (%s); retrying. Check this machine's network and SLACK_API_URL."
                 logger.warning(message, error.reason)
             await asyncio.sleep(max(BACKOFF.delay(failures), error.retry_after or 0.0))

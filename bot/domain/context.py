@@ -24,6 +24,7 @@ from bot.domain.messages import (
     with_known_names,
 )
 from bot.domain.requests.request import Request, RequestContext
+from bot.domain.slack_limits import PATIENCE
 from bot.jobapi.models import PromptFile
 
 _TILDES = re.compile(r"~++")
@@ -288,10 +289,6 @@ def _mark_for(text: str) -> str:
     """Returns a phrase with a number that does not occur in the text, even as the start of a longer number."""
     found = {number[:length] for number in _NUMBERED.findall(text) for length in range(1, len(number) + 1)}
     return f"CONTEXT {next(number for number in itertools.count(1) if str(number) not in found)}"
-
-
-PATIENCE = 180.0
-"""Seconds after Slack's first failure until a request is sent without the missing parts."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Slack's rate limits, and when the next call of a method may be made. Pure.
+"""Slack's rate limits, when the next call of a method may be made, and for how long Slack is waited for. Pure.
 
 Slack limits each method separately, per app and workspace: a number of calls in any minute that depends on the method's
 tier. In addition, posts are limited to about one per second in each channel. A call counts for as long as its limit's
@@ -208,3 +208,15 @@ class Budget:
 
     def _limit(self, method: str, channel_id: str) -> Limit:
         return self._limits.channel[method] if channel_id else self._limits.methods[method]
+
+
+PATIENCE, LIMITED_PATIENCE = 180.0, 600.0
+"""Seconds for which Slack may fail, or only ask to wait, until a request is sent without the missing parts."""
+
+
+def failing_since(before: float | None, now: float, *, limited: bool) -> float:
+    """Returns since when PATIENCE counts, after a failure; `before`: after the one before. While Slack only asks to
+    wait, nothing fails, but nothing may wait for ever: it counts from later, to last for LIMITED_PATIENCE.
+    """
+    since = now + LIMITED_PATIENCE - PATIENCE if limited else now
+    return since if before is None else min(before, since)

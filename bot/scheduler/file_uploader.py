@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from bot.domain.context import PATIENCE, FileOutcome, notes_of, with_files
+from bot.domain.context import FileOutcome, notes_of, with_files
 from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.messages import FileProblem
 from bot.domain.requests.request import Request, RequestState, log_id
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
+from bot.domain.slack_limits import PATIENCE, failing_since
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, JobApiError, JobApiNotAllowed, JobApiUnreachable
 from bot.notices.notice import NewNotice
@@ -24,7 +25,7 @@ from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
 from bot.runtime.logging import LogContext
 from bot.scheduler.gathering import MAX_SENT_BYTES
-from bot.scheduler.worker import JobApiWorker, WorkerSettings, about, answer_or_none, failing_since, in_time, is_failure
+from bot.scheduler.worker import JobApiWorker, WorkerSettings, about, answer_or_none, in_time
 from bot.service.settle import record_result, show_state
 from bot.store.request_parts import ClaimedFile
 from bot.store.store import RequestTransaction, Store
@@ -152,11 +153,12 @@ async def _wait_for_job_api(
 async def _wait_for_slack(
     tx: RequestTransaction, item: ClaimedFile, request: Request, failure: ChatError, jitter: float
 ) -> None:
-    since, attempts = failing_since(item.failing_since, tx.now, failure), item.attempts - (not is_failure(failure))
+    since = failing_since(item.failing_since, tx.now, limited=not failure.is_failure)
     if tx.now - since >= PATIENCE:
         await _settled(tx, item, request, FileOutcome(problem=FileProblem.UNANSWERED))
         return
     due_in = max(BACKOFF.delay(item.attempts, jitter=jitter), failure.retry_after or 0.0)
+    attempts = item.attempts if failure.is_failure else item.attempts - 1
     await tx.request_parts.postpone(replace(item, attempts=attempts, failing_since=since), due_in=due_in)
 
 

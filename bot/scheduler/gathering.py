@@ -30,7 +30,7 @@ from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
-from bot.scheduler.worker import answer_or_none, in_time, is_failure
+from bot.scheduler.worker import answer_or_none, in_time
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
 """Bytes of one file that is uploaded to the job API."""
@@ -104,7 +104,7 @@ class ContextGatherer:
                 case FetchedFile():
                     parts = replace(parts, files=(*parts.files, result))
                 case ChatError():  # if one asks to wait, all wait
-                    failure = result if failure is None or is_failure(failure) else failure
+                    failure = result if failure is None or failure.is_failure else failure
                     continue
             count -= 1
         return Fetch(parts, count == 0, failure)

@@ -17,7 +17,7 @@ from bot.notices.notice import NewNotice
 from bot.notices.questions import StopAsked
 from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
 from bot.runtime.logging import LogContext
-from bot.scheduler.worker import NOTHING, DueWork, SlackWorker, WorkerSettings, is_failure
+from bot.scheduler.worker import NOTHING, DueWork, SlackWorker, WorkerSettings
 from bot.store.gaps import ClaimedGap
 from bot.store.store import Store, Transaction
 
@@ -138,7 +138,7 @@ class HistoryReader(SlackWorker[ClaimedGap]):
             await self._close(item.gap)
         except ChatError as error:
             self.record_no_answer(error)
-            await self._postpone(item, error.retry_after, tried=is_failure(error))
+            await self._postpone(item, error.retry_after, tried=error.is_failure)
         except NotRecorded:
             await self._postpone(item, None, tried=True)
         else:

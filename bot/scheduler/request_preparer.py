@@ -29,6 +29,7 @@ from bot.domain.requests.request import (
     WayIn,
     surface_of,
 )
+from bot.domain.slack_limits import failing_since
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError
@@ -47,8 +48,6 @@ from bot.scheduler.worker import (
     WorkerSettings,
     about,
     answer_or_none,
-    failing_since,
-    is_failure,
     retry_delay,
 )
 from bot.service import following_jobs
@@ -232,7 +231,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         if (held := await self._held(tx, item)) is None:
             return
         thread, request = held
-        if request.attempts >= MAX_TRIES and is_failure(error):
+        if request.attempts >= MAX_TRIES and error.is_failure:
             told = answered(request, ActionAnswer.SLACK_AWAY, _words_of(request))
             await tx.notices.add(thread.id, replace(told, key=RequestRefused.key(request)))
             await _end(tx, thread, request)
@@ -253,7 +252,8 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
         else:
             await _try_later(tx, request, fetch.failure, self._random())
-            parts = replace(parts, failing_since=failing_since(parts.failing_since, tx.now, fetch.failure))
+            since = failing_since(parts.failing_since, tx.now, limited=not fetch.failure.is_failure)
+            parts = replace(parts, failing_since=since)
         await tx.request_parts.keep_fetched(request.id, parts)
 
     async def _held(self, tx: RequestTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
@@ -394,7 +394,7 @@ async def _refuse(tx: RequestTransaction, thread: Thread, request: Request, refu
 
 
 async def _try_later(tx: RequestTransaction, request: Request, failure: ChatError, jitter: float) -> None:
-    due_in, tried = retry_delay(request.attempts, failure, jitter=jitter), is_failure(failure)
+    due_in, tried = retry_delay(request.attempts, failure, jitter=jitter), failure.is_failure
     await tx.requests.settle(request.id, RequestState.RECEIVED, problem=str(failure), due_in=due_in, tried=tried)
 
 

@@ -9,15 +9,15 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.domain.context import PATIENCE
 from bot.domain.requests.new_jobs import is_of_message
 from bot.domain.requests.request import Person, Reply, Request
+from bot.domain.slack_limits import PATIENCE, failing_since
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError
 from bot.ports.slack import CurrentMessages
 from bot.runtime.clock import Clock
 from bot.runtime.recent import RecentDict
-from bot.scheduler.worker import answer_or_none, failing_since, in_time
+from bot.scheduler.worker import answer_or_none, in_time
 from bot.store.request_queue import ClaimedRequest
 
 logger = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class Rereader:
         try:
             found = await in_time(answer_or_none(look_up), READ_SECONDS)
         except ChatError as error:
-            kept.failing_since = failing_since(kept.failing_since, began, error)
+            kept.failing_since = failing_since(kept.failing_since, began, limited=not error.is_failure)
             if began - kept.failing_since < PATIENCE:
                 raise
             found, reason = None, str(error)

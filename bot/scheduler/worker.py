@@ -14,7 +14,6 @@ from http import HTTPStatus
 from typing import Generic, TypeVar
 
 from bot import errors
-from bot.domain.context import PATIENCE
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.requests.request import log_id
@@ -302,7 +301,7 @@ class SlackWorker(Worker[Item]):
 
     def record_no_answer(self, error: errors.ChatError) -> None:
         """Records that Slack fails or cannot be reached, unless it only asks to wait."""
-        if is_failure(error):
+        if error.is_failure:
             self._slack.record_failure(error, by=self.name)
 
     def status(self) -> ComponentStatus:
@@ -317,21 +316,6 @@ class SlackWorker(Worker[Item]):
 MAX_TRIES = 14
 """How often Slack is asked about a request in vain; with BACKOFF, that takes about ten minutes."""
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
-LIMITED_PATIENCE = 600.0
-"""Seconds for which Slack may only ask to wait, until a request is sent without the missing parts."""
-
-
-def is_failure(error: errors.ChatError) -> bool:
-    """Returns whether an error counts, as an attempt and as an outage: to be asked to wait does not."""
-    return not isinstance(error, errors.ChatRateLimited)
-
-
-def failing_since(before: float | None, now: float, error: errors.ChatError) -> float:
-    """Returns since when PATIENCE counts, after an error; `before`: after the one before. While Slack only asks to
-    wait, nothing fails, but nothing may wait for ever: it counts from later, to last for LIMITED_PATIENCE.
-    """
-    since = now if is_failure(error) else now + LIMITED_PATIENCE - PATIENCE
-    return since if before is None else min(before, since)
 
 
 def retry_delay(attempts: int, failure: errors.ChatError, *, jitter: float) -> float:

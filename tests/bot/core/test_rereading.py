@@ -7,12 +7,11 @@ import pytest
 from support.fakes.ports import FakeRequesters
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.context import PATIENCE
 from bot.domain.requests.new_jobs import NewJob, request_id, source_key
 from bot.domain.requests.request import Reply, RequestState, WayIn
+from bot.domain.slack_limits import LIMITED_PATIENCE, PATIENCE
 from bot.errors import ChatError, ChatNotInChannel, ChatRateLimited, ChatUnreachable, JobApiUnreachable
 from bot.notices.notice import Reaction
-from bot.scheduler.worker import LIMITED_PATIENCE
 
 pytestmark = pytest.mark.promise("re-read")
 
