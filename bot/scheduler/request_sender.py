@@ -1,31 +1,39 @@
-"""The request sender: sends each request to the job API, and records the answer."""
+"""The request sender: sends each request to the job API, and records the answer.
+
+Claiming determines what is sent with the request, and opens its round: from then on, all changes of the job are news,
+even if a poll sees them before the request is recorded as accepted.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
+from itertools import takewhile
 from typing import assert_never
 
 from bot import errors
-from bot.domain.context import ContextText, compose
+from bot.domain.context import ContextText, compose, files_reach
 from bot.domain.jobs import stopping
 from bot.domain.jobs.job import ARCHIVED
-from bot.domain.jobs.poll_pace import Polling
+from bot.domain.jobs.observe import open_round
+from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.messages import keeping_names, mentioned, with_names
 from bot.domain.projects import Projects
 from bot.domain.pull_requests import after_end
-from bot.domain.requests.follow_ups import as_one
+from bot.domain.requests.follow_ups import MOST_MERGED, as_one, continues, merged_with
 from bot.domain.requests.request import Doubt, RejectionReason, Request, RequestContext, RequestKind, RequestState
 from bot.domain.requests.settle import Accepted, Rejected, SendOutcome, Uncertain, settle
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.jobapi.models import PromptCall
+from bot.notices.notice import CARD_CHANGED
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import DisplayNames
 from bot.runtime.logging import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.rereading import Rereader
 from bot.scheduler.worker import NOTHING, DueWork, JobApiWorker, WorkerSettings, about, job_words, retry_delay
-from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
+from bot.service.following_jobs import alive
+from bot.service.settle import give_back, record_result
 from bot.store.request_queue import AheadOfCards, ClaimedRequest
 from bot.store.store import RequestTransaction, Store
 
@@ -74,10 +82,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         self._people = people
         self._mask_own = masker.mask_own
         self._requesters = requesters
-        merge = settings.variables.merge_seconds
-        self._claims = ClaimSettings(
-            self._owner, self._lease, merge, polling, can_cancel=job_api.can_cancel, jitter=self._random
-        )
+        self._merge = settings.variables.merge_seconds
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims due requests, each with those sent with it as one message."""
@@ -87,10 +92,63 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit, turn=turn, ahead=ahead)
             # Each locks its thread, in the order that `bot.store.session` requires.
             in_order = sorted(claimed, key=lambda item: item.thread.id)
-            opened = [await open_claimed(tx, item, self._claims) for item in in_order]
+            opened = [await self._open(tx, item) for item in in_order]
             return self._rereader.claimed([item for item in opened if item is not None], tx.now)
 
         return await self._store.transact(work)
+
+    async def _open(self, tx: RequestTransaction, item: ClaimedRequest) -> ClaimedRequest | None:
+        """Prepares a claimed request for sending. None if it has to be prepared again: its job was replaced, an earlier
+        one that should include a part of the Slack thread did not arrive, or its files are at another project's job
+        API.
+        """
+        request, thread, state = item.request, item.thread, item.thread.state
+        match request.kind:
+            case RequestKind.FOLLOW_UP if state.replaced_by and not _fixed(item):
+                await _pass_on(tx, item)
+                return None
+            case RequestKind.FOLLOW_UP:
+                up_to_date = continues(request, state.read_until) and files_reach(request, thread.project)
+                if not (_fixed(item) or up_to_date):  # gathering the context again would not give the same
+                    await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
+                    return None
+                item = await self._with_others(tx, item)
+                state = open_round(state, tx.now, self._polling, _asker_id(request, thread))
+            case RequestKind.STOP:
+                step = stopping.stop_step(state, tx.now, can_cancel=self._job_api.can_cancel(thread.project))
+                if step is stopping.StopStep.ASK_AGENT:
+                    state = open_round(state, tx.now, self._polling, _asker_id(request, thread))
+                else:
+                    state = stopping.opened(state, request, step)
+            case _:
+                pass
+        sent_before = item.uncertain or request.restored
+        state = replace(
+            state, announcements=replace(state.announcements, restored=state.announcements.restored and sent_before)
+        )
+        if state == thread.state:
+            return item
+        poll_in = next_poll_in(state, tx.now, self._polling, jitter=self._random())
+        await tx.threads.save_state(thread.id, state, poll_in=poll_in)
+        if state.people.stopped_by != thread.state.people.stopped_by:
+            await tx.notices.add(thread.id, CARD_CHANGED)
+        return replace(item, thread=replace(thread, state=state, revision=thread.revision + 1))
+
+    async def _with_others(self, tx: RequestTransaction, item: ClaimedRequest) -> ClaimedRequest:
+        """Returns the request with those sent with it as one message. What was sent with it before is sent with it
+        again (a person may have asked for that). If it may have arrived, nothing is added, so that the message stays
+        the same.
+        """
+        request = item.request
+        others = tuple(await tx.requests.merged_into(request.id))
+        if not (_fixed(item) or others):
+            stopped_at = [stop.recorded_at for stop in await tx.requests.stops(request.thread_id)]
+            following = await tx.requests.follow_ups_after(request, limit=MOST_MERGED)
+            reached = list(takewhile(lambda each: files_reach(each, item.thread.project), following))
+            others = merged_with(request, reached, stopped_at, self._merge)
+        if others:
+            await tx.requests.merge(request, others, self._owner, lease=self._lease)
+        return replace(item, merged=others)
 
     def _ahead_of_cards(self) -> AheadOfCards:
         """Returns which jobs are created before their card: those that can be stopped if it cannot be posted. A
@@ -138,11 +196,10 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         may_repeat = self._may_repeat(item.request, item.thread)
         if item.uncertain and not may_repeat:
             return Uncertain("the process that sent it ended before the answer came")
-        in_doubt = item.uncertain or item.request.uncertain
-        if item.request.kind is RequestKind.FOLLOW_UP and item.thread.state.replaced_by and in_doubt:
+        if item.request.kind is RequestKind.FOLLOW_UP and item.thread.state.replaced_by and _fixed(item):
             return Uncertain("its job was replaced, and must not be woken")
         # The key under which a follow-up was sent is unknown if it may have been merged with others.
-        merged = item.request.kind is RequestKind.FOLLOW_UP and self._claims.merge > 0
+        merged = item.request.kind is RequestKind.FOLLOW_UP and self._merge > 0
         if item.request.restored and (merged or not may_repeat):
             return Uncertain("it was open when the backup was made that was restored")
         return None
@@ -322,6 +379,25 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         await self._store.transact(work)
 
 
+async def _pass_on(tx: RequestTransaction, item: ClaimedRequest) -> None:
+    """Moves a follow-up to the job that replaced its own while it was being sent, in vain."""
+    job = await alive(tx.threads, item.thread)
+    await tx.requests.move([item.request], job.id)
+    for changed in (item.thread, job):
+        if changed.card_ts is not None:
+            await tx.notices.add(changed.id, CARD_CHANGED)  # it counts waiting follow-ups
+
+
+def _fixed(item: ClaimedRequest) -> bool:
+    """Returns whether the request may have arrived; then it can only be sent again unchanged."""
+    return item.uncertain or item.request.uncertain
+
+
+def _asker_id(request: Request, thread: Thread) -> str:
+    """Returns the writer of a follow-up if that is not the thread's requester: the agent's questions go to them."""
+    return "" if request.person_id == thread.requester_id else request.person_id
+
+
 def _key_of_attempt(request: Request) -> str:
     """A new key for each attempt of a call that is safe to repeat: a server that executes a key once would repeat its
     first answer.
@@ -366,7 +442,7 @@ def _asked_state(request: Request, thread: Thread) -> ThreadState:
     """
     if request.kind in {RequestKind.STOP, RequestKind.DISCARD}:
         return thread.state
-    return replace(thread.state, people=replace(thread.state.people, asker_id=asker_id(request, thread)))
+    return replace(thread.state, people=replace(thread.state.people, asker_id=_asker_id(request, thread)))
 
 
 def _observed(state: ThreadState) -> tuple[object, ...]:
