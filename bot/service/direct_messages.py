@@ -25,12 +25,10 @@ async def record_line(tx: RecordingTransaction, asked: NewJob) -> bool:
     """
     if not asked.may_be_reply or asked.thread_ts != asked.message_ts:
         return False
-    if await tx.requests.get(request_id(asked.source_key)):
-        return True  # it was recorded before
     found = job_in_hand(await _jobs_of(tx, asked.person, asked.channel_id), tx.now)
     above = await tx.threads.get(found.id) if found is not None else None
     if await tx.requests.get(request_id(asked.source_key)):
-        return True  # another process recorded it while this one waited for the thread
+        return True  # it was recorded before, perhaps while this transaction waited for the thread
     if above is None or job_in_hand([above], tx.now) is None:
         return False
     line = _line(tx, above, asked)

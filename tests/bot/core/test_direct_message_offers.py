@@ -138,6 +138,14 @@ async def test_a_redelivery_after_the_answer_is_recognized(working: CoreWorld) -
     assert sum(map(len, working.job_api.messages.values())) == 1
 
 
+async def test_a_redelivery_after_the_job_above_ended_is_recognized(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    await ended(working)
+    await write_line(working, "Fix the manual", LATER[0])
+    await answer(working, NEW_JOB)
+    assert working.job_api.created == ["Fix the guides", "Fix the manual"]
+
+
 async def test_only_the_author_answers_the_question(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, NEW_JOB, person=BEN)
