@@ -473,6 +473,7 @@ async def test_a_mention_that_asked_for_a_job_gives_no_command(world: CoreWorld,
     for _ in range(2):
         await world.revise(edit, wait=5)
     assert told(world) == [(STOP, "")]
+    assert [each.asked_on for each in world.chat.private_as(EditWithoutEffect)] == [Surface.CONVERSATION]
     assert world.job_api.created == (["Do it"] if sent else [])
     assert world.chat.answers() == []
 
@@ -520,6 +521,16 @@ async def test_an_edit_can_correct_the_project(
     assert [asked.said for asked in world.chat.private_as(ProjectAsked)] == (["guidse", "gudes"] if wait else [])
     await message.take(message.edited(still, right, SOON[1]))
     assert created(world) == [("Fix it", "guides")]
+
+
+async def test_new_words_can_settle_the_project(world: CoreWorld, message: MessageVersions) -> None:
+    projects = (Project("guides", words=("guide",)), Project("manual", words=("manual",)))
+    world.configure(projects=Projects(projects))
+    both, one = f"{US} Mend the guide and the manual", f"{US} Mend the manual"
+    await message.take(message.written(both))
+    assert (len(world.chat.private_as(ProjectAsked)), created(world)) == (1, [])
+    await message.take(message.edited(both, one))
+    assert created(world) == [("Mend the manual", "manual")]
 
 
 async def test_a_decided_project_follows_edits_until_it_is_sent(world: CoreWorld, message: MessageVersions) -> None:

@@ -13,11 +13,18 @@ from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, RequestState, WayIn
 from bot.domain.requests.settle import GIVE_UP_AFTER
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatRejected, ChatUnreachable, JobApiUncertain, JobApiUnreachable
+from bot.errors import (
+    ChatRejected,
+    ChatUnreachable,
+    JobApiError,
+    JobApiRejected,
+    JobApiUncertain,
+    JobApiUnreachable,
+)
 from bot.jobapi.models import Job
 from bot.notices.answers import PostNotDelivered
 from bot.notices.notice import Reaction
-from bot.notices.questions import HeldAsked, ProjectAsked, ReplyHeld, RequestRefused
+from bot.notices.questions import HeldAsked, ProjectAsked, ReplyEdited, ReplyHeld, RequestRefused
 from bot.notices.requests import RequestRejected, RequestUncertain
 
 ROOT = "1699999000.000100"
@@ -236,6 +243,18 @@ async def test_a_refused_job_does_not_lose_replies_to_another(world: CoreWorld, 
     assert world.chat.reactions[at(11)] == "white_check_mark"
 
 
+async def test_a_job_that_passes_its_checks_late_does_not_get_a_newer_ones_replies(world: CoreWorld) -> None:
+    await world.receive(a_mention("Fix it", 1))
+    await world.receive(a_word(ThreadWord.NEW, 2, text="Fix that"))
+    claimed_at = world.clock.monotonic()
+    items = await world.request_preparer.claim(10)
+    for item in sorted(items, key=lambda item: item.request.text, reverse=True):
+        await world.request_preparer.process(item, claimed_at)
+    await world.pass_time(10)
+    assert len(world.job_api.created) == 2
+    assert (await world.newest(ROOT)).prompt == "Fix that"
+
+
 # -- a held reply -----------------------------------------------------------------------------------------------------
 
 
@@ -350,9 +369,12 @@ async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreW
     await switch(world, first, wait=30)
     assert [message.kind for message in world.chat.private if message.kind == "card_not_posted"] == ["card_not_posted"]
     assert (world.job_api.cancelled, world.job_api.messages["job-1"]) == ([], ["and the index"])
+    await switch(world, first, "again", wait=30)
     world.chat.recover()
+    await world.show("completed", wait=60)
+    assert "job_finished" in world.chat.said(ts)
     await switch(world, first, "p2", wait=30)
-    assert (world.job_api.projects, world.job_api.cancelled) == (["manual", "guides"], ["job-1"])
+    assert world.job_api.projects == ["manual", "guides"]
     assert world.chat.answers() == ["project_switched"]
 
 
@@ -410,6 +432,21 @@ async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
     assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
     before = ["and the index"] if taken_back == "deleted" else []  # a stop withdraws what was written before it
     assert world.job_api.messages["job-1"] == [*before, "and the cover", "and the end"]
+
+
+async def test_replies_to_a_job_withdrawn_while_it_is_sent_go_to_the_one_before(world: CoreWorld) -> None:
+    """It did not arrive."""
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    await world.receive(a_word(ThreadWord.NEW, 1, ts, "Mend the guide"))
+    for worker in (world.request_preparer, world.outbox):
+        await world.step(worker)
+    await world.reply(ts, "and the index", at(2), BEN)
+    being_sent = await world.claim(world.request_sender)
+    await world.revise(Reply(ANA, "C1", ts, at(1), "", edited_at=at(10), withdrawn=True))
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await being_sent.process(wait=20)
+    assert (world.job_api.created, world.job_api.messages["job-1"]) == (["Mend the manual"], ["and the index"])
 
 
 async def test_a_chosen_project_whose_card_cannot_be_posted_starts_nothing(
@@ -532,6 +569,22 @@ async def test_what_is_sent_again_to_another_job_follows_its_edits(world: CoreWo
     await world.step(world.request_preparer)
     await world.revise(Reply(BEN, "C1", ts, at(0), "and the glossary", edited_at=at(90)), wait=60)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the glossary"])
+
+
+@pytest.mark.parametrize("fault", [None, JobApiUncertain("no answer"), JobApiRejected("400")], ids=str)
+async def test_new_words_go_to_the_live_job_once(world: CoreWorld, fault: JobApiError | None) -> None:
+    """Though the message is sent again as well, if it can be; its mark is that of the new words."""
+    in_two_projects(world)
+    world.job_api.faults_of["send_message"] = [fault] if fault else []
+    ts = await world.started("Mend the manual")
+    await world.reply(ts, "and the index", at(0), BEN, wait=10)
+    await world.revise(Reply(BEN, "C1", ts, at(0), "and the glossary", edited_at=at(50)), wait=5)
+    (offer,) = world.chat.private_as(ReplyEdited)
+    await replaced(world, ts, "switch")
+    await world.press_send_again(BEN, offer.request_id, key="a1", wait=10)
+    await world.press_send_new_words(BEN, offer.request_id, key="n1", wait=10)
+    assert world.job_api.messages["job-2"] == ["and the glossary"]
+    assert world.chat.all_reactions[at(0)] == [Reaction.ACCEPTED]
 
 
 @pytest.mark.parametrize("fault", [JobApiUnreachable("down"), JobApiUncertain("no answer")])

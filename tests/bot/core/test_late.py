@@ -11,6 +11,7 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from bot.domain.commands import ThreadWord
 from bot.domain.delivery import MAX_FAULTS
 from bot.domain.gaps import DAY, MOST_MISSED, MOST_PAGES, WEEK, Gap, Listening, PastMessage
+from bot.domain.jobs.job import Problem
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import (
     Action,
@@ -35,7 +36,7 @@ from bot.errors import (
 from bot.notices.answers import StatusRequested
 from bot.notices.job import HistoryUnread
 from bot.notices.notice import Reaction
-from bot.notices.questions import HeldAsked, JobOrReplyAsked, RequestRefused, StopAsked
+from bot.notices.questions import HeldAsked, JobOrReplyAsked, ReplyEdited, RequestRefused, StopAsked
 from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.retention import HELD_DAYS, RetentionSweeper
 from bot.scheduler.worker import WorkerSettings
@@ -234,6 +235,27 @@ async def test_a_late_request_can_be_edited_and_deleted(world: CoreWorld) -> Non
     for which in range(2):
         await answer(world, which=which)
     assert world.job_api.created == ["Write a short page"]
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["sent", "taken back"])
+async def test_a_late_edit_of_a_request_starts_nothing(world: CoreWorld, *, sent: bool) -> None:
+    """New words for a running job are offered; for one that was taken back, they are asked about."""
+    await world.ask(a_mention("Write a page", at(1), arrival=Arrival.LIVE))
+    if not sent:
+        await world.revise(Reply(BEN, "C1", "", at(1), "", edited_at=at(2), withdrawn=True))
+    await world.pass_time(10)
+    edit = Reply(BEN, "C1", "", at(1), "Write two", edited_at=at(20), mentions_us=True, arrival=LATE)
+    await world.revise(edit, wait=10)
+    assert world.job_api.created == ["Write a page"] * sent
+    assert [each.text for each in world.chat.private_as(ReplyEdited)] == ["Write two"] * sent
+    assert [text for _, text, _ in questions(world)] == ["Write two"] * (not sent)
+
+
+async def test_home_shows_that_a_late_request_was_left_undone(world: CoreWorld) -> None:
+    await world.ask(a_mention("Write a page", at(1)), wait=10)
+    await answer(world, RequestKind.DISCARD_HELD)
+    (thread,) = await world.store.transact(lambda tx: tx.threads.of_person("UBEN", offset=0, limit=5))
+    assert thread.state.failure.problem is Problem.WITHDRAWN
 
 
 async def test_a_late_line_in_a_direct_message_asks_what_it_is(world: CoreWorld) -> None:

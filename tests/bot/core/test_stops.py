@@ -27,6 +27,7 @@ from bot.jobapi.models import Job, Requester
 from bot.notices.job import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
 from bot.notices.notice import Reaction
 from bot.notices.questions import HeldAsked, ReplyHeld
+from bot.notices.requests import RequestRejected
 
 pytestmark = pytest.mark.promise("stops")
 
@@ -418,6 +419,7 @@ async def test_a_job_stopped_before_it_was_sent_keeps_its_replies_for_a_retry(wo
     world.job_api.faults.clear()
     await world.pass_time(30)
     assert (world.job_api.created, asked(world)) == ([], [("UBEN", "Before")])
+    assert [(each.reason, each.stopped_by) for each in world.chat.posted_as(RequestRejected)] == [("stopped", "UANA")]
     await world.press_card(RequestKind.RETRY, ts, key="r1", wait=30)
     await anyway(world, "Before")
     assert world.job_api.messages[JOB] == ["Before"]

@@ -20,7 +20,7 @@ from bot.domain.requests.settle import (
     settle,
     summary,
 )
-from bot.domain.threads.thread import Announcements, ThreadState, Work
+from bot.domain.threads.thread import Announcements, Participation, ThreadState, Work
 from bot.jobapi.models import Job, PromptFile
 from bot.notices.job import JobActiveAgain, JobFinished, JobStarted
 from bot.notices.notice import NewNotice, NoticeContent, NoticeKey, Reaction
@@ -136,6 +136,13 @@ def test_a_404_is_tried_again_until_the_job_is_gone(kind: RequestKind) -> None:
         taken = settled(FOLLOW_UP, Accepted(ACTIVE, outdated=outdated), last.state, now=130.0)
         assert taken.state.failure.problem is None
         assert taken.notices[0].message == OutageEnded(Problem.GONE)
+
+
+@pytest.mark.parametrize("stopped_by", ["U1", "U2"])
+def test_a_refused_stop_claims_no_end_and_leaves_another_persons_to_it(stopped_by: str) -> None:
+    state = replace(RUNNING, people=Participation(stopped_by=stopped_by))
+    after = settled(replace(FOLLOW_UP, kind=RequestKind.STOP), REFUSED, state).state
+    assert after.people.stopped_by == ("" if stopped_by == FOLLOW_UP.person_id else stopped_by)
 
 
 REFUSALS = [
