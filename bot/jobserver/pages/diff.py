@@ -1,9 +1,8 @@
-"""A change as the pages show it: its files, their hunks, numbered lines and changed words, and what is not shown."""
+"""A change as the pages show it: its files, their hunks and numbered lines, and what is not shown."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
 from typing import Literal
 
 from bot.jobapi.models import ChangeKind
@@ -11,7 +10,6 @@ from bot.jobserver.pull_requests.local.contents import fair_shares
 from bot.jobserver.repository.listings import ChangedFile, GitFileMode, PullRequestChange
 from bot.runtime.text import MISLEADING
 
-_MIN_SIMILARITY = 0.4
 _DECEPTIVE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f]|{MISLEADING.pattern}")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@ ?(.*)")
 LineKind = Literal["added", "removed", "context"]
@@ -23,52 +21,13 @@ _MODES = {GitFileMode.LINK: "a link", GitFileMode.SUBMODULE: "a submodule (anoth
 
 
 @dataclass(frozen=True)
-class LinePart:
-    """A part of a line; `changed` if it differs from the line that replaced it or that it replaces."""
-
-    text: str
-    changed: bool = False
-
-
-Spans = tuple[LinePart, ...]
-
-
-def whole(line: str) -> Spans:
-    return (LinePart(line),)
-
-
-def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
-    """Splits both lines into their common beginning, the words that differ, and their common end.
-
-    Lines that have little in common stay whole.
-    """
-    start = _common_words(old, new)
-    end = _common_words(old[len(start) :][::-1], new[len(start) :][::-1])[::-1]
-    if old == new or 2 * len(start + end) < _MIN_SIMILARITY * len(old + new):
-        return whole(old), whole(new)
-    return _spans(start, old, end), _spans(start, new, end)
-
-
-def _common_words(old: str, new: str) -> str:
-    """Returns the common beginning, without the word that it ends in, of which more may follow."""
-    length = next((at for at, (left, right) in enumerate(zip(old, new, strict=False)) if left != right), None)
-    text = old[:length] if length is not None else min(old, new, key=len)
-    return text.rstrip("".join({char for char in text if char.isalnum()}))
-
-
-def _spans(start: str, line: str, end: str) -> Spans:
-    parts = (LinePart(start), LinePart(line[len(start) : len(line) - len(end)], changed=True), LinePart(end))
-    return tuple(part for part in parts if part.text) or whole("")
-
-
-@dataclass(frozen=True)
 class DiffLine:
     """One line of a hunk, with its number before and after."""
 
     kind: LineKind
     old_number: int | None
     new_number: int | None
-    spans: Spans
+    text: str
 
 
 @dataclass(frozen=True)
@@ -80,7 +39,7 @@ class Hunk:
 
 
 def parse_patch(patch: str) -> tuple[Hunk, ...]:
-    """Reads git's unified diff of one file, even if it is cut off at the end of a line. No words are marked yet."""
+    """Reads git's unified diff of one file, even if it is cut off at the end of a line."""
     parts = re.split(r"^(?=@@ |diff --git )", patch, flags=re.MULTILINE)
     found = ((_HUNK.match(part), part) for part in parts)
     return tuple(
@@ -95,8 +54,8 @@ def _numbered(lines: Sequence[str], old: int, new: int) -> Iterator[DiffLine]:
         kind = _KINDS.get(line[:1])
         if kind is None:  # "\ No newline at end of file"
             continue
-        spans = whole(visible_line(line[1:]))
-        yield DiffLine(kind, None if kind == "added" else old, None if kind == "removed" else new, spans)
+        numbers = None if kind == "added" else old, None if kind == "removed" else new
+        yield DiffLine(kind, *numbers, visible_line(line[1:]))
         old += kind != "added"
         new += kind != "removed"
 
@@ -110,25 +69,6 @@ def first_lines(hunks: Sequence[Hunk], room: int) -> tuple[Hunk, ...]:
         kept.append(Hunk(hunk.heading, hunk.lines[:room]))
         room -= len(hunk.lines)
     return tuple(kept)
-
-
-def with_marked_words(hunk: Hunk) -> Hunk:
-    """Returns a hunk in which each run of changes has its removed lines first and its changed words marked."""
-    lines: list[DiffLine] = []
-    for is_context, run in groupby(hunk.lines, key=lambda line: line.kind == "context"):
-        group = list(run)
-        lines += group if is_context else _marked(group)
-    return Hunk(hunk.heading, tuple(lines))
-
-
-def _marked(changes: list[DiffLine]) -> list[DiffLine]:
-    removed = [line for line in changes if line.kind == "removed"]
-    added = [line for line in changes if line.kind == "added"]
-    if len(removed) != len(added):
-        return removed + added
-    pairs = [compare_words(old.spans[0].text, new.spans[0].text) for old, new in zip(removed, added, strict=True)]
-    spans = [old for old, _ in pairs] + [new for _, new in pairs]
-    return [replace(line, spans=marked) for line, marked in zip(removed + added, spans, strict=True)]
 
 
 def visible_line(value: str) -> str:
@@ -184,10 +124,9 @@ def file_diffs(files: Sequence[ChangedFile], patches: Sequence[str]) -> tuple[Fi
     lengths = [sum(len(hunk.lines) for hunk in found) for found in hunks]
     room = fair_shares(lengths, each=FILE_LINES, total=PAGE_LINES)
     shown = [first_lines(found, limit) for found, limit in zip(hunks, room, strict=True)]
-    marked = [tuple(map(with_marked_words, found)) for found in shown]
     return tuple(
         FileDiff(file, found, tuple(_notes(file)), _omission(file, found))
-        for file, found in zip(files, marked, strict=True)
+        for file, found in zip(files, shown, strict=True)
     )
 
 

@@ -13,14 +13,10 @@ from bot.jobserver.middleware import allowed_hosts, host_name, is_same_origin
 from bot.jobserver.pages.diff import (
     FILE_LINES,
     PAGE_LINES,
-    Hunk,
-    LinePart,
-    compare_words,
     file_diffs,
     omissions,
     page_of_files,
     parse_patch,
-    with_marked_words,
 )
 from bot.jobserver.pages.handlers import shown_description
 from bot.jobserver.pages.markdown import LONGEST_HTML, PageSource, picture_path, render
@@ -207,18 +203,13 @@ def added_lines(count: int, text: str = "x") -> str:
     return f"diff --git a/a b/a\n@@ -0,0 +1,{count} @@\n" + f"+{text}\n" * count
 
 
-def shown(patch: str) -> tuple[Hunk, ...]:
-    return tuple(map(with_marked_words, parse_patch(patch)))
-
-
 def test_lines_have_their_numbers() -> None:
-    first, second = shown(PATCH)
+    first, second = parse_patch(PATCH)
     assert (first.heading, second.heading) == ("## Heading", "")
     assert [(line.kind, line.old_number, line.new_number) for line in first.lines] == [
         ("context", 1, 1), ("removed", 2, None), ("added", None, 2), ("context", 3, 3), ("context", 4, 4),
     ]  # fmt: skip
-    assert first.lines[1].spans == (LinePart("The "), LinePart("colour", changed=True), LinePart(" is red."))
-    assert first.lines[4].spans == (LinePart("last\u2028line[U+000C][U+202E]"),)
+    assert first.lines[4].text == "last\u2028line[U+000C][U+202E]"
     assert [line.kind for line in second.lines] == ["removed", "added", "added"]
 
 
@@ -296,15 +287,6 @@ def test_files_are_paged() -> None:
     assert [(page.page, page.first, len(page.files), page.elsewhere) for page in pages] == [
         (1, 1, 100, 150), (2, 101, 100, 150), (3, 201, 50, 200), (3, 201, 50, 200),
     ]  # fmt: skip
-
-
-@given(st.text(), st.text())
-def test_spans_join_to_their_lines(old: str, new: str) -> None:
-    left, right = compare_words(old, new)
-    assert "".join(span.text for span in left) == old
-    assert "".join(span.text for span in right) == new
-    if old == new:
-        assert not any(span.changed for span in left + right)
 
 
 @given(st.text())
