@@ -112,7 +112,6 @@ class App:
         self._check = DatabaseProbe(
             edges.store,
             self._recording_health,
-            watching_jobs=role is not Role.WEB,
             happened=self._happened,
             probe_every=self._timings.probe_every,
             probe_retry=self._timings.probe_retry,
@@ -236,7 +235,7 @@ class App:
 
     def _build_health(self, config: Config) -> Health:
         edges, recording = self._edges, self._recording_health
-        warnings = [recording.warning, self._check.warning, edges.missing_scopes.warning, self._watch.warning]
+        warnings = [recording.warning, edges.missing_scopes.warning, self._watch.warning]
         warnings += [secret.warning for secret in config.rotating_secrets]
         warnings += [self._scheduler.history_reader.warning] if self._scheduler is not None else []
         return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)

@@ -87,14 +87,6 @@ _JOBS = {
 }
 
 
-@dataclass(frozen=True)
-class LongOpenJobs:
-    """The number of jobs open for long without a change, and the age of the oldest in seconds."""
-
-    count: int
-    oldest: float
-
-
 _NOTE = replacing(last_times, "at")
 
 
@@ -132,20 +124,6 @@ class Condition(Part):
         await session.execute(insert(early_replies), early_reply_values(nobody))
         this = (early_replies.c.channel_id == nobody.channel_id, early_replies.c.message_ts == nobody.message_ts)
         await session.execute(delete(early_replies).where(*this))
-
-    async def long_open(self, *, before: float, limit: int) -> LongOpenJobs:
-        """Returns jobs that are still polled and have not changed since `before`, among the `limit` that are polled
-        next.
-        """
-        is_open = select(polls.c.thread_id).where(polls.c.due_at.is_not(None)).order_by(polls.c.due_at).limit(limit)
-        next_ones = is_open.subquery("open_jobs")
-        long_open = (
-            select(func.count().label("jobs"), func.min(threads.c.updated_at).label("since"))
-            .join_from(next_ones, threads, threads.c.id == next_ones.c.thread_id)
-            .where(threads.c.job_id.is_not(None), threads.c.updated_at < before)
-        )
-        (found,) = (await self._session.execute(long_open)).mappings()
-        return LongOpenJobs(int(found["jobs"]), self._session.now - float(found["since"]) if found["jobs"] else 0.0)
 
     async def note_last_times(self, kinds: Collection[LastTime]) -> None:
         """Records that events of these kinds happened now."""

@@ -5,7 +5,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from support.databases import engine_for
 from support.disks import a_disk, fill, make_read_only
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import (
-    JOB,
     LEASE,
     Opener,
     Sql,
@@ -36,15 +35,12 @@ from bot.domain.threads.thread import ThreadState
 from bot.errors import ConfigError, SchemaMismatch, StoreError
 from bot.jobapi.models import Job
 from bot.queue.migration import SchemaState
-from bot.runtime.health import RecordingHealth
-from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
-from bot.store.condition import LongOpenJobs
 from bot.store.files import hold_file
 from bot.store.people import ClaimedHome
 from bot.store.schema.migration import SCHEMA, known_versions, migrate, schema_state
 from bot.store.schema.rows import followed_from
 from bot.store.schema.tables import metadata
-from bot.store.store import Transaction, open_store
+from bot.store.store import open_store
 
 
 async def test_an_empty_database_is_refused_until_migrated(empty_database: str) -> None:
@@ -183,41 +179,6 @@ async def test_a_file_that_is_not_a_database_is_refused_clearly(tmp_path: Path) 
         await open_store(f"sqlite:///{path}")
     with pytest.raises(ConfigError, match="does not exist"):
         await open_store(f"sqlite:///{tmp_path}/nowhere/pagehand.db")
-
-
-async def long_open(store: StoreWorld, *, limit: int = 100) -> LongOpenJobs:
-    return await store.transact(lambda tx: tx.condition.long_open(before=tx.now - LONG_OPEN, limit=limit))
-
-
-def saving(name: str, poll_in: float | None) -> Callable[[Transaction], Awaitable[None]]:
-    return lambda tx: tx.threads.save_state(name, ThreadState(JOB), poll_in=poll_in)
-
-
-async def begun(store: StoreWorld, name: str, *, poll_in: float | None = 0.0) -> None:
-    """Records a job that is polled from now on, unless it has ended."""
-    await store.add(a_thread(name))
-    await store.transact(saving(name, poll_in))
-
-
-async def test_long_open_jobs_are_told_of_once(
-    store: StoreWorld, clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    check = DatabaseProbe(store, RecordingHealth(clock.monotonic), watching_jobs=True)
-    await begun(store, "first")
-    await check.count_long_open()
-    assert check.warning() == ""
-    clock.advance(LONG_OPEN + 3600)
-    await check.count_long_open()
-    await check.count_long_open()
-    assert check.warning().startswith("1 job has been open for over 4 hours without a change, the oldest for 5 hours.")
-    await begun(store, "second")
-    clock.advance(LONG_OPEN + 3600)
-    await check.count_long_open()
-    assert [record.getMessage().partition(" been")[0] for record in caplog.records] == ["1 job has", "2 jobs have"]
-    for name in ("first", "second"):
-        await store.transact(saving(name, None))
-    await check.count_long_open()
-    assert check.warning() == ""
 
 
 SETTINGS = {

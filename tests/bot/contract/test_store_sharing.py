@@ -232,7 +232,7 @@ async def test_urgent_work_gets_a_connection(store: StoreWorld) -> None:
     try:
         async with asyncio.timeout(3):
             await store.transact(adding("t1"), urgent=True)
-            await DatabaseProbe(store, recording_health, watching_jobs=False).probe()
+            await DatabaseProbe(store, recording_health).probe()
         assert not recording_health.failing()
     finally:
         goes_on.set()

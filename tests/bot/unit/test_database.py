@@ -136,7 +136,7 @@ class Database:
 async def probing() -> AsyncIterator[tuple[Database, RecordingHealth]]:
     """Runs the probe; afterwards nothing is under way."""
     database, recording_health = Database(), RecordingHealth(asyncio.get_running_loop().time)
-    running = asyncio.create_task(DatabaseProbe(database, recording_health, watching_jobs=False).run())
+    running = asyncio.create_task(DatabaseProbe(database, recording_health).run())
     yield database, recording_health
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -349,7 +349,6 @@ async def _meet_damage(store: StoreWorld, clock: FakeClock) -> None:
 
 async def _look_after(store: StoreWorld, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.condition.try_write())
-    await store.transact(lambda tx: tx.condition.long_open(before=tx.now, limit=10))
     await store.transact(lambda tx: tx.condition.backlog(["chat.update"]))
     await store.transact(lambda tx: tx.claims.release("one"))
     await store.transact(lambda tx: tx.condition.note_last_times([LastTime.EVENT]))
