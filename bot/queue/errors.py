@@ -23,7 +23,10 @@ _BACKOFF = Backoff(first=0.02, longest=1.0, spread=(0.5, 1.0))
 
 _FULL = "The database's disk is full. Nothing was lost; make room on it. If Pagehand is running, it goes on by itself."
 _MIXED_UP = "A connection pooler mixes up what is prepared. Add ?statement_cache_size=0 to DATABASE_URL."
-_SCHEMA = "The database's tables are not those that this version of Pagehand knows. Run `pagehand migrate`."
+_SCHEMA = (
+    "The database's tables are not those that this version of Pagehand knows. For the bot's, run `pagehand migrate`; a "
+    "job server brings its own up to date when it starts."
+)
 
 _SQLITE_TRANSIENT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _SQLITE_LASTING: dict[int, tuple[type[StoreError], str]] = {

@@ -203,8 +203,9 @@ def _web_address(value: str) -> str:
 
 
 def _postgres_url(value: SecretStr) -> SecretStr:
-    if sqlite_path(value.get_secret_value()) is not None:
+    if not value.get_secret_value().lower().startswith("postgres"):
         raise ValueError("must begin with postgresql://")
+    sqlite_path(value.get_secret_value())  # raises ValueError for what else is wrong
     return value
 
 

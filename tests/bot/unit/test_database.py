@@ -291,7 +291,11 @@ def test_transient_database_errors_are_retried(error: Exception) -> None:
         (sqlite_error(sqlite3.SQLITE_FULL), StoreUnavailable, "disk is full"),
         (sqlite_error(sqlite3.SQLITE_READONLY_DBMOVED), StoreUnavailable, "may not be written"),
         (sqlite_error(sqlite3.SQLITE_CORRUPT), StoreError, "backup"),
-        (sqlite_error(sqlite3.SQLITE_ERROR, "no such column: mood"), SchemaMismatch, "migrate"),
+        (
+            sqlite_error(sqlite3.SQLITE_ERROR, "no such column: mood"),
+            SchemaMismatch,
+            "a job server brings its own up to date",
+        ),
         (sqlite_error(sqlite3.SQLITE_CONSTRAINT), StoreError, "did not do"),
         (asyncpg.DiskFullError("no"), StoreUnavailable, "disk is full"),
         (asyncpg.UndefinedTableError("no"), SchemaMismatch, "migrate"),

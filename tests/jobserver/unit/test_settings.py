@@ -258,6 +258,12 @@ def test_a_short_key_of_1_0_0_loses_merging_and_the_warning_says_how_to_replace_
     assert (words in settings.warning_about_reviewers) is not may
 
 
+@pytest.mark.parametrize("url", ["mysql://ada:planted@localhost/jobs", "sqlite:///jobs.sqlite3"])
+def test_a_database_is_postgresql(url: str) -> None:
+    (fault,) = faults(DATABASE_URL=url)
+    assert fault.startswith(f"{PREFIX}DATABASE_URL must begin with postgresql://: ")
+
+
 def test_the_log_masks_the_password_of_the_database() -> None:
     secrets = made(DATABASE_URL="postgresql://ada:planted%2Fpassword@localhost/jobs").secrets
     assert {"planted/password", "planted%2Fpassword", KEY} <= set(secrets)
