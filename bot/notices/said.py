@@ -43,6 +43,10 @@ class Renderer(Protocol):
         """Returns a date and time, and how long ago it was."""
 
 
+EXAMPLE = "Fix the typos"
+"""A task that any documentation has, to begin with."""
+
+
 class ButtonId(StrEnum):
     """What a button does (Slack's `action_id`); its click comes back with a value."""
 
@@ -56,7 +60,7 @@ class ButtonId(StrEnum):
     DISCARD_WORK = "discard_work"
     """The thread's id. Slack has asked for confirmation."""
     OPEN_FORM = "open_form"
-    """Opens the modal for a new job in the channel of the message."""
+    """Opens the modal for a new job in the channel of the message, with an example in it."""
     SEND_HELD = "send_held"
     """The id of the request whose person was asked whether it is for the agent; also for the next two."""
     SEND_ALL_HELD = "send_all_held"

@@ -8,7 +8,7 @@ from bot.domain.projects import name_among
 from bot.domain.requests.held import question_about, to_ask_about
 from bot.domain.requests.request import Request, RequestKind
 from bot.domain.threads.thread import Thread, can_be_retried, can_only_be_stopped_here, shown_state
-from bot.notices.said import Markup, joined
+from bot.notices.said import EXAMPLE, Markup, joined
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, said_by, section
 from bot.slack.rendering.cards import state_line
 from bot.slack.rendering.message_context import MessageContext
@@ -28,7 +28,7 @@ _MAX_PROMPT, _MAX_STATE, _MAX_LINK = 150, 600, 300
 _MOST_WAITING = 5
 _NO_JOBS = (
     "You haven't asked for a job yet. Try one, here or in any channel:",
-    "> {slash} Fix the typos",
+    f"> {{slash}} {EXAMPLE}",
     (
         "You can also mention {bot} where the question came up, or choose *Hand to Pagehand* in a message's menu. The "
         "pull request comes into the thread, and replies there steer the agent."
@@ -89,7 +89,7 @@ def _jobs(content: HomeContent, links: Mapping[str, str], show: MessageContext) 
     if not content.jobs:
         if content.page:
             return [section("There are no older jobs.")]
-        example = button("Try this example", HOME_EXAMPLE, "Fix the typos")
+        example = button("Try this example", HOME_EXAMPLE, "example")
         return [section(joined(map(show, _NO_JOBS), "\n")), actions(example)]
     return [_job(thread, links, show) for thread in content.jobs]
 

@@ -10,8 +10,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.domain.commands import Options
 from bot.domain.requests.request import Person
-from bot.notices.said import ButtonId
-from bot.runtime.text import displayable
+from bot.notices.said import EXAMPLE, ButtonId
 from bot.slack.message_parts.contents import files_of
 from bot.slack.receiving.modal_opener import ModalOpener
 from bot.slack.receiving.payloads.interactions import ClickPayload, MessageShortcutPayload, user_of
@@ -46,7 +45,7 @@ def register(app: AsyncApp, opener: ModalOpener, identity: Identity) -> None:
 
     app.shortcut({"callback_id": HAND_TO_PAGEHAND, "type": "message_action"})(on_message_shortcut)
     app.shortcut({"callback_id": NEW_TASK, "type": "shortcut"})(on_click(_new_job))
-    app.action(ButtonId.OPEN_FORM)(on_click(_new_job))
+    app.action(ButtonId.OPEN_FORM)(on_click(_example))
     app.action(HOME_START)(on_click(_new_job))
     app.action(HOME_EXAMPLE)(on_click(_example))
     app.action(HOME_DEFAULTS)(on_click(_defaults))
@@ -60,7 +59,7 @@ def _new_job(opener: ModalOpener, click: ClickPayload, person: Person) -> None:
 
 
 def _example(opener: ModalOpener, click: ClickPayload, person: Person) -> None:
-    opener.new_job(click.trigger_id, person, ModalPlace(), prompt=displayable(click.element.value))
+    opener.new_job(click.trigger_id, person, ModalPlace(channel_id=click.channel_id), prompt=EXAMPLE)
 
 
 def _defaults(opener: ModalOpener, click: ClickPayload, person: Person) -> None:
