@@ -21,7 +21,6 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import with_aliases
 from bot.errors import ChatError, StoreError
-from bot.jobapi.settings import MOST_CONNECTIONS
 from bot.queue.claims import owner_name
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health import (
@@ -201,7 +200,6 @@ class App:
                 slowest=config.poll_slowest,
                 hold_back=edges.timings.hold_back,
             ),
-            max_polls=MOST_CONNECTIONS,
             variables=config,
             recovery=self._timings.recovery,
             masker=SecretMasker(config.secrets),

@@ -202,7 +202,6 @@ class MeasuredJobApi:
 
     def __init__(self, job_api: JobApi, counts: Counts) -> None:
         self._counts = counts
-        self.can_cancel, self.takes_files = job_api.can_cancel, job_api.takes_files
         self.create = self._counted("create", job_api.create)
         self.send_message = self._counted("message", job_api.send_message)
         self.get = self._counted("get", job_api.get)

@@ -92,16 +92,6 @@ class HttpJobApi:
         """Discards the work of a failed job; safe to repeat."""
         return await self._of(project).post(JobApiOperation.DISCARD, job_id, b"{}", idempotency_key)
 
-    def can_cancel(self, project: str) -> bool:
-        """Returns whether `cancel` is supported."""
-        of = self._find(project)
-        return of is not None and of.settings.can_cancel
-
-    def takes_files(self, project: str) -> bool:
-        """Returns whether `upload` is supported."""
-        of = self._find(project)
-        return of is not None and of.settings.takes_files
-
     async def get(self, project: str, job_id: str) -> Job:
         """Reads a job."""
         of = self._of(project)
@@ -140,17 +130,13 @@ class HttpJobApi:
         await asyncio.gather(*(each.aclose() for each in self._projects.values()))
 
     def _of(self, project: str) -> "_Project":
-        found = self._find(project)
-        if found is None:
-            raise NoSuchProject("Pagehand's settings do not have this project any more.")
-        return found
-
-    def _find(self, project: str) -> "_Project | None":
         """The project of that name. Jobs of the time when it was the only one are known by its id."""
         if project in self._projects:
             return self._projects[project]
         same_id = [each for each in self._projects.values() if each.id == project]
-        return same_id[0] if len(same_id) == 1 else None
+        if len(same_id) != 1:
+            raise NoSuchProject("Pagehand's settings do not have this project any more.")
+        return same_id[0]
 
 
 class _Project:

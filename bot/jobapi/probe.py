@@ -17,18 +17,6 @@ NO_JOB = "pagehand-doctor"
 
 
 @dataclass(frozen=True)
-class FoundAbilities:
-    """What a job API was seen to be able to do; None where that cannot be told."""
-
-    cancel: bool | None = None
-    files: bool | None = None
-    idempotent: bool | None = None
-    requester: bool | None = None
-    instruction: bool | None = None
-    pull_request: bool | None = None
-
-
-@dataclass(frozen=True)
 class FoundAddress:
     """What tells a job API from anything else that answers 404; None where it cannot be told.
 
@@ -77,22 +65,22 @@ class JobApiProbe:
         status, body = answer
         return status, _without(body.replace(self._job.encode(), b""), f"/{NO_JOB}")
 
-    async def abilities(self) -> FoundAbilities:
-        """Returns what the job API can do. Where nothing answers, nothing can be told."""
+    async def abilities(self) -> dict[str, bool | None]:
+        """Returns whether the job API has each ability, by its name; None where that cannot be told."""
         job = f"/v2/agent/{self._project}/job/{NO_JOB}"
         unknown = await self._ask("POST", f"{job}/{NO_JOB}")
         cancel = await self._ask("POST", f"{job}/cancel")
         upload = await self._ask("PUT", f"/v2/agent/{self._project}/file/{NO_JOB}")
         described = await self._ask("GET", "/openapi.json")
         document = described[1] if described is not None and described[0] == Status.OK else b""
-        return FoundAbilities(
-            _is_there(cancel, unknown, "cancel"),
-            _is_there(upload, unknown, "file"),
-            _is_described(document, b"Idempotency-Key"),
-            _is_described(document, b"requestedBy"),
-            _is_described(document, b'"instruction"'),
-            _is_described(document, b'"getPullRequest"'),
-        )
+        return {
+            "cancel": _is_there(cancel, unknown, "cancel"),
+            "files": _is_there(upload, unknown, "file"),
+            "idempotent": _is_described(document, b"Idempotency-Key"),
+            "requester": _is_described(document, b"requestedBy"),
+            "instruction": _is_described(document, b'"instruction"'),
+            "pull_request": _is_described(document, b'"getPullRequest"'),
+        }
 
     async def _ask(self, method: str, path: str, headers: dict[str, str] | None = None) -> _Answer | None:
         try:

@@ -61,8 +61,7 @@ class JobApiSettings(BaseModel):
     call.
 
     `max_connections` limits the connections for polls, and separately those for creates and messages. `default_pause`
-    is the pause for a busy project if the job API gives no time. `can_cancel` and `takes_files` say whether the job API
-    can cancel jobs and accepts files, neither of which is in the specification.
+    is the pause for a busy project if the job API gives no time.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -73,6 +72,4 @@ class JobApiSettings(BaseModel):
     connect_timeout: Annotated[float, Field(gt=0, le=60)] = 5.0
     timeout: Annotated[float, Field(gt=0, le=300)] = 20.0
     default_pause: Annotated[float, Field(ge=0, le=3600)] = DEFAULT_PAUSE
-    can_cancel: bool = False
-    takes_files: bool = False
     max_connections: Annotated[int, Field(ge=1, le=1000)] = MOST_CONNECTIONS

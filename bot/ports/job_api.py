@@ -22,22 +22,16 @@ class JobApi(Protocol):
     async def get(self, project: str, job_id: str) -> Job:
         """Reads a job."""
 
-    def can_cancel(self, project: str) -> bool:
-        """Returns whether the project's job API can cancel a job."""
-
     async def cancel(
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
-        """Stops a job's current and pending work; safe to repeat. Only if `can_cancel`."""
+        """Stops a job's current and pending work; safe to repeat. Only if it has that ability."""
 
     async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
         """Discards the unfinished work of a failed job; safe to repeat. Only if the job's details mention such work."""
 
-    def takes_files(self, project: str) -> bool:
-        """Returns whether the project's job API accepts files."""
-
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
-        """Uploads a file to the job API; safe to repeat. Only if `takes_files`."""
+        """Uploads a file to the job API; safe to repeat. Only if it accepts files."""
 
 
 class Requesters(Protocol):

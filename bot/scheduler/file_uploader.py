@@ -6,7 +6,7 @@ So a process holds only as many files as it uploads at a time.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from bot.domain.context import FileOutcome, notes_of, with_files
 from bot.domain.jobs.outages import JobApiUnavailable
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.messages import FileProblem
+from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.request import Request, RequestState, log_id
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.slack_limits import PATIENCE, failing_since
@@ -48,6 +49,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         job_api: Accepts the files.
         settings: Its settings; one call reads a file and uploads it.
         polling: How soon a job is polled again.
+        abilities: Returns what a project's job API can do.
     """
 
     name = "file uploader"
@@ -60,11 +62,13 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         settings: WorkerSettings,
         *,
         polling: Polling,
+        abilities: Callable[[str], JobApiAbilities],
     ) -> None:
         super().__init__(store, settings, concurrency=2)  # which limits the memory of files
         self._files = files
         self._job_api = job_api
         self._polling = polling
+        self._abilities = abilities
 
     async def claim(self, limit: int) -> Sequence[ClaimedFile]:
         """Claims files that are due."""
@@ -85,7 +89,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         await self.record(partial(self._record, item, result, self._random()))
 
     async def _try(self, item: ClaimedFile) -> Result:
-        if not self._job_api.takes_files(item.thread.project):
+        if not self._abilities(item.thread.project).files:
             return FileOutcome(problem=FileProblem.NOT_TAKEN)
         try:
             content = await in_time(answer_or_none(self._files.read(item.file, max_bytes=MAX_SENT_BYTES)), READ_SECONDS)

@@ -4,7 +4,7 @@ It is fetched from Slack part by part: each has its own time limit, and a failur
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.domain.context import (
@@ -23,10 +23,10 @@ from bot.domain.messages import (
     people_in,
     quoted,
 )
+from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.request import Request, RequestContext
 from bot.errors import ChatError
 from bot.notices.requests import ContextCut
-from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
@@ -81,7 +81,7 @@ class ContextGatherer:
     """Fetches the parts of requests' contexts from Slack, and composes the contexts of them."""
 
     reading: SlackReading
-    job_api: JobApi
+    abilities: Callable[[str], JobApiAbilities]
     people: DisplayNames
     masker: SecretMasker
     limits: FetchLimits = FetchLimits()
@@ -160,7 +160,7 @@ class ContextGatherer:
         given = ""  # what the person chose before anything was gathered
         if request.context is not None:
             given = request.context.text if request.context.given is None else request.context.given
-        takes_files = self.job_api.takes_files(project)
+        takes_files = self.abilities(project).files
         quotes = [_treated(file, parts.found(file), takes_files=takes_files) for file in request.attachments.files]
         to_upload, masked = self._without_secrets([quote.file for quote in quotes if quote.sent_along])
         messages = parts.thread.messages if parts.thread is not None else None

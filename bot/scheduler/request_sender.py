@@ -115,7 +115,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 item = await self._with_others(tx, item)
                 state = open_round(state, tx.now, self._polling, _asker_id(request, thread))
             case RequestKind.STOP:
-                step = stopping.stop_step(state, tx.now, can_cancel=self._job_api.can_cancel(thread.project))
+                step = stopping.stop_step(state, tx.now, can_cancel=self._abilities(thread.project).cancel)
                 if step is stopping.StopStep.ASK_AGENT:
                     state = open_round(state, tx.now, self._polling, _asker_id(request, thread))
                 else:
@@ -154,7 +154,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """Returns which jobs are created before their card: those that can be stopped if it cannot be posted. A
         requester comes with a link to the thread, which has to be there.
         """
-        stoppable = [name for name in self._projects.names if self._job_api.can_cancel(name)]
+        stoppable = [name for name in self._projects.names if self._abilities(name).cancel]
         linked = [name for name in stoppable if self._abilities(name).requester]
         return AheadOfCards([name for name in stoppable if name not in linked], linked)
 
@@ -206,8 +206,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     def _may_repeat(self, request: Request, thread: Thread) -> bool:
         """Returns whether a request that may have arrived can be sent again without harm."""
-        cancels = request.kind is RequestKind.STOP and self._job_api.can_cancel(thread.project)
-        return cancels or request.kind is RequestKind.DISCARD or self._abilities(thread.project).idempotent
+        abilities = self._abilities(thread.project)
+        cancels = request.kind is RequestKind.STOP and abilities.cancel
+        return cancels or request.kind is RequestKind.DISCARD or abilities.idempotent
 
     async def _complete(self, item: ClaimedRequest) -> Request:
         """Returns the request as it is sent."""
@@ -217,10 +218,10 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     def _prompt_call(self, request: Request, thread: Thread) -> PromptCall:
         """Returns the call that creates a job, or sends a follow-up to one."""
-        context = request.context or RequestContext()
-        files = context.files if self._job_api.takes_files(thread.project) else ()
+        context, abilities = request.context or RequestContext(), self._abilities(thread.project)
+        files = context.files if abilities.files else ()
         words = self._mask_own(request.text)
-        told_apart = context.text and self._abilities(thread.project).instruction
+        told_apart = context.text and abilities.instruction
         return PromptCall(
             compose(words, ContextText(context.text)),
             request.id,
@@ -291,9 +292,8 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def _stop(self, request: Request, thread: Thread) -> SendOutcome:
         project = thread.project
-        step = stopping.stop_step(
-            thread.state, self._settings.clock.now(), can_cancel=self._job_api.can_cancel(project)
-        )
+        can_cancel = self._abilities(project).cancel
+        step = stopping.stop_step(thread.state, self._settings.clock.now(), can_cancel=can_cancel)
         match step:
             case stopping.StopStep.NOTHING:
                 return Rejected(RejectionReason.NOTHING_TO_STOP)

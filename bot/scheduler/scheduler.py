@@ -9,6 +9,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.permissions import PermissionRules
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
+from bot.jobapi.settings import MOST_CONNECTIONS
 from bot.ports.code_hosts import CodeHosts
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, PastMessages, SlackReading
@@ -51,7 +52,6 @@ class SchedulerSettings:
         projects: All projects, with the abilities of their job APIs.
         rules: Who may ask for what where.
         polling: How often jobs are polled.
-        max_polls: Polls in progress at a time.
         variables: What the environment says.
         recovery: How long calls have to succeed before an outage is over.
         masker: Masks secrets in the context of requests.
@@ -64,7 +64,6 @@ class SchedulerSettings:
     projects: Projects
     rules: PermissionRules
     polling: Polling
-    max_polls: int
     variables: SchedulerVariables
     recovery: float = RECOVERY_SECONDS
     masker: SecretMasker = field(default_factory=SecretMasker)
@@ -128,12 +127,14 @@ class Scheduler:
             masker=settings.masker,
             requesters=edges.requesters,
         )
-        gatherer = ContextGatherer(edges.reading, job_api, edges.people, settings.masker)
+        gatherer = ContextGatherer(edges.reading, projects.abilities, edges.people, settings.masker)
         preparer = RequestPreparer(
             store, chat, rereader, gatherer, rules=settings.rules, projects=projects, polling=polling
         )
-        uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
-        poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
+        uploader = FileUploader(
+            store, edges.reading.files, job_api, upload, polling=polling, abilities=projects.abilities
+        )
+        poller = JobPoller(store, job_api, calls, polling=polling, concurrency=MOST_CONNECTIONS, posts=posts)
         outbox = Outbox(
             store,
             edges.chat,

@@ -1,14 +1,14 @@
 """Checks a project's job API: address, key, project, and abilities beyond the specification."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from bot.app.settings.projects import ProjectSettings
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.projects import JobApiAbilities
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.jobapi.client import HttpJobApi
-from bot.jobapi.probe import NO_JOB, FoundAbilities, FoundAddress, JobApiProbe
+from bot.jobapi.probe import NO_JOB, FoundAddress, JobApiProbe
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.text import printable_line
 
@@ -98,11 +98,10 @@ def _fault(name: str, project: ProjectSettings, error: JobApiError) -> Finding:
     return Finding.error(name, found, why=_WHY, fix=fix, passing=passing)
 
 
-def ability_findings(name: str, told: JobApiAbilities, found: FoundAbilities) -> Iterator[Finding]:
+def ability_findings(name: str, told: JobApiAbilities, found: Mapping[str, bool | None]) -> Iterator[Finding]:
     """Compares a job API's abilities according to the settings with those found."""
-    for each in fields(FoundAbilities):
-        setting, can = f"JOB_API_{each.name.upper()}", getattr(found, each.name)
-        yield _ability(f"{name}.{each.name}", setting, getattr(told, each.name), can=can)
+    for ability, can in found.items():
+        yield _ability(f"{name}.{ability}", f"JOB_API_{ability.upper()}", getattr(told, ability), can=can)
 
 
 def _ability(check: str, setting: str, told: bool, *, can: bool | None) -> Finding:  # noqa: FBT001 - as in the settings

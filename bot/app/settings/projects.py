@@ -434,18 +434,16 @@ class JobApiVariables(CodeHostVariables):
         )
 
     def _project(self, table: ProjectTable) -> ProjectSettings:
-        abilities = self._abilities(table)
         job_api = JobApiSettings(
             base_url=table.url or self.job_api_url or "",
             api_key=table.key or self.job_api_key or RotatingSecret(""),
             get_path=table.get_path or self.job_api_get_path,
             timeout=table.timeout or self.job_api_timeout,
-            can_cancel=abilities.cancel,
-            takes_files=abilities.files,
         )
         channels = self.projects_file.channels if self.projects_file else ()
         assigned = (each.id for each in channels if (each.project or "").casefold() == table.name.casefold())
-        project = Project(table.name, frozenset({*table.channels, *assigned}), table.words, abilities, table.project)
+        channels_of_it = frozenset({*table.channels, *assigned})
+        project = Project(table.name, channels_of_it, table.words, self._abilities(table), table.project)
         return ProjectSettings(project, table.project, job_api)
 
     def _abilities(self, table: ProjectTable) -> JobApiAbilities:

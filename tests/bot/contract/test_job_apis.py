@@ -42,8 +42,8 @@ def answered(status: int, body: object, **headers: str) -> httpx.Response:
     return httpx.Response(status, stream=httpx.ByteStream(json.dumps(body).encode()), headers=headers)
 
 
-def at(base_url: str, *, key: str = SERVER_KEY, can_cancel: bool = False) -> JobApiSettings:
-    return JobApiSettings(base_url=base_url, api_key=SecretStr(key), can_cancel=can_cancel)
+def at(base_url: str, *, key: str = SERVER_KEY) -> JobApiSettings:
+    return JobApiSettings(base_url=base_url, api_key=SecretStr(key))
 
 
 @asynccontextmanager
@@ -196,9 +196,7 @@ async def two_projects() -> AsyncIterator[tuple[HttpJobApi, FakeJobApiServer, Fa
         for server in (guides, api):
             await server.start()
             stack.push_async_callback(server.stop)
-        apis = HttpJobApi(
-            {"guides": ("docs", at(guides.url, key=KEY)), "api": ("docs", at(api.url, key=KEY, can_cancel=True))}
-        )
+        apis = HttpJobApi({"guides": ("docs", at(guides.url, key=KEY)), "api": ("docs", at(api.url, key=KEY))})
         stack.push_async_callback(apis.aclose)
         yield apis, guides, api
 
@@ -212,7 +210,6 @@ async def test_each_call_goes_to_the_job_api_of_its_project() -> None:
         assert (guides.follow_ups(job.id), api.created) == (["And that"], [])
         with pytest.raises(JobGone):
             await apis.get("api", job.id)
-        assert (apis.can_cancel("guides"), apis.can_cancel("api"), apis.can_cancel("old")) == (False, True, False)
 
 
 async def test_an_outage_of_one_project_does_not_affect_others() -> None:

@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
-from support.fakes.ports import FakeJobApi, FakePeople
+from support.fakes.ports import FakePeople
 from support.fakes.slack_reading import FakeSlackReading
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.context import FetchedFile, FetchedParts, FetchedThread, ThreadPart
 from bot.domain.messages import FileContent, ForwardedMessage, QuotedFile, SlackFile, ThreadMessage
 from bot.domain.people import Member
+from bot.domain.projects import Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestKind, WayIn
 from bot.runtime.secrets.masking import Masked, SecretMasker
@@ -272,7 +273,7 @@ def of(text: str, where: str) -> tuple[Request, FetchedParts]:
 async def test_a_long_request_context_is_masked_outside_the_loop(where: str, length: int, *, in_loop: bool) -> None:
     masker = WatchedMasker()
     request, parts = of("x" * length, where)
-    gatherer = ContextGatherer(FakeSlackReading().ports, FakeJobApi(), FakePeople(), masker)
+    gatherer = ContextGatherer(FakeSlackReading().ports, Projects(()).abilities, FakePeople(), masker)
     gathered = await gatherer.compose(request, "docs", PART, parts)
     assert gathered.context is not None
     assert "x" * 10 in gathered.context.text

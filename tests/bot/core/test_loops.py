@@ -352,7 +352,7 @@ async def _at_rest(world: CoreWorld, count: int) -> None:
 @pytest.fixture
 async def scheduler(world: CoreWorld) -> Scheduler:
     settings = SchedulerSettings(
-        "one", 20.0, Projects((Project("docs"),)), world.rules, Polling(), max_polls=5, variables=SchedulerVariables()
+        "one", 20.0, Projects((Project("docs"),)), world.rules, Polling(), variables=SchedulerVariables()
     )
     nobody: Any = None  # Homes are not shown here, and no history is read
     reading, always = world.reading.ports, lambda: math.inf

@@ -434,7 +434,7 @@ def test_a_project_inherits_missing_values_from_the_settings(tmp_path: Path) -> 
     assert guides.project.abilities == JobApiAbilities()
     assert (api.id, api.job_api.base_url, api.job_api.timeout) == ("prj_api", "https://api.example.org", 7)
     assert api.job_api.api_key.newest == "planted-api-key"
-    assert (api.job_api.get_path, api.job_api.can_cancel) == ("/jobs/{id}", True)
+    assert api.job_api.get_path == "/jobs/{id}"
     assert api.project.abilities == JobApiAbilities(
         idempotent=True, requester=True, cancel=True, files=True, instruction=True
     )

@@ -101,9 +101,6 @@ class FakeJobApi:
     async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         return seen_unless(await self.get(project, job_id), unless)
 
-    def can_cancel(self, project: str) -> bool:
-        return self.cancels
-
     async def cancel(
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
@@ -126,9 +123,6 @@ class FakeJobApi:
             self.jobs[job_id] = replace(job, details=job.details.model_copy(update={"partial_work": None}))
         self._fail(self.after)
         return self.jobs[job_id]
-
-    def takes_files(self, project: str) -> bool:
-        return self.files_taken
 
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> PromptFile:
         self._fail(self.faults)

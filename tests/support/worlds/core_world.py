@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +59,16 @@ class Claim:
         await self.world.wait(wait)
 
 
+@dataclass(frozen=True)
+class ProjectsOfToday(Projects):
+    """Projects whose job API can do what it is made to be able to do at any time."""
+
+    today: Callable[[], JobApiAbilities] = JobApiAbilities
+
+    def abilities(self, name: str) -> JobApiAbilities:
+        return self.today()
+
+
 class CoreWorld:
     """The service and the workers, wired as in the application.
 
@@ -94,6 +104,8 @@ class CoreWorld:
         variables = self.variables = SchedulerVariables(PAGEHAND_MERGE_SECONDS=self.merge_seconds)
         calls = WorkerSettings(self.owner, self.clock, 30.0, 20.0, on_commit=lambda _: None, variables=variables)
         chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
+        given = self.projects
+        projects = ProjectsOfToday(given.all, given.channels, given.any_channel, today=self.abilities)
         self.service = Service(self.store, on_commit=lambda: None, modes=self.reply_mode)
         self.rereader = Rereader(
             self.reading, self.service.revise, self.clock, lambda: self.clock.time - self.heard_since
@@ -102,13 +114,18 @@ class CoreWorld:
             self.store,
             chat,
             self.rereader,
-            ContextGatherer(self.reading.ports, self.job_api, self.people, self.masker, self.fetch_limits),
+            ContextGatherer(self.reading.ports, projects.abilities, self.people, self.masker, self.fetch_limits),
             rules=self.rules,
             projects=self.projects,
             polling=polling,
         )
         self.file_uploader = FileUploader(
-            self.store, self.reading.ports.files, self.job_api, replace(calls, lease=60.0), polling=polling
+            self.store,
+            self.reading.ports.files,
+            self.job_api,
+            replace(calls, lease=60.0),
+            polling=polling,
+            abilities=projects.abilities,
         )
         self.request_sender = RequestSender(
             self.store,
@@ -116,9 +133,7 @@ class CoreWorld:
             calls,
             self.rereader,
             polling=polling,
-            projects=replace(
-                self.projects, all=tuple(replace(each, abilities=self.abilities()) for each in self.projects.all)
-            ),
+            projects=projects,
             people=self.people,
             masker=self.masker,
             requesters=self.requesters,
@@ -171,6 +186,8 @@ class CoreWorld:
         return JobApiAbilities(
             idempotent=self.idempotent,
             requester=self.requesters is not None,
+            cancel=self.job_api.cancels,
+            files=self.job_api.files_taken,
             pull_request=self.tells_pull_requests,
         )
 
