@@ -1,4 +1,4 @@
-"""The Slack app's manifest: manifest.yml, changed for a mode, a command and fewer features; merged with an app's own,
+"""The Slack app's manifest: manifest.yml, changed for a mode and a command; merged with an app's own,
 and sent to Slack through `apps.manifest.*` with a configuration token that is never kept.
 """
 
@@ -15,7 +15,6 @@ import yaml
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.settings.values import Feature, scopes_and_events
 from bot.errors import ConfigError, PagehandError
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.text import printable_line
@@ -36,12 +35,10 @@ class ManifestChoices:
     Attributes:
         command: The slash command.
         address: Where Slack sends signed HTTP requests: `https://host`, or the whole request URL. Empty: Socket Mode.
-        without: The features to leave out.
     """
 
     command: str = "/docs"
     address: str = ""
-    without: frozenset[Feature] = frozenset()
 
     def __post_init__(self) -> None:
         form = "a slash and one word of at most 31 letters, digits, dots, hyphens and underscores"
@@ -67,15 +64,8 @@ def manifest_text(choices: ManifestChoices) -> str:
 def manifest_for(choices: ManifestChoices) -> dict[str, Any]:
     """Returns the manifest."""
     manifest: dict[str, Any] = yaml.safe_load(template())
-    scopes, settings, features = manifest["oauth_config"]["scopes"], manifest["settings"], manifest["features"]
-    events, (command,), url = settings["event_subscriptions"], features["slash_commands"], choices.request_url
-    left_out = scopes_and_events(choices.without)
-    for names in (*scopes.values(), events["bot_events"]):
-        names[:] = [name for name in names if name not in left_out]
-    if not scopes["bot_optional"]:
-        del scopes["bot_optional"]
-    if Feature.DIRECT_MESSAGES in choices.without:
-        features["app_home"]["messages_tab_read_only_enabled"] = True
+    settings, (command,), url = manifest["settings"], manifest["features"]["slash_commands"], choices.request_url
+    events = settings["event_subscriptions"]
     command["command"] = choices.command
     if url:
         command["url"] = events["request_url"] = settings["interactivity"]["request_url"] = url

@@ -152,8 +152,7 @@ async def play_live(config: Config, operator: Terminal, wanted: str, link: str, 
 
 async def _rehearse(config: Config) -> dict[str, Outcome]:
     """Plays it in a workspace of our own, with an app like the real one."""
-    choices = ManifestChoices(config.command, without=config.features_left_out)
-    workspace = WorkspaceServer(AppConfig.from_manifest(manifest_for(choices)))
+    workspace = WorkspaceServer(AppConfig.from_manifest(manifest_for(ManifestChoices(config.command))))
     await workspace.start()
     try:
         tokens = {

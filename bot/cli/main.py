@@ -15,7 +15,6 @@ import click
 from bot import __version__
 from bot.cli.starting import (
     BOT_FILE,
-    FEATURES,
     JOB_SERVER_FILE,
     environment,
     exit_on_error,
@@ -187,35 +186,18 @@ def doctor(*, as_json: bool, live: bool, channel: str, link: str) -> None:
 @main.command()
 @click.option("--http", "address", metavar="URL", default="", help="Receive signed HTTP requests at https://YOUR-HOST.")
 @click.option("--command", metavar="/NAME", default="/docs", show_default=True, help="The slash command.")
-@click.option(
-    "--without",
-    multiple=True,
-    type=click.Choice(FEATURES),
-    help="Leave a feature out, with its scopes and events. Can be given more than once.",
-)
-def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
+def manifest(address: str, command: str) -> None:
     """Print the manifest of the Slack app: paste it at api.slack.com/apps, Create New App, From a manifest.
 
     \b
     pagehand manifest                                          for Socket Mode: the same as manifest.yml
     pagehand manifest --http https://pagehand.example.org      for signed HTTP requests
-    pagehand manifest --command /write --without files         another command, and no files
-
-    \b
-    direct-messages    direct messages start jobs
-    files              the agent gets what is in attached files, not only their names
-    joining            Pagehand joins a public channel by itself
-    private-channels   private channels that Pagehand was invited to
-    reactions          marks on replies, and :x: on a card
-    user-groups        user groups that may start jobs
-
-    With another command, set PAGEHAND_COMMAND to it, too; with --without, PAGEHAND_WITHOUT to the same features,
-    separated by commas.
+    pagehand manifest --command /write                         another command: set PAGEHAND_COMMAND to it, too
     """
     with exit_on_error("The manifest cannot be made", "The manifest was not made"):
         from bot.app.manifest import manifest_text
 
-        click.echo(manifest_text(_choices(command, address, without)), nl=False)
+        click.echo(manifest_text(_choices(command, address)), nl=False)
 
 
 @main.command()
@@ -360,15 +342,14 @@ def setup(address: str, **given: Any) -> None:
     with exit_on_error("Setup cannot begin", "Setup stopped"):
         from bot.cli.setup import SetupOptions, run_setup
 
-        sys.exit(run_setup(SetupOptions(_choices("/docs", address, ()), **given), os.environ))
+        sys.exit(run_setup(SetupOptions(_choices("/docs", address), **given), os.environ))
 
 
-def _choices(command: str, address: str, without: tuple[str, ...]) -> "ManifestChoices":
+def _choices(command: str, address: str) -> "ManifestChoices":
     from bot.app.manifest import ManifestChoices
-    from bot.app.settings.values import Feature
 
     try:
-        return ManifestChoices(command, address, frozenset(map(Feature, without)))
+        return ManifestChoices(command, address)
     except ConfigError as error:
         raise click.UsageError(f"{error}.") from None
 

@@ -10,14 +10,13 @@ import click
 
 from bot.app.manifest import ManifestChoices
 from bot.app.settings.config import CONFIGURATION_TOKEN
-from bot.app.settings.values import Feature, features_in
 from bot.cli.setup_dialogue import Answers, Dialogue, SetupStopped
 from bot.cli.setup_jobs import JobSteps
 from bot.cli.setup_slack import SlackSteps
 from bot.cli.starting import BOT_FILE, JOB_SERVER_FILE
 from bot.runtime.settings import read_variable
 
-_COMMAND, _WITHOUT = "PAGEHAND_COMMAND", "PAGEHAND_WITHOUT"
+_COMMAND = "PAGEHAND_COMMAND"
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,7 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     logging.basicConfig(level=logging.CRITICAL)  # the fault is reported, once
     dialogue = Dialogue(no_input=options.no_input)
     answers, server = (Answers(environ, Path(file), dialogue.say) for file in (BOT_FILE, JOB_SERVER_FILE))
-    command = answers.get(_COMMAND) or options.choices.command
-    choices = replace(options.choices, command=command, without=_features_left_out(answers))
+    choices = replace(options.choices, command=answers.get(_COMMAND) or options.choices.command)
     slack = SlackSteps(dialogue, answers, choices, options.app_id)
     jobs = JobSteps(dialogue, answers, server)
     try:
@@ -54,16 +52,9 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _features_left_out(answers: Answers) -> frozenset[Feature]:
-    try:
-        return features_in(answers.get(_WITHOUT))
-    except ValueError as error:
-        raise SetupStopped(f"{_WITHOUT} {error}.") from None
-
-
 def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, configuration_token: str) -> None:
     answers = slack.answers
-    answers.keep_all({name: answers.get(name) for name in ("SLACK_API_URL", _COMMAND, _WITHOUT)})
+    answers.keep_all({name: answers.get(name) for name in ("SLACK_API_URL", _COMMAND, "PAGEHAND_WITHOUT")})
     slack.prepare_app(configuration_token)
     slack.install_app()
     slack.receive()

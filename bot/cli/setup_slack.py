@@ -183,7 +183,8 @@ class SlackSteps:
         """Returns a finding for each scope that the manifest requests and Slack has not granted."""
         wanted = scopes_of(manifest_for(self.choices))
         findings = asyncio.run(examine_part(self.answers.values | {"SLACK_BOT_TOKEN": token}, "slack"))
-        return [finding for finding in findings if finding.check.removeprefix(f"{SCOPES}.") in wanted]
+        missing = (each for each in findings if each.check.removeprefix(f"{SCOPES}.") in wanted)
+        return [finding for finding in missing if finding.is_fault]
 
     def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
         return SlackClient(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")

@@ -106,7 +106,3 @@ def environment(*names: str) -> MutableMapping[str, str]:
         except OSError as error:
             _exit(f"{file} cannot be read: {error.strerror}.", 2)
     return os.environ
-
-
-FEATURES = ("direct-messages", "files", "joining", "private-channels", "reactions", "user-groups")
-"""What the app can do without; `pagehand manifest --help` explains each."""

@@ -59,7 +59,7 @@ async def check_manifest(client: AsyncWebClient, configuration: AsyncWebClient, 
         why = "What only the manifest shows cannot be checked."
         return [Finding.error(MANIFEST, "Slack does not show the app's manifest.", why=why, fix=fix)]
     address = "" if config.slack_app_token is not None else _address(manifest)
-    choices = ManifestChoices(config.command, address, config.features_left_out)
+    choices = ManifestChoices(config.command, address)
     faults = list(manifest_faults(manifest, choices, app_id))
     return faults or [Finding.ok(MANIFEST, "The app has all that Pagehand's manifest has.")]
 

@@ -9,7 +9,6 @@ from email.utils import parsedate_to_datetime
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.settings.values import feature_that_needs
 from bot.domain.findings import Finding, LastTime
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
 from bot.runtime.untrusted_json import object_at, text_at
@@ -113,13 +112,13 @@ def scope_findings(granted: Collection[str] | None, left_out: Collection[str] = 
 
 def _missing_scope(scope: Scope, *, on_purpose: bool) -> Finding:
     check, why = f"{SCOPES}.{scope.name}", f"Without it, {scope.without}."
+    found = f"Slack has not granted the scope {scope.name}"
+    if scope.required:
+        return Finding.error(check, f"{found}.", why=why, fix=HOW_TO_GRANT)
     if on_purpose:
-        return Finding.ok(check, f"The app leaves out the scope {scope.name}, as PAGEHAND_WITHOUT says. {why}")
-    kind = Finding.error if scope.required else Finding.warning
-    feature = feature_that_needs(scope.name)
-    otherwise = f" If the app leaves it out on purpose, add {feature} to PAGEHAND_WITHOUT." if feature else ""
-    found = f"Slack has not granted the scope {scope.name}."
-    return kind(check, found, why=why, fix=f"{HOW_TO_GRANT}{otherwise}")
+        return Finding.ok(check, f"{found}, as PAGEHAND_WITHOUT says. {why}")
+    otherwise = f"If it was declined on purpose, add {scope.name} to PAGEHAND_WITHOUT."
+    return Finding.warning(check, f"{found}.", why=why, fix=f"{HOW_TO_GRANT} {otherwise}")
 
 
 def clock_finding(headers: Mapping[str, str], now: float) -> Finding:

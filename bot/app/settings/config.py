@@ -13,15 +13,13 @@ from bot.app.settings.values import (
     ChannelIds,
     Command,
     DatabaseUrl,
-    Feature,
-    Features,
     GroupIds,
     Host,
     LogLevel,
     MetricsToken,
     PersonIds,
+    Scopes,
     SigningSecret,
-    scopes_and_events,
 )
 from bot.errors import ConfigError
 from bot.jobapi.settings import BaseUrl
@@ -72,9 +70,9 @@ class Config(JobApiVariables, SchedulerVariables):
         max_length=80,
         description="whom people should ask about problems: the id of a Slack user or channel, or a few words",
     )
-    without: Features = Field(
+    without: Scopes = Field(
         default=frozenset(),
-        description="the features that the Slack app leaves out on purpose, of those of `pagehand manifest --without`",
+        description="the optional scopes that were declined on purpose, such as files:read: nothing warns of them",
     )
     allow_guests: bool = Field(default=False, description="true if guests of the workspace may start jobs")
     allow_shared_channels: bool = Field(
@@ -157,14 +155,9 @@ class Config(JobApiVariables, SchedulerVariables):
         return [why] if unheard else []
 
     @property
-    def features_left_out(self) -> frozenset[Feature]:
-        """What the app does without on purpose. What another setting needs is not among it."""
-        return self.without - {Feature.USER_GROUPS} if self.allowed_groups else self.without
-
-    @property
     def left_out(self) -> frozenset[str]:
-        """The scopes and events, by Slack's names, of the features that are left out."""
-        return scopes_and_events(self.features_left_out)
+        """The scopes that were declined on purpose. What another setting needs is not among them."""
+        return self.without - {"usergroups:read"} if self.allowed_groups else self.without
 
     @property
     def rotating_secrets(self) -> tuple[RotatingSecret, ...]:

@@ -1,54 +1,13 @@
 """The formats of the bot's settings. The messages say what to write, and never quote the value."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 from bot.queue.engine import sqlite_path
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
-
-
-class Feature(StrEnum):
-    """What the app can do without, by the names on the command line, in PAGEHAND_WITHOUT and in manifest.yml."""
-
-    DIRECT_MESSAGES = "direct-messages"
-    FILES = "files"
-    JOINING = "joining"
-    PRIVATE_CHANNELS = "private-channels"
-    REACTIONS = "reactions"
-    USER_GROUPS = "user-groups"
-
-
-_NEEDS: Mapping[Feature, frozenset[str]] = {
-    Feature.DIRECT_MESSAGES: frozenset({"im:history", "message.im"}),
-    Feature.FILES: frozenset({"files:read"}),
-    Feature.JOINING: frozenset({"channels:join"}),
-    Feature.PRIVATE_CHANNELS: frozenset({"groups:history", "groups:read", "message.groups", "channel_id_changed"}),
-    Feature.REACTIONS: frozenset({"reactions:read", "reactions:write", "reaction_added"}),
-    Feature.USER_GROUPS: frozenset({"usergroups:read"}),
-}
-
-
-def scopes_and_events(features: Iterable[Feature]) -> frozenset[str]:
-    """Returns the scopes and events, by Slack's names, that only these features need."""
-    return frozenset[str]().union(*(_NEEDS[feature] for feature in features))
-
-
-def feature_that_needs(name: str) -> Feature | None:
-    """Returns the feature that a scope or event is for; None if the app cannot do without it."""
-    return next((feature for feature, names in _NEEDS.items() if name in names), None)
-
-
-def features_in(text: str) -> frozenset[Feature]:
-    """Returns the features in a comma-separated text. Raises ValueError, whose message continues a setting's name."""
-    try:
-        return frozenset(map(Feature, text.replace(",", " ").split()))
-    except ValueError:
-        raise ValueError(f"must be features, separated by commas, of {', '.join(Feature)}") from None
-
 
 _WORD = "[A-Za-z0-9_-]"
 
@@ -101,9 +60,6 @@ _signing_secret = _matching(
 SigningSecret = Annotated[RotatingSecret, rotating_secret(_signing_secret)]
 _metrics_token = _matching("[!-~]{16,}", "must be one word of at least 16 ASCII letters, digits and signs")
 MetricsToken = Annotated[RotatingSecret, rotating_secret(_metrics_token)]
-Features = Annotated[
-    frozenset[Feature], BeforeValidator(lambda value: features_in(value) if isinstance(value, str) else value)
-]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 _CHANNEL_ID = "[CG][A-Z0-9]{1,30}"
 ChannelId = Annotated[
@@ -113,3 +69,4 @@ ChannelId = Annotated[
 PersonIds = Annotated[frozenset[str], _ids("[UW][A-Z0-9]{1,30}", "ids of users like U0123ABCD")]
 GroupIds = Annotated[frozenset[str], _ids("S[A-Z0-9]{1,30}", "ids of user groups like S0123ABCD")]
 ChannelIds = Annotated[frozenset[str], _ids(_CHANNEL_ID, "ids of channels like C0123ABCD")]
+Scopes = Annotated[frozenset[str], _ids(r"[a-z_.]+:[a-z_.]+", "scopes by Slack's names, like files:read")]

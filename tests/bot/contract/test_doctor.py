@@ -105,19 +105,18 @@ async def test_a_removed_scope_is_named_with_what_it_disables(setup: Setup) -> N
 
 
 @pytest.mark.either_database
-async def test_a_feature_left_out_on_purpose_is_no_fault(used: str) -> None:
-    smaller = replace(manifest(), events=manifest().events - {"message.im"}, messages_tab=MessagesTab.READ_ONLY)
-    async with set_up(smaller, used) as setup:
-        setup.workspace.credentials.remove_scopes("files:read", "im:history", "usergroups:read")
-        without = {"PAGEHAND_WITHOUT": "files, direct-messages,user-groups"}
-        assert await setup.faults(**without) == {}
-        assert "PAGEHAND_WITHOUT says. Without it, direct" in setup.found["slack.scopes.im:history"].found
-        faults = await setup.faults()
-        scopes = {f"slack.scopes.{name}" for name in ("files:read", "im:history", "usergroups:read")}
-        assert set(faults) == {*scopes, "manifest.events.message.im", "manifest.home"}
-        assert "add files to PAGEHAND_WITHOUT" in faults["slack.scopes.files:read"].fix
-        fault = await setup.fault("slack.scopes.usergroups:read", **without, PAGEHAND_ALLOWED_GROUPS="S0WRITERS")
-        assert "nobody counts as a member" in fault.why, "another setting needs it"
+async def test_a_scope_declined_on_purpose_is_no_fault(setup: Setup) -> None:
+    setup.workspace.credentials.remove_scopes("files:read", "im:history", "usergroups:read")
+    without = {"PAGEHAND_WITHOUT": "files:read, im:history,usergroups:read,chat:write"}
+    assert await setup.faults(**without) == {}
+    assert "PAGEHAND_WITHOUT says. Without it, direct" in setup.found["slack.scopes.im:history"].found
+    faults = await setup.faults()
+    assert set(faults) == {f"slack.scopes.{name}" for name in ("files:read", "im:history", "usergroups:read")}
+    assert "add files:read to PAGEHAND_WITHOUT" in faults["slack.scopes.files:read"].fix
+    fault = await setup.fault("slack.scopes.usergroups:read", **without, PAGEHAND_ALLOWED_GROUPS="S0WRITERS")
+    assert "nobody counts as a member" in fault.why, "another setting needs it"
+    setup.workspace.credentials.remove_scopes("chat:write")
+    assert "nothing can be posted" in (await setup.fault("slack.scopes.chat:write", **without)).why
 
 
 @pytest.mark.either_database

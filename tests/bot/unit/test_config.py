@@ -98,6 +98,7 @@ def test_one_transport_is_required() -> None:
         ("PAGEHAND_MERGE_SECONDS", "-1"),
         ("PAGEHAND_ALLOWED_PEOPLE", "U1, planted"),
         ("PAGEHAND_ALLOWED_CHANNELS", "#planted"),
+        ("PAGEHAND_WITHOUT", "planted"),
         ("PORT", "99999"),
         ("PAGEHAND_LOG_LEVEL", "LOUD"),
     ],

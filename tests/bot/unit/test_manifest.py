@@ -15,9 +15,7 @@ from referencing import Registry, Resource
 from bot.app.checks.manifest import manifest_faults
 from bot.app.edges import check_scopes
 from bot.app.manifest import ManifestChoices, manifest_for, manifest_text
-from bot.app.settings.values import Feature, scopes_and_events
 from bot.cli.main import main
-from bot.cli.starting import FEATURES
 from bot.errors import CannotStart
 from bot.notices.said import ButtonId
 from bot.runtime.health import ComponentStatus, Health
@@ -89,8 +87,7 @@ def called_methods() -> set[str]:
 VARIANTS = (
     ManifestChoices(),
     ManifestChoices(address="https://pagehand.example.org", command="/write"),
-    ManifestChoices(without=frozenset(Feature), address="https://example.org/pagehand/slack/events"),
-    *(ManifestChoices(without=frozenset({feature})) for feature in Feature),
+    ManifestChoices(address="https://example.org/pagehand/slack/events"),
 )
 
 
@@ -98,12 +95,6 @@ def made(choices: ManifestChoices) -> dict[str, Any]:
     loaded: dict[str, Any] = yaml.safe_load(manifest_text(choices))
     assert loaded == manifest_for(choices)
     return loaded
-
-
-def names(manifest: dict[str, Any]) -> set[str]:
-    """The scopes and events."""
-    scopes, events = manifest["oauth_config"]["scopes"], manifest["settings"]["event_subscriptions"]["bot_events"]
-    return {*scopes["bot"], *events}
 
 
 @pytest.fixture(scope="module")
@@ -144,25 +135,9 @@ def test_over_http_every_request_url_is_the_same(manifest: dict[str, Any]) -> No
     assert over_http == manifest
 
 
-@pytest.mark.parametrize("feature", Feature)
-def test_leaving_out_a_feature_removes_its_scopes_and_events(manifest: dict[str, Any], feature: Feature) -> None:
-    smaller = made(ManifestChoices(without=frozenset({feature})))
-    left_out = names(manifest) - names(smaller)
-    assert left_out
-    assert left_out.isdisjoint(smaller["oauth_config"]["scopes"]["bot_optional"])
-    needed = {EVENT_SCOPES[event] for event in smaller["settings"]["event_subscriptions"]["bot_events"]} - {None}
-    assert needed <= set(smaller["oauth_config"]["scopes"]["bot"])
-
-
-def test_only_optional_features_can_be_left_out(manifest: dict[str, Any]) -> None:
-    smallest = made(ManifestChoices(without=frozenset(Feature)))
-    scopes = manifest["oauth_config"]["scopes"]
-    assert set(scopes["bot"]) - set(smallest["oauth_config"]["scopes"]["bot"]) == set(scopes["bot_optional"])
-    assert "bot_optional" not in smallest["oauth_config"]["scopes"]
-    assert {scope.name for scope in NEEDED_SCOPES if scope.required}.isdisjoint(scopes["bot_optional"])
-    optional = (ROOT / "manifest.yml").read_text(encoding="utf-8").partition("bot_optional:")[2]
-    assert set(re.findall(r"^      - [\w:]+ # ([\w-]+)$", optional, re.MULTILINE)) == set(Feature)
-    assert tuple(Feature) == FEATURES
+def test_only_what_pagehand_can_do_without_is_optional(manifest: dict[str, Any]) -> None:
+    optional = set(manifest["oauth_config"]["scopes"]["bot_optional"])
+    assert optional < {scope.name for scope in NEEDED_SCOPES if not scope.required}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +148,6 @@ def test_only_optional_features_can_be_left_out(manifest: dict[str, Any]) -> Non
         (["--http", "https://example.org/?x: y"], "must be a URL"),
         (["--command", "docs"], "must be a slash and one word"),
         (["--command", "/docs: x"], "must be a slash and one word"),
-        (["--without", "commands"], "'commands' is not one of"),
     ],
 )
 def test_values_slack_would_refuse_are_refused_with_a_reason(arguments: list[str], words: str) -> None:
@@ -285,8 +259,8 @@ def test_without_an_optional_scope_the_bot_warns_once_and_starts(name: str, capl
     assert "Reinstall to Workspace" in record.message
 
 
-def test_features_left_out_on_purpose_are_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
-    left_out = scopes_and_events([Feature.FILES, Feature.REACTIONS])
+def test_what_was_declined_on_purpose_is_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    left_out = {"files:read", "reactions:read", "reactions:write"}
     missing = MissingScopes(left_out)
     check_scopes(ALL - left_out, missing, left_out)
     missing.add(["files:read"])  # as a call to Slack shows
