@@ -27,18 +27,8 @@ _OPTION = re.compile(
     r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|project(?:[:=]|\s++|\Z))|(?P<word>quiet)(?=\s|\Z)|(?i:project)[:=]"
 )
 """Dashes in front are accepted, as in a terminal. `Quiet` without dashes may be the beginning of a sentence."""
-_CLOSING = {
-    '"': '"\u201d',
-    "'": "'\u2019",
-    "`": "`",
-    "\u201c": '\u201d\u201c"',
-    "\u201d": "\u201d",
-    "\u201e": "\u201c\u201d",
-    "\u2018": "\u2019",
-    "\u00ab": "\u00bb",
-    "\u300c": "\u300d",
-}
-"""The closing mark of each opening quotation mark, since software replaces the straight ones while people type."""
+_QUOTATION_MARKS = "\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u300c\u300d"
+"""A project's name is one word, so it needs none."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +65,10 @@ def split_options(words: str) -> tuple[Options, str] | WrongOption:
 
 
 def _value(text: str) -> tuple[str, str] | None:
-    """Returns an option's value and what follows it; None if it is empty, or its quotation mark is not closed."""
-    closing = _CLOSING.get(text[:1])
-    if closing is None:
-        value = text[: next((at for at, character in enumerate(text) if character in BLANKS), len(text))]
-        return (value, text[len(value) :]) if value else None
-    end = next((at for at, character in enumerate(text) if at and character in closing), 0)
-    value = text[1:end].strip(BLANKS) if end else ""
-    return (value, text[end + 1 :]) if value else None
+    """Returns an option's value and what follows it; None if it is empty."""
+    written = text[: next((at for at, character in enumerate(text) if character in BLANKS), len(text))]
+    value = written.strip(_QUOTATION_MARKS)
+    return (value, text[len(written) :]) if value else None
 
 
 class ThreadWord(StrEnum):

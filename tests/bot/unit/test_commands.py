@@ -82,9 +82,8 @@ def test_a_quoted_command_word_is_a_prompt(word: str, quotes: str) -> None:
         ("quiet project:guides Fix it", "guides", True),
         ("project:guides quiet Fix it", "guides", True),
         ("  project:guides\nFix it", "guides", False),
-        ('project:"the guides" Fix it', "the guides", False),
-        ("project:\u201cthe guides\u201d Fix it", "the guides", False),
-        ("project:\u2018the guides\u2019 Fix it", "the guides", False),
+        ('project:"guides" Fix it', "guides", False),
+        ("project:\u201cguides\u201d Fix it", "guides", False),
         ("--project guides Fix it", "guides", False),
         ("--project=guides --quiet Fix it", "guides", True),
         ("\u2014project:guides \u2014quiet Fix it", "guides", True),
@@ -104,7 +103,6 @@ SLASH: dict[Blank | Help | WrongOption, list[str]] = {
         "project: guides Fix it",
         "project:",
         'project:" " Fix it',
-        'project:"the guides Fix it',
     ],
 }
 PROMPTS_ALONE = [
@@ -135,13 +133,15 @@ def test_a_command_is_parsed(text: str, said: Blank | Help | Start | WrongOption
     assert parse_slash(text) == said
 
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C", "P"]), min_size=1, max_size=20)
+NAMES = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Z", "C", "P"], exclude_characters="`"), min_size=1, max_size=20
+)
 PROMPTS = st.text(max_size=50).map(lambda text: f"Fix {text}".strip(BLANKS))
 
 
 @given(name=NAMES, prompt=PROMPTS, quiet=st.booleans(), order=st.permutations([0, 1]))
 def test_any_name_and_prompt_round_trip(name: str, prompt: str, *, quiet: bool, order: list[int]) -> None:
-    written = [f'project:"{name}"', "quiet" if quiet else ""]
+    written = [f"project:{name}", "quiet" if quiet else ""]
     said = split_options(" ".join([*(written[place] for place in order), prompt]))
     assert said == (Options(name, quiet=quiet), prompt)
 
