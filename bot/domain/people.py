@@ -12,8 +12,6 @@ class Account(Enum):
     """Whose an account is. Only people can ask for anything."""
 
     PERSON = auto()
-    WORKFLOW = auto()
-    """A bot that posts what the workspace's people put together in Slack's Workflow Builder."""
     BOT = auto()
 
 

@@ -267,25 +267,17 @@ def word_meant(word: ThreadWord) -> Markup:
 
 @dataclass(frozen=True)
 class Introduction(NoticeContent, kind="introduction"):
-    """Pagehand was invited to a channel, and says there what it does; or, `to_workflow`, a workflow mentioned it there,
-    and it says who can ask. It has no job and no thread.
-    """
+    """Pagehand was invited to a channel, and says there what it does. It has no job and no thread."""
 
     lines: ClassVar = (
         "*Hello, I'm {bot}: I hand documentation tasks to an agent and bring back the pull request.*",
         "Type `{command}` and what to do, or mention me where a question about the docs came up.",
         "A card shows how it goes, and replies in its thread steer the agent. More: `{command} help`.",
     )
-    words_to_workflow: ClassVar = (
-        "Nothing was started: a workflow can't ask me, only people can. Mention me with the task, or type `{command}`."
-    )
     KEY: ClassVar = NoticeKey("introduction")
-    to_workflow: bool = False
 
     def tell(self, show: Renderer, thread: Thread) -> Said:
         """See NoticeContent."""
-        if self.to_workflow:
-            return Said(show(self.words_to_workflow))
         return Said(joined([show(line) for line in self.lines], "\n"), (Button("Try it", ButtonId.OPEN_FORM, "start"),))
 
 

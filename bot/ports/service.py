@@ -35,10 +35,8 @@ class ServicePort(Protocol):
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         """Records a channel's new id and since when it has it, in seconds."""
 
-    async def introduce(self, team_id: str, channel_id: str, *, workflow_id: str = "") -> None:
-        """Records that Pagehand was invited to a channel, where it then introduces itself once; with `workflow_id`,
-        that this workflow mentioned it there, which it then answers once with who can ask.
-        """
+    async def introduce(self, team_id: str, channel_id: str) -> None:
+        """Records that Pagehand was invited to a channel, where it then introduces itself once."""
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
         """Records that the writer of a message gets a private answer. False if they already got it."""

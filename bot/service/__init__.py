@@ -119,11 +119,9 @@ class Service:
         """Records a channel's new id and since when it has it, in seconds."""
         await self._transact(lambda tx: tx.channel_ids.changed(old, new, at))
 
-    async def introduce(self, team_id: str, channel_id: str, *, workflow_id: str = "") -> None:
-        """Records that Pagehand was invited to a channel, where it then introduces itself once; with `workflow_id`,
-        that this workflow mentioned it there, which it then answers once with who can ask.
-        """
-        await self._transact(lambda tx: channels.record_introduction(tx, team_id, channel_id, workflow_id))
+    async def introduce(self, team_id: str, channel_id: str) -> None:
+        """Records that Pagehand was invited to a channel, where it then introduces itself once."""
+        await self._transact(lambda tx: channels.record_introduction(tx, team_id, channel_id))
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
         """Returns whether the writer of a message still has to get a private answer that is not a notice: another

@@ -4,10 +4,9 @@ A channel whose id changed is known by its first id: recorded rows stay as they 
 which are derived from it.
 
 Pagehand introduces itself in a channel that it was invited to: once, as long as the database keeps that. If it could
-not, because Slack refused or nobody may use Pagehand there, it tries again at the next invitation. Likewise, each
-workflow that mentions it in a channel is told once who can ask. Every notice belongs to a thread, under whose id it is
-looked for and deleted. The thread of an introduction stands for the channel: it has no requester, and never gets a card
-or a job.
+not, because Slack refused or nobody may use Pagehand there, it tries again at the next invitation. Every notice
+belongs to a thread, under whose id it is looked for and deleted. The thread of an introduction stands for the channel:
+it has no requester, and never gets a card or a job.
 """
 
 from dataclasses import replace
@@ -74,11 +73,11 @@ async def _known_channel(tx: RecordingTransaction, channel_id: str, message_ts: 
     return ids[0]
 
 
-async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id: str, workflow_id: str) -> None:
-    """Records that Pagehand owes a channel its introduction, or a workflow there its answer, unless given before."""
+async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id: str) -> None:
+    """Records that Pagehand owes a channel its introduction, unless given before."""
     known = (await tx.channel_ids.all_of(channel_id))[0]
     channel = Thread(
-        id=request_id(f"introduction/{known}/{workflow_id}" if workflow_id else f"introduction/{known}"),
+        id=request_id(f"introduction/{known}"),
         team_id=team_id,
         channel_id=known,
         requester_id="",
@@ -87,6 +86,6 @@ async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id
         created_at=tx.now,
     )
     if await tx.threads.add(channel):
-        await tx.notices.add(channel.id, NewNotice(Introduction.KEY, Introduction(to_workflow=bool(workflow_id))))
+        await tx.notices.add(channel.id, NewNotice(Introduction.KEY, Introduction()))
     else:
         await tx.notices.try_again(channel.id, Introduction.KEY)

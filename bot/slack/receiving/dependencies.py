@@ -1,5 +1,4 @@
-"""What the listeners share; among it, what tells whose a post by an app is: a person's who uses a tool, a workflow's or
-a bot's.
+"""What the listeners share; among it, what tells whose a post by an app is: a person's who uses a tool, or a bot's.
 
 The post does not say: a bot's names a user, too, and only users.info knows whose account that is. Nothing on the way to
 an acknowledgement may call Slack, so the first post by an unknown account is not acknowledged, whereupon Slack sends it

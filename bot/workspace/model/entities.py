@@ -67,7 +67,6 @@ class User:
     team_id: str
     color: str = "4a5568"
     is_bot: bool = False
-    is_workflow_bot: bool = False
     is_admin: bool = False
     is_restricted: bool = False
     is_ultra_restricted: bool = False

@@ -79,7 +79,7 @@ class Renderer:
             "is_restricted": user.is_restricted,
             "is_ultra_restricted": user.is_ultra_restricted,
             "is_bot": user.is_bot,
-            "is_workflow_bot": user.is_workflow_bot,
+            "is_workflow_bot": False,
         }
         if user.id == self._app.bot_user_id:
             body["profile"] |= {"api_app_id": self._app.app_id, "bot_id": self._app.bot_id}

@@ -32,8 +32,7 @@ from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory, read_user
 from bot.slack.sending.web_api import SlackClient, new_session
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Upload, User
-from bot.workspace.model.sample_data import HOME
+from bot.workspace.model.entities import Upload
 
 
 @pytest.fixture
@@ -476,14 +475,12 @@ async def test_a_channel_that_slack_does_not_show_is_no_deletion(world: SlackWor
 
 async def test_an_account_is_known_once_it_was_looked_up(world: SlackWorld) -> None:
     """Also one that does not exist, for a while; a person's or a bot's stays one."""
-    flow = User("U0FLOW001", "flow", "Flow", HOME.id, is_bot=True, is_workflow_bot=True)
-    world.workspace.state.add_user(flow)
     directory = UserDirectory(world.client, monotonic=lambda: world.now[0])
     members = SlackMembers(directory, world.identity)
-    ids = [world.id("ana"), world.identity.bot_user_id, flow.id, "U0NOBODY"]
-    assert [members.known_account(user_id) for user_id in ids] == [None] * 4
+    ids = [world.id("ana"), world.identity.bot_user_id, "U0NOBODY"]
+    assert [members.known_account(user_id) for user_id in ids] == [None] * 3
     await asyncio.gather(*map(directory.look_up, ids))
-    accounts = [Account.PERSON, Account.BOT, Account.WORKFLOW]
+    accounts = [Account.PERSON, Account.BOT]
     assert [members.known_account(user_id) for user_id in ids] == [*accounts, Account.BOT]
     world.now[0] = 86_400.0
     assert [members.known_account(user_id) for user_id in ids] == [*accounts, None]

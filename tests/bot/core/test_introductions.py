@@ -17,9 +17,9 @@ def introduced_in(world: CoreWorld) -> list[str]:
     return [each.channel_id for each in world.chat.messages if isinstance(each.message, Introduction)]
 
 
-async def introduce(world: CoreWorld, channel_id: str, *, workflow_id: str = "", wait: float | None = None) -> None:
-    """Pagehand is invited, or a workflow mentions it."""
-    await world.service.introduce("T1", channel_id, workflow_id=workflow_id)
+async def introduce(world: CoreWorld, channel_id: str, *, wait: float | None = None) -> None:
+    """Pagehand is invited."""
+    await world.service.introduce("T1", channel_id)
     await world.wait(wait)
 
 
@@ -82,13 +82,6 @@ async def test_an_introduction_waits_until_slack_says_what_the_channel_is(world:
     assert introduced_in(world) == []
     await world.pass_time(60)
     assert introduced_in(world) == ["C1"]
-
-
-async def test_each_workflow_is_answered_once_in_a_channel(world: CoreWorld) -> None:
-    for workflow_id in ("UFLOW", "UFLOW", "UOTHER", ""):
-        await introduce(world, "C1", workflow_id=workflow_id, wait=0)
-    posted = [each.message for each in world.chat.messages]
-    assert posted == [Introduction(to_workflow=True), Introduction(to_workflow=True), Introduction()]
 
 
 @pytest.mark.parametrize(

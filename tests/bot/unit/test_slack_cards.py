@@ -21,7 +21,6 @@ from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, Thr
 from bot.jobapi.models import ChangeKind, Changes, FileChange, Job, PlanStep, PullRequestState, StepStatus
 from bot.notices.answers import (
     CardNotPosted,
-    Introduction,
     PostNotDelivered,
     PromptRequested,
     StatusRequested,
@@ -433,13 +432,6 @@ def test_an_outage_claims_nothing_else() -> None:
     assert "can't reach" not in said(LIMITED)
     assert "limit" not in said(replace(LIMITED, problem=Problem.BUSY))
     assert "until" not in said(replace(LIMITED, until=None))
-
-
-def test_a_person_is_invited_to_try_it_and_a_workflow_is_told_who_can_ask() -> None:
-    (to_person,), (to_workflow,) = say(Introduction()), say(Introduction(to_workflow=True))
-    assert "Try it" in str(to_person.blocks)
-    assert to_workflow.text.startswith("Nothing was started: a workflow can't ask me, only people can.")
-    assert "Try it" not in str(to_workflow.blocks)
 
 
 def test_a_notice_in_doubt_is_repeated_with_a_remark() -> None:

@@ -704,7 +704,7 @@ def test_a_payload_without_a_person_belongs_to_nobody(body: Any) -> None:
         assert all(is_outsider(person, THREAD) for person in people)
 
 
-ECHO, FLOW, GONE = "U0ECHO", "U0FLOW", "U0GONE"
+ECHO, GONE = "U0ECHO", "U0GONE"
 CHANNEL = ChannelInfo("C1", "docs", is_shared_outside=False, is_private=False)
 TOOL = {
     "bot_id": "B0TOOL",
@@ -717,8 +717,7 @@ TOOL = {
 @pytest.fixture
 def reading() -> FakeSlackReading:
     echo = Member(ECHO, "echo", "T1", is_guest=False, account=Account.BOT)
-    flow = Member(FLOW, "flow", "T1", is_guest=False, account=Account.WORKFLOW)
-    return FakeSlackReading(members={ECHO: echo, FLOW: flow, GONE: None})
+    return FakeSlackReading(members={ECHO: echo, GONE: None})
 
 
 @pytest.fixture
@@ -764,16 +763,15 @@ async def test_a_persons_post_by_a_tool_counts_as_theirs(
 
 
 @pytest.mark.promise("posts by tools")
-@pytest.mark.parametrize("author", [ECHO, FLOW, GONE])
+@pytest.mark.parametrize("author", [ECHO, GONE])
 @pytest.mark.parametrize("made", [event, app_mention, edit, tool_deletion])
 async def test_nothing_is_recorded_for_a_bot(app_world: ListeningWorld, author: str, made: Any) -> None:
-    """Each account is looked up once, also an unknown one. Only a workflow's app_mention, a new one, has an effect."""
+    """Each account is looked up once, also an unknown one."""
     payload = made(**TOOL, user=author)
     for _ in range(3):
         await app_world.take(payload)
         await app_world.app.drain(5)
-    told = [("introduce", "T1", "C1", FLOW)] * 3 if (author, made) == (FLOW, app_mention) else []
-    assert app_world.service.calls == told
+    assert app_world.service.calls == []
     assert (await app_world.take(payload)).status == HTTPStatus.OK
 
 

@@ -62,8 +62,8 @@ class RecordingService:
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         await self._keep("follow_channel", old, new, at)
 
-    async def introduce(self, team_id: str, channel_id: str, *, workflow_id: str = "") -> None:
-        await self._keep("introduce", team_id, channel_id, *filter(None, [workflow_id]))
+    async def introduce(self, team_id: str, channel_id: str) -> None:
+        await self._keep("introduce", team_id, channel_id)
 
     async def draft(self, person_id: str, place: str) -> str:
         await self._keep("draft", person_id, place)

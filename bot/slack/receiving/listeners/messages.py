@@ -56,20 +56,15 @@ class MessageListeners:
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Handles a message that was just written."""
-        payload, identity = MessagePayload.read(body), self.dependencies.identity
-        message = read_message(payload, identity, arrival_in(context))
+        payload = MessagePayload.read(body)
+        message = read_message(payload, self.dependencies.identity, arrival_in(context))
         if message is None or not (message.thread_ts or message.is_to_us):
             return
-        match self.dependencies.authors.account(
+        author = self.dependencies.authors.account(
             payload.event, message.person.id, lambda: self.on_message(body, context)
-        ):
-            case Account.PERSON:
-                await self._handle(message)
-            case Account.WORKFLOW if message.mentions_us:
-                service, workflow_id = self.dependencies.service, message.person.id
-                await service.introduce(identity.team_id, message.channel_id, workflow_id=workflow_id)
-            case Account.WORKFLOW | Account.BOT:
-                return
+        )
+        if author is Account.PERSON:
+            await self._handle(message)
 
     async def on_edit(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Records an edit. If it concerns no job we know, it is handled like a new message while the message is recent,
