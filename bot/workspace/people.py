@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from bot.workspace.delivery.deliveries import Ack, InteractionResult, NotDeliveredError, failure_code
-from bot.workspace.model.app_config import MessagesTab, Shortcut
+from bot.workspace.model.app_config import Shortcut
 from bot.workspace.model.entities import Channel, File, Message, SlackError, Upload, User
 from bot.workspace.model.state import SLACKBOT
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, escape, stored_app_text, stored_typed_text
@@ -53,10 +53,6 @@ class Actor:
             return True
         return not (channel.is_private or channel.is_im or self.user.is_guest or self.is_external)
 
-    def can_write_in(self, channel: Channel) -> bool:
-        """Returns whether Slack shows the person a composer there, for messages and commands."""
-        return not channel.is_im or self._app.messages_tab is MessagesTab.OPEN
-
     def channel(self, name: str) -> Channel:
         """Returns a channel that the person sees. The app's name means the direct conversation with it.
 
@@ -94,7 +90,7 @@ class Actor:
             broadcast: Whether to also send a reply to the channel.
             files: Files to upload with it; a name alone is an empty file.
         """
-        place = self._writable(channel)
+        place = self._member_of(channel)
         if len(text) > TEXT_LIMIT:
             raise SlackError("msg_too_long")
         if not text.strip() and not files:
@@ -110,13 +106,13 @@ class Actor:
     async def forward(self, channel: str, ts: str, to: str, *, thread_ts: str | None = None, text: str = "") -> Message:
         """Shares a message into another conversation or thread, with optional text."""
         original = self._state.message(self.channel(channel), ts)
-        message = self._message(self._writable(to), text, thread_ts)
+        message = self._message(self._member_of(to), text, thread_ts)
         message.attachments = [self._context.renderer.forwarded(original)]
         return self._state.post(message)
 
     async def command(self, channel: str, name: str, text: str = "") -> InteractionResult:
         """Runs a slash command such as ``/docs`` and waits for the app's acknowledgement."""
-        place, command = self._writable(channel), self._app.command(name)
+        place, command = self._member_of(channel), self._app.command(name)
         if command is None or not self._may_use_app():
             return self._failed(place, f"{escape(name)} is not a valid command.", "invalid_command")
         payload = self._payloads.slash_command(self.user, place, command, text)
@@ -210,12 +206,6 @@ class Actor:
             raise SlackError("not_in_channel")
         if channel.is_archived:
             raise SlackError("is_archived")
-        return channel
-
-    def _writable(self, name: str) -> Channel:
-        channel = self._member_of(name)
-        if not self.can_write_in(channel):
-            raise SlackError("messages_tab_not_open")
         return channel
 
     def _own_message(self, channel: str, ts: str, refusal: str) -> Message:

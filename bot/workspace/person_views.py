@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.workspace.delivery.deliveries import Deliveries, InteractionResult, deliver_interaction
-from bot.workspace.model.app_config import AppConfig, MessagesTab
+from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.elements import Element, InputValue
 from bot.workspace.model.entities import Channel, Json, SlackError, User
 from bot.workspace.model.state import State
@@ -92,8 +92,7 @@ class PersonViews:
             SlackError: ``tab_disabled`` if the app has no such tab or the person belongs to another organization.
         """
         app, state = self._context.app, self._context.state
-        there = app.home_tab if tab == "home" else app.messages_tab is not MessagesTab.OFF
-        if not there or self._user.team_id != state.team.id:
+        if (tab == "home" and not app.home_tab) or self._user.team_id != state.team.id:
             raise SlackError("tab_disabled")
         state.open_home(app.bot_user_id, self._user.id, tab)
         return self.home()

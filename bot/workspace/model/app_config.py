@@ -4,7 +4,6 @@ import copy
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Any, Literal, Self
 
 from bot.workspace.model.entities import Json, Message, SlackError
@@ -22,17 +21,6 @@ DEFAULT_EVENTS = frozenset(
         *("message.im", "reaction_added", "reaction_removed"),
     )
 )
-
-
-class MessagesTab(Enum):
-    """What people can do in their direct messages with the app, the Messages tab of its App Home."""
-
-    OPEN = auto()
-    """Write messages and run slash commands."""
-    READ_ONLY = auto()
-    """Only read."""
-    OFF = auto()
-    """Nothing; the app cannot write there either."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +58,6 @@ class AppConfig:
         request_url: The URL for events, if they go by signed HTTP instead of Socket Mode.
         interactivity_url: The URL for interactions in that case.
         interactivity: Whether interactions are delivered at all.
-        messages_tab: What people can do in their direct messages with it.
         home_tab: Whether its App Home has a Home tab.
     """
 
@@ -88,7 +75,6 @@ class AppConfig:
     request_url: str | None = None
     interactivity_url: str | None = None
     interactivity: bool = True
-    messages_tab: MessagesTab = MessagesTab.OPEN
     home_tab: bool = True
     app_id: str = "A0PAGEHND"
     bot_id: str = "B0PAGEHND"
@@ -133,7 +119,6 @@ class AppConfig:
             request_url=subscriptions.get("request_url") if http else None,
             interactivity=bool(interactivity.get("is_enabled", False)),
             interactivity_url=interactivity.get("request_url") if http else None,
-            messages_tab=_messages_tab(features.get("app_home") or {}),
             home_tab=bool((features.get("app_home") or {}).get("home_tab_enabled", False)),
         )
 
@@ -144,8 +129,8 @@ class AppConfig:
             "features": {
                 "app_home": {
                     "home_tab_enabled": self.home_tab,
-                    "messages_tab_enabled": self.messages_tab is not MessagesTab.OFF,
-                    "messages_tab_read_only_enabled": self.messages_tab is MessagesTab.READ_ONLY,
+                    "messages_tab_enabled": True,
+                    "messages_tab_read_only_enabled": False,
                 },
                 "bot_user": {"display_name": self.display_name, "always_online": False},
                 "slash_commands": [_without_none(vars(command)) for command in self.commands],
@@ -168,12 +153,6 @@ class AppConfig:
 
 def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _messages_tab(app_home: Mapping[str, Any]) -> MessagesTab:
-    if not app_home.get("messages_tab_enabled", False):
-        return MessagesTab.OFF
-    return MessagesTab.READ_ONLY if app_home.get("messages_tab_read_only_enabled", False) else MessagesTab.OPEN
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,6 @@ class PageRenderer:
             "bot_is_member": self._app.bot_user_id in channel.members,
             "is_ext_shared": channel.is_ext_shared,
             "is_archived": channel.is_archived,
-            "is_read_only": not viewer.can_write_in(channel),
             "topic": channel.topic,
         }
         if channel.is_im:

@@ -29,7 +29,7 @@ from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
 from bot.domain.findings import Finding, FindingStatus, LastTime
 from bot.store.schema.migration import known_versions
-from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
+from bot.workspace.model.app_config import AppConfig, SlashCommand
 
 pytestmark = pytest.mark.promise("doctor")
 
@@ -235,7 +235,6 @@ CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [
     (lambda app: replace(app, events=app.events - {"message.im"}), "events.message.im", "bot_events: + message.im"),
     (lambda app: replace(app, interactivity=False), "interactivity", "interactivity.is_enabled: false -> true"),
     (lambda app: replace(app, home_tab=False), "home", "home_tab_enabled: false -> true"),
-    (lambda app: replace(app, messages_tab=MessagesTab.READ_ONLY), "home", "messages_tab_read_only_enabled: true ->"),
     (lambda app: replace(app, shortcuts=app.shortcuts[:1]), "shortcuts", "features.shortcuts: + "),
     (lambda app: replace(app, commands=(SlashCommand("/docs"),)), "command", "/docs.should_escape: "),
 ]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from bot.workspace.model.app_config import MessagesTab
 from bot.workspace.model.entities import Channel, Json, Message, SlackError, is_timestamp
 from bot.workspace.model.text import emoji_name, stored_app_text
 from bot.workspace.web_api.file_downloads import readable_file
@@ -70,19 +69,17 @@ def _target(call: MethodCall) -> Channel:
     """Returns the channel to post to, given its id or name, or a person's id for direct messages."""
     name = call.arguments.required("channel")
     if (user := call.state.users.get(name)) and not user.is_bot:
-        return _open(call, call.state.direct_channel(call.bot_user_id, name))
+        return _open(call.state.direct_channel(call.bot_user_id, name))
     return _writable(call, call.require_visible(call.state.find_channel(name)))
 
 
 def _writable(call: MethodCall, channel: Channel) -> Channel:
-    return call.require_membership(_open(call, channel))
+    return call.require_membership(_open(channel))
 
 
-def _open(call: MethodCall, channel: Channel) -> Channel:
+def _open(channel: Channel) -> Channel:
     if channel.is_archived:
         raise SlackError("is_archived")
-    if channel.is_im and call.app.messages_tab is MessagesTab.OFF:
-        raise SlackError("messages_tab_disabled")
     return channel
 
 

@@ -123,7 +123,7 @@ export class Store {
   }
 
   canWrite(channel) {
-    return (channel.is_member || channel.is_im) && !channel.is_archived && !channel.is_read_only;
+    return (channel.is_member || channel.is_im) && !channel.is_archived;
   }
 
   /** A channel's name without #; a direct conversation is named after the other person. */

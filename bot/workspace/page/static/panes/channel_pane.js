@@ -141,9 +141,7 @@ export class ChannelPane {
     this.#hint.dataset.shows = key;
     const button = (label, testid, click) =>
       h("button", { type: "button", class: "button primary", "data-testid": testid, on: { click } }, label);
-    if (asks === "read-only") {
-      replace(this.#hint, h("p", {}, "Sending messages to this app has been turned off."));
-    } else if (asks === "archived") {
+    if (asks === "archived") {
       replace(
         this.#hint,
         h("p", {}, h("b", {}, `#${channel.name}`), " is archived. You can read it, but not write in it."),
@@ -167,9 +165,9 @@ export class ChannelPane {
   }
 }
 
-/** The topic of the bar above the composer: "read-only", "archived", "join", "invite" or none. */
+/** The topic of the bar above the composer: "archived", "join", "invite" or none. */
 function hintFor(channel, bot) {
-  if (channel.is_im) return channel.is_read_only ? "read-only" : "";
+  if (channel.is_im) return "";
   if (channel.is_archived) return "archived";
   if (!channel.is_member) return "join";
   return bot && !channel.bot_is_member ? "invite" : "";
