@@ -14,7 +14,7 @@ from bot.errors import ConfigError, PagehandError
 
 Extra = Literal["jobserver", "demo"]
 
-MODULES = ("acp", "h11", "jinja2", "jwt", "mdit_py_plugins")
+MODULES = ("acp", "cryptography", "h11", "jinja2", "jwt", "mdit_py_plugins")
 """The modules that either provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
 
 

@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import assert_never
 
 from aiohttp import web
 from sqlalchemy import URL
 
 from bot.jobserver.agents.choice import agent_editor
+from bot.jobserver.agents.launch import files_below
 from bot.jobserver.agents.named import NAMED, agent_for
 from bot.jobserver.api import JobApiHandlers
 from bot.jobserver.checks.checkers import CheckProgram
@@ -30,6 +31,7 @@ from bot.jobserver.metrics import RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.reviewers import Gate
 from bot.jobserver.pipeline.budget import Spending
+from bot.jobserver.pipeline.handover import Handover
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.pipeline.pipeline import Pipeline
@@ -48,6 +50,7 @@ from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sealing import Sealing
 from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.files import FileStore
@@ -167,11 +170,15 @@ class Composition:
         await asyncio.to_thread(folders.prepare)
         largest, allowed = int(settings.max_file_megabytes * 1_000_000), AllowedPaths(settings.paths)
         limits = ChangeLimits(settings.max_changed_files, largest, allowed)
+        repository, files, handover = GitRepository(mirror, base, limits), FileStore(database), None
+        if settings.database_url is not None and settings.session_key is not None:
+            sealing = Sealing(settings.session_key)
+            handover = Handover(queue, files, folders, repository, sealing, self._not_handed_over)
         return Tools(
-            GitRepository(mirror, base, limits),
+            repository,
             queue,
             folders,
-            FileStore(database),
+            files,
             self._editor(sandbox, lambda text: known().known(text)),
             self._checks(sandbox),
             ChangeScan(mirror, known, settings.allowed_secrets),
@@ -181,7 +188,12 @@ class Composition:
             Spending(settings.budget, now=_now, today=await queue.tokens_today(), took=self._counts.took),
             Asking(queue, lambda text: known().known(text), time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",
+            handover=handover,
         )
+
+    def _not_handed_over(self) -> set[PurePosixPath]:
+        home = self._settings.agent_home
+        return set(files_below(home)) if home else set()
 
     async def _sandbox(self) -> Sandbox:
         """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""

@@ -14,6 +14,7 @@ from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.store.files import FileStore, write_to
 from bot.jobserver.store.records import Attachment, Instruction
 
+_HOME_VERSION = "home-version"
 _LONGEST_NAME = 80
 _LONGEST_SUFFIX = 12
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -126,6 +127,22 @@ class JobFolders:
         copies = (TaskFile(names[file.upload_id, file.name], file.name, file.mimetype, file.size) for file in own)
         return tuple(dict.fromkeys(copies))
 
+    def home_version(self, job_id: str) -> str | None:
+        """Returns which home the folder has; None before the first was named."""
+        file = self._home_version(job_id)
+        return file.read_text() if file.exists() else None
+
+    def set_home_version(self, job_id: str, version: str) -> None:
+        self._home_version(job_id).write_text(version)
+
+    def _home_version(self, job_id: str) -> Path:
+        return self._jobs / job_id / _HOME_VERSION
+
+    def empty_home(self, job_id: str) -> None:
+        home = self.workspace(job_id).home
+        remove(home)
+        home.mkdir(mode=0o700)
+
     def clear(self, job_id: str) -> None:
         """Removes what only a running instruction needs; the home stays, without its caches."""
         self._remove_all_but_home(self._jobs / job_id)
@@ -138,7 +155,7 @@ class JobFolders:
     def _remove_all_but_home(self, job: Path) -> None:
         if job.is_dir():
             for path in job.iterdir():
-                if path.name != "home":
+                if path.name not in {"home", _HOME_VERSION}:
                     remove(path)
             drop_caches(job / "home", self._caches)
 

@@ -36,6 +36,7 @@ from bot.jobserver.pipeline.descriptions import (
 from bot.jobserver.pipeline.progress import RecordedProgress
 from bot.jobserver.pipeline.propose import propose, propose_earlier
 from bot.jobserver.pipeline.tools import Edited, Prepared, Tools
+from bot.jobserver.repository.git_repository import StartingPoint
 from bot.jobserver.settings import PREFIX
 from bot.jobserver.store.records import EarlierInstruction, Instruction, Outcome, ProgressUpdate
 
@@ -45,7 +46,10 @@ _STARTS = 3
 PUBLISHING_GRACE_S = 1.5
 """Time to complete a push that has begun before a stop."""
 _FINISHING_S = 10.0
+_HANDING_OVER_S = 1.0
+"""Time to store the home for other machines after a stop."""
 _CONFLICT = "the partial work of the previous request no longer applies: the branch has changed the same lines"
+_ELSEWHERE = "the partial work of the previous request is on another machine, which could not hand it over"
 _SETTING = f"{PREFIX}ALLOWED_SECRETS"
 _MOST_NAMED = 3
 _PUSHES = 3
@@ -58,21 +62,32 @@ class Pipeline:
     tools: Tools
 
     async def execute(self, instruction: Instruction) -> Outcome:
-        folders = self.tools.folders
-        log = folders.log(instruction.job_id)
+        log = self.tools.folders.log(instruction.job_id)
+        patience: float | None = None
         try:
             outcome = await _execute(self.tools, instruction)
         except JobServerError as error:
             error.args = (self.tools.masking.known(str(error)),)
             await asyncio.to_thread(append_line, log, f"failed: {error}")
             raise
+        except asyncio.CancelledError:
+            patience = _HANDING_OVER_S
+            raise
         finally:
-            await asyncio.shield(asyncio.to_thread(folders.clear, instruction.job_id))
+            await asyncio.shield(self._put_away(instruction, patience))
         proposed = outcome.details.pull_request
         why_not = f"its pull request: {proposed.reason}" if proposed and proposed.reason else None
         if reason := outcome.failure or outcome.details.reason or why_not:
             await asyncio.to_thread(append_line, log, reason)
         return outcome
+
+    async def _put_away(self, instruction: Instruction, patience: float | None) -> None:
+        """Clears the job's folder, and stores the home for other machines, within so many seconds."""
+        await asyncio.to_thread(self.tools.folders.clear, instruction.job_id)
+        if self.tools.handover is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self.tools.handover.keep_home(instruction)
 
     async def finish_pushed(self, instruction: Instruction) -> Outcome:
         try:
@@ -147,10 +162,12 @@ async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
     await asyncio.to_thread(append_line, log, f"instruction {instruction.number} from {start.parents[0]}")
     await asyncio.to_thread(tools.folders.make_empty, instruction.job_id)
     await tools.repository.working_copy(workspace.copy).check_out(start.tree)
+    if tools.handover is not None and not await tools.handover.bring_home(instruction):
+        instruction = replace(instruction, session=None)
     if instruction.partial is not None:
-        is_back = await tools.repository.put_back(instruction.partial, start.tree, workspace.copy)
-        await asyncio.to_thread(append_line, log, "the partial work was put back" if is_back else _CONFLICT)
-        start = start if is_back else replace(start, note="; ".join(filter(None, (start.note, _CONFLICT))))
+        problem = await _put_back(tools, instruction, instruction.partial, start)
+        await asyncio.to_thread(append_line, log, problem or "the partial work was put back")
+        start = replace(start, note="; ".join(filter(None, (start.note, problem))))
     task = EditTask(
         instruction.prompt,
         workspace,
@@ -162,6 +179,19 @@ async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
     )
     message = commit_message(await described(instruction, tools.masking))
     return Prepared(instruction, start, task, message, pull_request)
+
+
+async def _put_back(tools: Tools, instruction: Instruction, partial: str, start: StartingPoint) -> str:
+    """Returns why an earlier instruction's work could not be put into the copy; empty if it was."""
+    repository = tools.repository
+    is_here = await repository.has_partial(partial)
+    if not is_here and tools.handover is not None:
+        await tools.handover.bring_partial(instruction, partial)
+        is_here = await repository.has_partial(partial)
+    if not is_here:
+        return _ELSEWHERE
+    copy = tools.folders.workspace(instruction.job_id).copy
+    return "" if await repository.put_back(partial, start.tree, copy) else _CONFLICT
 
 
 async def edit(tools: Tools, prepared: Prepared) -> Edited:
@@ -357,3 +387,5 @@ async def keep_commit(tools: Tools, prepared: Prepared, commit: str) -> None:
     # The row first: a sweep forgets commits in the mirror that no row names.
     await tools.queue.record_partial(prepared.instruction, commit, files)
     await tools.repository.keep_partial(job_id, commit)
+    if tools.handover is not None:
+        await tools.handover.keep_partial(prepared.instruction, prepared.start)

@@ -11,6 +11,7 @@ from bot.jobserver.leaks.own_secrets import OwnSecrets
 from bot.jobserver.leaks.scan import LeakScan
 from bot.jobserver.pipeline.budget import Spending
 from bot.jobserver.pipeline.descriptions import answer_with
+from bot.jobserver.pipeline.handover import Handover
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.progress import Asking
 from bot.jobserver.pull_requests.interface import OpenedPullRequest, PullRequests
@@ -34,7 +35,9 @@ class Checks(Protocol):
 
 @dataclass(frozen=True)
 class Tools:
-    """`takes_faults`: whether the editor can fix what the checks found; one that follows fixed patterns cannot."""
+    """`takes_faults`: whether the editor can fix what the checks found; one that follows fixed patterns cannot.
+    `handover`: None where there is but one machine.
+    """
 
     repository: GitRepository
     queue: InstructionQueue
@@ -49,6 +52,7 @@ class Tools:
     spending: Spending
     asking: Asking
     takes_faults: bool = True
+    handover: Handover | None = None
 
     @property
     def masking(self) -> OwnSecrets:

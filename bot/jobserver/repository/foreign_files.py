@@ -56,7 +56,7 @@ def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> RemovedF
     A folder that contains a git directory is a repository, and is removed entirely unless it existed before.
     """
     removed = RemovedFiles()
-    for entry, path in _walk(directory):
+    for entry, path in walk(directory):
         if removed.covers(path):
             continue
         if is_git_directory(entry.name):
@@ -80,7 +80,7 @@ def is_git_directory(name: str) -> bool:
     return any(_GIT_DIRECTORY.fullmatch(part) for part in visible.split("\\"))
 
 
-def _walk(directory: Path) -> Iterator[tuple[os.DirEntry[str], PurePosixPath]]:
+def walk(directory: Path) -> Iterator[tuple[os.DirEntry[str], PurePosixPath]]:
     """Yields everything below a directory, folders before their contents; skips what is removed meanwhile."""
     waiting = [PurePosixPath()]
     while waiting:

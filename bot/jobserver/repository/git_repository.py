@@ -109,6 +109,23 @@ class GitRepository:
         """Keeps a commit that was not pushed, in place of the job's previous one."""
         await self.mirror.run("update-ref", f"{_PARTIAL}{job_id}", commit)
 
+    async def has_partial(self, commit: str) -> bool:
+        """Whether the mirror has a commit that was not pushed, and the one before it."""
+        found = [await self.mirror.try_run("cat-file", "-e", f"{each}^{{tree}}") for each in (commit, f"{commit}^")]
+        return not any(result.exit_code for result in found)
+
+    async def bundle(self, job_id: str, base: str, target: Path, largest: int) -> None:
+        """Writes a job's kept commit to a file, without what leads to `base`; GitError if that has too many bytes."""
+        revisions = (f"{_PARTIAL}{job_id}", f"^{base}")
+        if int(await self.mirror.run("rev-list", "--objects", "--disk-usage", *revisions)) > largest:
+            raise GitError(f"it is larger than {largest / 1e6:g} MB")
+        await self.mirror.run("bundle", "create", "--quiet", str(target), *revisions)
+
+    async def unbundle(self, job_id: str, commit: str, source: Path) -> None:
+        """Keeps a commit that another machine wrote to a file."""
+        await self.mirror.run("bundle", "unbundle", str(source))
+        await self.keep_partial(job_id, commit)
+
     async def forget_partials(self, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
         """Drops those of all jobs except the ones that `kept` returns; it is called after they were listed."""
         if not self.mirror.directory.exists():

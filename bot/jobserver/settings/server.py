@@ -190,6 +190,11 @@ def _api_key(key: str) -> None:
         raise ValueError(f"must be one line of at least {_API_KEY_LENGTH} characters")
 
 
+def _encryption_key(key: str) -> None:
+    if not re.fullmatch(r"[0-9a-f]{64}", key):
+        raise ValueError("must be 64 hex digits, as openssl rand -hex 32 writes them")
+
+
 def _lines(text: str) -> list[str]:
     return [line for line in map(str.strip, text.split("\n")) if line]
 
@@ -278,6 +283,12 @@ class JobServerSettings(
         description=f"builtin is the demo's, which knows four things; agent runs {PREFIX}AGENT, and is the "
         f"default where that is set; command runs {PREFIX}COMMAND",
     )
+    session_key: Annotated[RotatingSecret, rotating_secret(_encryption_key)] | None = Field(
+        None,
+        validate_default=True,
+        description="encrypts sessions and partial work in DATABASE_URL's database: 64 hex digits (openssl rand -hex "
+        "32); two lines while it is replaced",
+    )
     command: Words = Field(
         (),
         validate_default=True,
@@ -335,6 +346,14 @@ class JobServerSettings(
             raise ValueError(f"is agent, but {PREFIX}AGENT is missing")
         return value
 
+    @field_validator("session_key")
+    @classmethod
+    def _others_may_continue(cls, value: RotatingSecret | None, info: ValidationInfo) -> RotatingSecret | None:
+        is_shared = info.data.get("database_url") is not None
+        if value is None and is_shared and info.data.get("editor", "builtin") != "builtin":
+            raise ValueError("is missing: with DATABASE_URL, it encrypts agents' sessions: openssl rand -hex 32")
+        return value
+
     @field_validator("command")
     @classmethod
     def _is_there_to_run(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
@@ -365,7 +384,7 @@ class JobServerSettings(
     @property
     def rotating_secrets(self) -> tuple[Rotating[Any], ...]:
         """Every secret that can be replaced while the server runs."""
-        given = (self.api_key, self.reviewers, self.metrics_token, self.model_key)
+        given = (self.api_key, self.reviewers, self.metrics_token, self.model_key, self.session_key)
         return tuple(secret for secret in given if secret is not None)
 
     @property

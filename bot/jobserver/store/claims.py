@@ -34,7 +34,7 @@ class Wanted:
 
 async def claim_first(session: Session, worker: str, wanted: Wanted) -> RowMapping | None:
     """Claims the first instruction of a job, of the project that has the fewest running: the one that has waited for
-    longest. Returns its row with its job's branch, session and partial commit, and whether it was begun before; the job
+    longest. Returns its row with what it needs of its job, and whether it was begun before; the job
     is locked.
     """
     while found := await session.first(_first(session, wanted)):
@@ -47,7 +47,7 @@ async def claim_first(session: Session, worker: str, wanted: Wanted) -> RowMappi
             # Each answers the question again, or becomes an instruction.
             replies = update(instructions).where(IS_REPLY, instructions.c.answers == found["number"])
             await session.execute(replies.values(answers=None))
-            of_job = jobs.c["branch", "session", "partial_commit"]
+            of_job = jobs.c["branch", "session", "home", "partial_commit", "partial_file"]
             was_begun = or_(instructions.c.attempts > 1, literal(found["claimed_by"] is not None))
             claimed = select(instructions, *of_job, was_begun.label("was_begun")).join(jobs)
             return await session.first(claimed.where(instructions.c.number == found["number"]))

@@ -26,9 +26,9 @@ class FileStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    async def write(self, pieces: AsyncIterable[bytes]) -> str:
+    async def write(self, pieces: AsyncIterable[bytes], file_id: str = "") -> str:
         """Stores a file that nothing keeps yet, and returns its id. If `pieces` fail, it expires at once."""
-        file_id, position = secrets.token_hex(16), 0
+        file_id, position = file_id or new_file_id(), 0
         await self._begin(file_id)
         try:
             async for chunk in _in_chunks(pieces):
@@ -81,6 +81,10 @@ class FileStore:
         await drop_files(session, files.c.id == file_id)
 
 
+def new_file_id() -> str:
+    return secrets.token_hex(16)
+
+
 async def keep_file(session: Session, file_id: str) -> None:
     """Makes a file stay, in the transaction that names it. Raises JobServerError if it has expired."""
     arrived = update(files).where(files.c.id == file_id, files.c.expires_at > session.time())
@@ -93,10 +97,10 @@ async def drop_files(session: Session, which: ColumnElement[bool]) -> None:
     await session.execute(update(files).where(which).values(expires_at=session.time()))
 
 
-async def pieces_of(path: Path) -> AsyncIterator[bytes]:
-    """Yields the contents of a file on the disk."""
+async def pieces_of(path: Path, size: int = CHUNK_BYTES) -> AsyncIterator[bytes]:
+    """Yields the contents of a file on the disk, in pieces of that size but for the last."""
     with await asyncio.to_thread(path.open, "rb") as stream:
-        while piece := await asyncio.to_thread(stream.read, CHUNK_BYTES):
+        while piece := await asyncio.to_thread(stream.read, size):
             yield piece
 
 

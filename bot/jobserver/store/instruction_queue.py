@@ -10,6 +10,7 @@ from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.store.claims import LEASE, Wanted, claim_first, held, lock_held
 from bot.jobserver.store.database import Database, Session, as_text, transaction
+from bot.jobserver.store.files import keep_file
 from bot.jobserver.store.records import (
     Attachment,
     EarlierInstruction,
@@ -22,10 +23,12 @@ from bot.jobserver.store.records import (
     QueuedReply,
     branch_name,
     change_job,
+    drop_file_of,
     end_if_idle,
     forget_last_words,
     forget_partial_work,
     read_details,
+    record_partial_work,
     requester_from_row,
     says_no,
     spent_from_row,
@@ -230,7 +233,27 @@ class InstructionQueue:
     ) -> None:
         """Records the commit that keeps a failed instruction's work; None if there is none."""
         await lock_held(session, instruction)
-        await change_job(session, instruction.job_id, partial_commit=commit, partial_files=files)
+        await record_partial_work(session, instruction.job_id, commit, files)
+
+    @transaction
+    async def keep_partial(self, session: Session, instruction: Instruction, file_id: str) -> None:
+        """Records the file with the commit of partial work, for other machines."""
+        await lock_held(session, instruction)
+        await change_job(session, instruction.job_id, partial_file=file_id)
+        await keep_file(session, file_id)
+
+    @transaction
+    async def record_home(self, session: Session, instruction: Instruction, file_id: str) -> None:
+        """Names the job's home after an instruction; no other machine gets it before it is stored."""
+        await lock_held(session, instruction)
+        await drop_file_of(session, jobs.c.home, instruction.job_id)
+        await change_job(session, instruction.job_id, home=file_id)
+
+    @transaction
+    async def keep_home(self, session: Session, instruction: Instruction, file_id: str) -> None:
+        """Keeps the file that was stored for it."""
+        await lock_held(session, instruction)
+        await keep_file(session, file_id)
 
     @transaction
     async def finish(self, session: Session, instruction: Instruction, outcome: Outcome) -> None:
@@ -292,7 +315,9 @@ def _from_row(row: RowMapping, details: JobDetails, conversation: tuple[EarlierI
         requester=requester_from_row(row),
         conversation=conversation,
         session=row["session"],
+        home=row["home"],
         partial=row["partial_commit"],
+        partial_file=row["partial_file"],
         attempts=row["attempts"],
         was_begun=row["was_begun"],
         commit=row["commit_id"],

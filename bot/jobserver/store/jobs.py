@@ -15,6 +15,7 @@ from bot.jobserver.store.records import (
     PromptRequest,
     branch_name,
     change_job,
+    drop_file_of,
     end_if_idle,
     forget_last_words,
     forget_partial_work,
@@ -146,6 +147,8 @@ class JobStore:
     async def delete_jobs(self, session: Session, job_ids: list[str]) -> None:
         """Deletes jobs with their instructions and stored responses, and records their branches."""
         for job_id in job_ids:
+            for column in (jobs.c.home, jobs.c.partial_file):
+                await drop_file_of(session, column, job_id)
             for name in await _proposed_branches(session, job_id):
                 await session.execute(_ADD_BRANCH, {"name": name, "left_at": session.time()})
             await session.execute(delete(answers).where(answers.c.job_id == job_id))

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import RowMapping, case, exists, select, update
+from sqlalchemy import ColumnElement, RowMapping, case, exists, select, update
 
 from bot.jobapi.models import (
     AgentJob,
@@ -24,7 +24,8 @@ from bot.jobapi.models import (
 )
 from bot.jobserver.errors import RequestRejectedError
 from bot.jobserver.store.database import Session, as_text
-from bot.jobserver.store.tables import WAITING, instructions, jobs
+from bot.jobserver.store.files import drop_files
+from bot.jobserver.store.tables import WAITING, files, instructions, jobs
 from bot.jobserver.usage import Spent
 
 _NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
@@ -102,10 +103,11 @@ class Instruction:
     """One prompt of a job, on its way through the queue. `words` is the person's own part of it.
 
     `session`: the agent's id for the job's conversation. `partial`: the commit with the work of an earlier instruction
-    that failed. `attempts`: how often it was started, including this time. `was_begun`: by an earlier attempt, or one
-    that was given back, so it may be pushed. `commit`, `summary`, `question` and `question_fields`: what was pushed and
-    what the editor said before an interruption. `attachments`: the files of this and earlier instructions, the oldest
-    first. `request_id` is for the log. `worker`: who has claimed it.
+    that failed. `home`, `partial_file`: the ids under which other machines find them. `attempts`: how often it was
+    started, including this time. `was_begun`: by an earlier attempt, or one that was given back, so it may be pushed.
+    `commit`, `summary`, `question` and `question_fields`: what was pushed and what the editor said before an
+    interruption. `attachments`: the files of this and earlier instructions, the oldest first. `request_id` is for the
+    log. `worker`: who has claimed it.
     """
 
     number: int
@@ -117,7 +119,9 @@ class Instruction:
     requester: Requester | None = None
     conversation: tuple[EarlierInstruction, ...] = ()
     session: str | None = None
+    home: str | None = None
     partial: str | None = None
+    partial_file: str | None = None
     attempts: int = 1
     was_begun: bool = False
     commit: str | None = None
@@ -315,7 +319,18 @@ async def forget_last_words(session: Session, job_id: str) -> None:
 
 async def forget_partial_work(session: Session, job_id: str) -> None:
     """For work that is now in a pull request, or was discarded; a sweep removes its commit from the mirror."""
-    await change_job(session, job_id, partial_commit=None, partial_files=0)
+    await record_partial_work(session, job_id, None, 0)
+
+
+async def record_partial_work(session: Session, job_id: str, commit: str | None, count: int) -> None:
+    """Records a commit, which other machines cannot get yet."""
+    await drop_file_of(session, jobs.c.partial_file, job_id)
+    await change_job(session, job_id, partial_commit=commit, partial_files=count, partial_file=None)
+
+
+async def drop_file_of(session: Session, column: ColumnElement[str], job_id: str) -> None:
+    """Has the file that a column of a job names deleted soon."""
+    await drop_files(session, files.c.id.in_(select(column).where(jobs.c.id == job_id)))
 
 
 async def end_if_idle(session: Session, job_id: str) -> None:

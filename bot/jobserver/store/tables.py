@@ -72,6 +72,10 @@ jobs = Table(
     # The work of a failed instruction: a commit that is not pushed anywhere, and the number of files it changes.
     _perhaps("partial_commit"),
     _number("partial_files", 0),
+    # In `files`, for other machines: that commit, and what its programs' HOME was after the newest instruction. Only an
+    # id without a file, if it could not be stored.
+    _perhaps("partial_file"),
+    _perhaps("home"),
     # The use of its model: tokens, and money if it was reported.
     _tokens("tokens_sent", server_default=text("0")),
     _tokens("tokens_answered", server_default=text("0")),

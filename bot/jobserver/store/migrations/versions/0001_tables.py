@@ -83,6 +83,7 @@ def _jobs() -> None:
         _text("details", default="'{}'"),
         *_perhaps("partial_commit"),
         _number("partial_files", 0),
+        *_perhaps("partial_file", "home"),
         _number("tokens_sent", 0, large=True),
         _number("tokens_answered", 0, large=True),
         sa.Column("money", sa.Double(), nullable=False, server_default=sa.text("0")),
