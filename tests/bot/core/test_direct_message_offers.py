@@ -10,11 +10,10 @@ from bot.domain.commands import Options, ThreadWord
 from bot.domain.delivery import InConversation
 from bot.domain.permissions import Refusal
 from bot.domain.projects import Project, Projects
-from bot.domain.requests.request import Action, Reply, RequestKind
+from bot.domain.requests.request import Reply, RequestKind
 from bot.jobapi.models import JobDetails
 from bot.notices.notice import Reaction
-from bot.notices.questions import JobOrReplyAsked, RequestRefused
-from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
+from bot.notices.questions import RequestRefused
 
 pytestmark = pytest.mark.promise("direct messages")
 
@@ -161,18 +160,6 @@ async def test_the_hourly_limit_is_checked_at_the_answer(working: CoreWorld, kin
     assert working.job_api.created == ["Fix the guides"]
     assert working.job_api.messages == {}
     assert [told.refusal for told in working.chat.private_as(RequestRefused)] == [Refusal.TOO_MANY]
-
-
-async def test_an_unanswered_question_expires_with_an_explanation(working: CoreWorld) -> None:
-    """After that its buttons have no effect, and the line can be written again."""
-    await write_line(working, "Fix the manual", LATER[0])
-    working.clock.advance(HELD_DAYS * DAY + 60)
-    await RetentionSweeper(working.store).sweep()
-    await working.settle()
-    assert working.chat.answers() == ["held_expired"]
-    held = working.chat.private_as(JobOrReplyAsked)[0].request_id
-    assert not await working.service.act(Action(ANA, NEW_JOB, "p1", argument=held))
-    assert working.job_api.created == ["Fix the guides"]
 
 
 # -- lines written together --------------------------------------------------------------------------------------------

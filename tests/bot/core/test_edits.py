@@ -17,7 +17,7 @@ from bot.domain.projects import Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import HeldBecause, Person, Reply, Surface, WayIn
 from bot.domain.threads.thread import ThreadOrigin
-from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
+from bot.errors import JobApiUncertain, JobApiUnreachable
 from bot.notices.notice import Reaction
 from bot.notices.questions import EditWithoutEffect, HeldAsked, ProjectAsked, ReplyEdited, RequestRefused
 from bot.notices.requests import ContextCut, ReplyNotFullySent
@@ -318,18 +318,6 @@ async def test_an_edited_reply_in_doubt_is_offered_once_and_dropped_on_deletion(
     await world.press_send_again(ANA, offer.request_id, key="click/1", wait=5)
     assert world.job_api.messages["job-1"] == ["first"]
     assert world.chat.answers() == ["withdrawn"]
-
-
-async def test_a_refused_reply_can_be_edited_and_sent(world: CoreWorld) -> None:
-    ts = await world.started()
-    world.job_api.faults = [JobApiRejected("400", words="too vague")]
-    await world.reply(ts, "first", TS, wait=5)
-    await edit(world, ts, "second", AT[0], wait=0)
-    (offer,) = offers(world)
-    assert offer.earlier == "rejected"
-    await world.press_send_new_words(ANA, offer.request_id, key="p1", wait=5)
-    assert world.job_api.messages["job-1"] == ["second"]
-    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
 async def test_a_file_without_words_is_sent_and_explained_once(world: CoreWorld) -> None:

@@ -157,18 +157,6 @@ async def test_choosing_another_project_before_sending_repeats_no_slack_lookup(w
 # -- a retry ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_refused_retry_can_be_repeated(world: CoreWorld) -> None:
-    limited(world)
-    thread = await failed(world)
-    await retry(world, thread, wait=5)
-    assert refusals(world) == [Refusal.TOO_MANY]
-    assert world.chat.answers() == []
-    world.clock.advance(3_700)
-    await retry(world, thread, "p2", wait=5)
-    assert world.job_api.created == ["Do it", "Do it"]
-    assert world.chat.answers() == ["started_again"]
-
-
 async def test_an_abandoned_retry_can_be_repeated(world: CoreWorld) -> None:
     thread = await failed(world)
     await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))

@@ -21,7 +21,6 @@ from bot.errors import (
     ChatRateLimited,
     ChatRejected,
     ChatTooRich,
-    ChatUnreachable,
     JobApiError,
     JobApiNotAllowed,
     JobApiRejected,
@@ -39,15 +38,6 @@ from bot.scheduler.worker import ANYTHING, DueWork
 from bot.store.store import Transaction
 
 LINK = "https://example.org/pull/1"
-
-
-async def test_a_reply_is_sent_as_a_follow_up_and_marked(world: CoreWorld) -> None:
-    """A reply that is sent soon gets the check mark alone, which is one call."""
-    ts = await world.started()
-    await world.reply(ts, "Shorter", "5.1", wait=30)
-    assert world.job_api.messages["job-1"] == ["Shorter"]
-    assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
-    assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark"]
 
 
 async def test_a_waiting_reply_is_marked_as_recorded(world: CoreWorld) -> None:
@@ -92,14 +82,6 @@ async def test_follow_ups_keep_their_order(world: CoreWorld) -> None:
         await world.reply(ts, at, at)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["5.1", "5.2", "5.3"]
-
-
-async def test_follow_ups_wait_for_the_job(world: CoreWorld) -> None:
-    world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
-    ts = await world.started()
-    await world.reply(ts, "later", "5.1", wait=30)
-    assert world.job_api.created == ["Do it"]
-    assert world.job_api.messages["job-1"] == ["later"]
 
 
 async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: CoreWorld) -> None:
@@ -220,22 +202,6 @@ async def test_a_failed_request_once_settled_is_no_lasting_outage(world: CoreWor
     assert world.request_sender.job_api_status("docs").failing_seconds == 100.0
     world.clock.advance(100)
     assert world.request_sender.job_api_status("docs").failing_seconds == 0.0
-
-
-async def test_an_outage_ends_when_another_process_sees_success(world: CoreWorld) -> None:
-    ts = await world.started()
-
-    world.chat.fail(ChatUnreachable("no connection"))
-    await world.reply(ts, "more", "5.1")
-    world.clock.advance(6.0)
-    await world.step(world.outbox)
-    first = world.outbox
-    world.chat.recover()
-    world.restart("two")
-    await world.pass_time(90)
-    assert first.status().failing_seconds > 0.0
-    world.clock.advance(40)
-    assert first.status().failing_seconds == 0.0
 
 
 async def test_a_reply_racing_its_own_card_waits_for_no_other_card(world: CoreWorld) -> None:

@@ -138,16 +138,6 @@ async def test_each_person_has_an_hourly_limit(world: CoreWorld) -> None:
     assert world.job_api.messages["job-1"][-1] == "later"
 
 
-async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
-    """It is sent once Slack answers."""
-    world.reading.faults = [ChatUnreachable("down")] * 4
-    await world.start(wait=0)
-    assert world.chat.messages == []
-    await world.pass_time(30)
-    assert world.job_api.created == ["Do it"]
-    assert world.chat.private == []
-
-
 async def test_preparing_is_given_up_after_some_minutes_with_an_explanation(world: CoreWorld) -> None:
     world.reading.faults = [ChatUnreachable("down")] * 200
     await world.start(wait=60)

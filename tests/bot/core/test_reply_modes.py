@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
+from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.commands import ThreadWord
 from bot.domain.delivery import InConversation
@@ -90,12 +90,6 @@ async def test_a_request_in_a_thread_while_a_card_is_in_flight_is_not_lost(world
     assert world.job_api.created == []
     await world.pass_time(5)
     assert world.job_api.created == ["Do it", "Fix it"]
-
-
-async def test_messages_without_mention_in_other_threads_are_ignored(world: CoreWorld) -> None:
-    assert not await world.receive(said(ANA, "Fix it", AT[0], mentions=False))
-    assert not await world.receive(replace(said(ANA, "", AT[0]), word=ThreadWord.STATUS))
-    assert not await world.revise(replace(said(ANA, "Fix it", AT[0]), edited_at="1700001000.000100"))
 
 
 async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> None:
@@ -186,16 +180,6 @@ async def test_after_a_withdrawn_job_a_mention_starts_another(world: CoreWorld) 
     await world.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True), wait=5)
     await world.receive(said(BEN, "Fix that", AT[2]), wait=5)
     assert world.job_api.created == ["Fix that"]
-
-
-async def test_mentions_by_people_of_other_workspaces_start_nothing(world: CoreWorld) -> None:
-    await world.receive(said(EVA, "Fix it", AT[0]), wait=5)
-    assert world.job_api.created == []
-    assert world.chat.messages == []
-    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
-    assert await world.receive(said(ANA, "Fix it", AT[1]))
-    await world.pass_time(5)
-    assert world.job_api.created == ["Fix it"]
 
 
 @pytest.mark.parametrize("person", [ANA, BEN], ids=["who asked", "somebody else"])

@@ -234,12 +234,6 @@ async def test_edits_that_change_no_words_of_a_person_are_ignored(
     assert world.service.calls == []
 
 
-async def test_acknowledging_calls_no_web_api(world: ListeningWorld) -> None:
-    """Sockets to other machines are forbidden, and Bolt's client has no token: auth.test would fail the answer."""
-    assert world.app.bolt.client.token is None
-    assert (await world.take(event())).status == 200
-
-
 async def test_environment_variables_do_not_switch_bolt_to_oauth(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"):
         monkeypatch.setenv(name, "x")
