@@ -22,7 +22,7 @@ from bot.errors import ConfigError
 from bot.runtime.settings import read_variable
 
 JOB_SERVER = "job_server"
-_REPOSITORY = "PAGEHAND_JOBSERVER_REPOSITORY"
+_REPOSITORY, _CONFIG = "PAGEHAND_JOBSERVER_REPOSITORY", "PAGEHAND_JOBSERVER_CONFIG"
 _JOB_SERVER_LIMIT = 120.0
 """Seconds. An agent is started, and asked a question."""
 
@@ -71,7 +71,7 @@ def _print(findings: Sequence[Finding]) -> None:
 
 async def _job_server(environ: Mapping[str, str]) -> Sequence[Finding]:
     """Checks the job server if its settings are here."""
-    if not (environ.get(_REPOSITORY) or environ.get(f"{_REPOSITORY}_FILE")):
+    if not any(environ.get(name) for name in (_REPOSITORY, f"{_REPOSITORY}_FILE", _CONFIG)):
         return []
     if find_spec("acp") is None:
         found = "The packages of the job server are not installed here."

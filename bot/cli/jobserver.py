@@ -15,7 +15,8 @@ from bot.jobserver.findings import SetupFinding
 from bot.jobserver.sandbox.choice import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.setup_check import check_github, check_setup
+from bot.jobserver.settings.projects import Projects
+from bot.jobserver.setup_check import check_github, check_machine, check_setup
 from bot.runtime.logging import configure_logging
 from bot.runtime.settings import SettingNames, variable_names
 
@@ -32,27 +33,30 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     Raises ConfigError; CannotStart with the job server's own message.
     """
     close_to_others()
-    settings, without_effect = job_server_settings(environ), setting_names().warnings(environ)
+    projects, without_effect = read_projects(environ), setting_names().warnings(environ)
     forget_secrets(environ)
-    configure_logging("INFO", settings.secrets, settings.log_format)
+    configure_logging("INFO", projects.secrets, projects.process.log_format)
     for words in without_effect:
         logger.warning(words)
     try:
-        asyncio.run(JobServer(settings).serve_forever())
+        asyncio.run(JobServer(projects).serve_forever())
     except JobServerError as error:
         raise CannotStart(str(error)) from None
 
 
 def check_job_server(environ: Mapping[str, str]) -> int:
     """Prints a line for each check, and returns the exit code: 1 if any failed. Raises ConfigError."""
-    settings = job_server_settings(environ)
-    configure_logging("WARNING", settings.secrets)
-    return asyncio.run(_print_findings(settings, environ))
+    projects = read_projects(environ)
+    configure_logging("WARNING", projects.secrets)
+    return asyncio.run(_print_findings(projects, environ))
 
 
-async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str]) -> int:
-    exit_code = 0
-    async for found in _findings(settings, environ):
+async def _print_findings(projects: Projects, environ: Mapping[str, str]) -> int:
+    exit_code, last = 0, ""
+    async for project, found in _findings(projects, environ):
+        if project != last and projects.has_file:
+            click.echo(f"\nproject {project}")
+        last = project
         click.echo(f"{_SIGNS[found.is_ok]:<5}{found.name:<14} {found.message}")
         exit_code = 1 if found.is_ok is False else exit_code
     return exit_code
@@ -66,9 +70,10 @@ async def find_faults(
     environ: Mapping[str, str], parts: Collection[Part] = ("machine", "editor")
 ) -> AsyncIterator[Finding]:
     """Checks the job server whose settings are in the environment. Raises ConfigError."""
-    settings = job_server_settings(environ)
-    async for each in _findings(settings, environ, parts):
-        check = f"{JOB_SERVER}.{each.name.replace(' ', '_')}"
+    projects = read_projects(environ)
+    async for project, each in _findings(projects, environ, parts):
+        place = f"{JOB_SERVER}.{project}" if project and projects.has_file else JOB_SERVER
+        check = f"{place}.{each.name.replace(' ', '_')}"
         if each.is_ok is None and each.name == "checks":  # what is in the repository is seen only while jobs run
             yield Finding.not_checked(check, each.message)
         elif each.is_ok is None:
@@ -80,24 +85,30 @@ async def find_faults(
 
 
 async def _findings(
-    settings: JobServerSettings, environ: Mapping[str, str], parts: Collection[Part] = ("machine", "editor")
-) -> AsyncIterator[SetupFinding]:
-    """Checks the machine, the repository, GitHub if it is used, and the editor."""
+    projects: Projects, environ: Mapping[str, str], parts: Collection[Part] = ("machine", "editor")
+) -> AsyncIterator[tuple[str, SetupFinding]]:
+    """Checks the machine, then each project, whose name comes with what is found: its repository, GitHub if it is used,
+    and the editor.
+    """
     if "machine" in parts:
         for words in setting_names().warnings(environ):
-            yield SetupFinding("settings", is_ok=None, message=words)
-        async for finding in check_setup(settings):
-            yield finding
-        for finding in await check_github(settings):
-            yield finding
-    if "editor" in parts:
-        async for finding in check_editor(settings, environ):
-            yield finding
+            yield "", SetupFinding("settings", is_ok=None, message=words)
+        async for finding in check_machine(projects):
+            yield "", finding
+    for name, settings in projects.current.items():
+        if "machine" in parts:
+            async for finding in check_setup(settings):
+                yield name, finding
+            for finding in await check_github(settings):
+                yield name, finding
+        if "editor" in parts:
+            async for finding in check_editor(settings, environ):
+                yield name, finding
 
 
-def job_server_settings(environ: Mapping[str, str]) -> JobServerSettings:
+def read_projects(environ: Mapping[str, str]) -> Projects:
     """Reads the settings, and checks the names of variables. Raises ConfigError."""
-    return JobServerSettings.from_environment(environ, setting_names().misspelt(environ))
+    return Projects.read(environ, setting_names().misspelt(environ))
 
 
 def setting_names() -> SettingNames:

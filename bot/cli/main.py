@@ -115,18 +115,22 @@ def demo(prompt: str | None, replies: tuple[str, ...], agent: str, port: int | N
 
 @main.command()
 @click.option("--check", is_flag=True, help="Check the machine, the repository, the agent and GitHub, and exit.")
-def jobserver(*, check: bool) -> None:
+@click.option("--config", metavar="FILE", default="", help="A TOML file with several projects.")
+def jobserver(*, check: bool, config: str) -> None:
     """Run the self-hosted job server: it edits a git repository and opens pull requests.
 
     \b
     Needed: PAGEHAND_JOBSERVER_REPOSITORY (the directory or URL of a git repository)
             PAGEHAND_JOBSERVER_API_KEY    (the key that the bot sends: choose a long one)
+    or both for each project of the file.
     """
     with exit_on_error("The job server cannot start", "The job server stopped"):
         require_extra("jobserver")
         from bot.cli.jobserver import check_job_server, run_job_server
 
         environ = environment(JOB_SERVER_FILE)
+        if config:
+            environ["PAGEHAND_JOBSERVER_CONFIG"] = config
         if check:
             sys.exit(check_job_server(environ))
         run_job_server(environ)

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -24,12 +24,12 @@ from bot.jobserver.errors import (
     RequestRejectedError,
 )
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.http.server import mark_authenticated
 from bot.runtime.logging import REQUEST_ID_FORM, REQUEST_ID_HEADER, current_log_context, log_context
+from bot.runtime.rotating_secrets import RotatingSecret
 
 _REF = "#/components/schemas/{model}"
 _BYTES = "bytes"
@@ -124,22 +124,34 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
 
 
 @dataclass(frozen=True)
-class JobApiHandlers:
-    """The handlers.
-
-    `wake` receives the id of a job with new work, `interrupt` the number of an instruction to stop. `as_of_now` updates
-    a job with changes made outside this server; `mirror_state` describes the state of the repository's local mirror.
+class ProjectApi:
+    """What the handlers do their work with for one project. `as_of_now` updates a job with changes made outside this
+    server.
     """
 
-    settings: JobServerSettings
+    api_key: RotatingSecret
     jobs: JobStore
     uploads: UploadStore
     template: Callable[[], JobTemplate]
-    wake: Callable[[str], None]
-    interrupt: Callable[[int], None]
     as_of_now: Callable[[AgentJob], Awaitable[AgentJob]]
     pull_requests: PullRequests
-    mirror_state: Callable[[], str]
+
+
+ProjectHandler = Callable[[ProjectApi, web.Request], Awaitable[web.Response]]
+
+
+@dataclass(frozen=True)
+class JobApiHandlers:
+    """The handlers. `projects` returns the projects by their ids; `health` is what /health tells.
+
+    `wake` receives the id of a job with new work, `interrupt` the number of an instruction to stop.
+    """
+
+    projects: Callable[[], Mapping[str, ProjectApi]]
+    max_prompt_characters: int
+    wake: Callable[[str], None]
+    interrupt: Callable[[int], None]
+    health: Callable[[], Awaitable[Mapping[str, object]]]
 
     def add_routes(self, app: web.Application) -> None:
         project = "/v2/agent/{project_id}"
@@ -151,26 +163,26 @@ class JobApiHandlers:
         app.router.add_post(f"{project}/job/{{job_id}}/discard", self._authorized(self.discard))
         app.router.add_put(f"{project}/file/{{file_id}}", self._authorized(self.upload))
         app.router.add_get("/openapi.json", self.openapi)
-        app.router.add_get("/health", self.health)
+        app.router.add_get("/health", self.show_health)
 
-    async def create(self, request: web.Request) -> web.Response:
-        return await self._submit(request, None, status=201)
+    async def create(self, project: ProjectApi, request: web.Request) -> web.Response:
+        return await self._submit(project, request, None, status=201)
 
-    async def message(self, request: web.Request) -> web.Response:
-        return await self._submit(request, request.match_info["job_id"], status=200)
+    async def message(self, project: ProjectApi, request: web.Request) -> web.Response:
+        return await self._submit(project, request, request.match_info["job_id"], status=200)
 
-    async def get(self, request: web.Request) -> web.Response:
-        job = await self.jobs.get(self.settings.project_id, request.match_info["job_id"])
-        return _job_response(await self.as_of_now(job), 200)
+    async def get(self, project: ProjectApi, request: web.Request) -> web.Response:
+        job = await project.jobs.get(request.match_info["job_id"])
+        return _job_response(await project.as_of_now(job), 200)
 
-    async def pull_request(self, request: web.Request) -> web.Response:
+    async def pull_request(self, project: ProjectApi, request: web.Request) -> web.Response:
         """Answers 304 if it is as the client knows it."""
-        job = await self.jobs.get(self.settings.project_id, request.match_info["job_id"])
+        job = await project.jobs.get(request.match_info["job_id"])
         opened = job.details.pull_request if job.details else None
         if opened is None or opened.number is None:
             raise RequestRejectedError("this job has no pull request", 404)
         try:
-            found = await self.pull_requests.read(opened.number)
+            found = await project.pull_requests.read(opened.number)
         except PullRequestNotFoundError as error:
             raise RequestRejectedError(str(error), 404) from None
         except CodeHostError as error:
@@ -181,57 +193,66 @@ class JobApiHandlers:
             return web.Response(status=304, headers={"ETag": f'"{etag}"'})
         return web.json_response(text=text, headers={"ETag": f'"{etag}"'})
 
-    async def cancel(self, request: web.Request) -> web.Response:
+    async def cancel(self, project: ProjectApi, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")
-        cancelled = await self.jobs.cancel(self.settings.project_id, request.match_info["job_id"], body.requested_by)
+        cancelled = await project.jobs.cancel(request.match_info["job_id"], body.requested_by)
         _log_accepted("cancel", cancelled.job)
         if cancelled.running is not None:
             self.interrupt(cancelled.running)
         return _job_response(cancelled.job, 200)
 
-    async def discard(self, request: web.Request) -> web.Response:
-        return _job_response(await self.jobs.discard(self.settings.project_id, request.match_info["job_id"]), 200)
+    async def discard(self, project: ProjectApi, request: web.Request) -> web.Response:
+        return _job_response(await project.jobs.discard(request.match_info["job_id"]), 200)
 
-    async def upload(self, request: web.Request) -> web.Response:
+    async def upload(self, project: ProjectApi, request: web.Request) -> web.Response:
         file_id = request.match_info["file_id"]
         if not _FILE_ID.fullmatch(file_id):
             raise RequestRejectedError("the address must end with the file's SHA-256, as 64 lowercase hex digits")
-        if (request.content_length or 0) > self.uploads.limits.file:
-            raise self.uploads.limits.too_large()
+        if (request.content_length or 0) > project.uploads.limits.file:
+            raise project.uploads.limits.too_large()
         kind = media_type(request.headers.get("Content-Type")) or "application/octet-stream"
-        await self.uploads.add(file_id, kind, request.content.iter_chunked(_CHUNK_BYTES))
+        await project.uploads.add(file_id, kind, request.content.iter_chunked(_CHUNK_BYTES))
         return web.json_response(text=UploadedFile(id=file_id).model_dump_json())
 
     async def openapi(self, _: web.Request) -> web.Response:
-        return web.json_response(openapi_document(self.settings.max_prompt_characters))
+        return web.json_response(openapi_document(self.max_prompt_characters))
 
-    async def health(self, _: web.Request) -> web.Response:
-        await self.jobs.check()
-        return web.json_response({"status": "ok", "mirror": self.mirror_state()})
+    async def show_health(self, _: web.Request) -> web.Response:
+        return web.json_response(await self.health())
 
-    async def _submit(self, request: web.Request, job_id: str | None, *, status: int) -> web.Response:
+    async def _submit(
+        self, project: ProjectApi, request: web.Request, job_id: str | None, *, status: int
+    ) -> web.Response:
         key = request.headers.get("Idempotency-Key")
         if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
             raise RequestRejectedError("Idempotency-Key must be 1 to 255 visible ASCII characters")
         body = _parsed(PromptBody, await request.read())
-        limit = self.settings.max_prompt_characters
+        limit = self.max_prompt_characters
         if len(body.prompt) > limit:
             raise RequestRejectedError(f"the prompt is longer than {limit} characters", 413)
-        prompt = PromptRequest(self.settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
+        prompt = PromptRequest(body.prompt, job_id, key, body.requested_by, body.files)
         prompt = replace(prompt, words=body.instruction, request_id=current_log_context().request)
-        job = await self.jobs.submit(prompt, self.template())
+        job = await project.jobs.submit(prompt, project.template())
         _log_accepted("message" if job_id else "job", job)
         self.wake(job.id)
         return _job_response(job, status)
 
-    def _authorized(self, handler: Callable[[web.Request], Awaitable[web.Response]]) -> Handler:
+    def _authorized(self, handler: ProjectHandler) -> Handler:
         """Wraps a handler: checks the API key first, and turns a rejection into a response with the error's status."""
 
         async def authorized(request: web.Request) -> web.StreamResponse:
-            if unauthorized := self._unauthorized(request):
-                return unauthorized
+            opened = self._opened_by_key(request)
+            if not opened:
+                words = "the API key is missing or wrong: send Authorization: Bearer <key>"
+                response = error_response(request, 401, words)
+                response.headers["WWW-Authenticate"] = "Bearer"
+                return response
+            mark_authenticated(request)
+            project = opened.get(request.match_info["project_id"])
+            if project is None:
+                return error_response(request, 404, "there is no such project here")
             try:
-                return await handler(request)
+                return await handler(project, request)
             except RequestRejectedError as error:
                 response = error_response(request, error.status, str(error))
                 if isinstance(error, RateLimitExceededError):
@@ -240,19 +261,16 @@ class JobApiHandlers:
 
         return authorized
 
-    def _unauthorized(self, request: web.Request) -> web.Response | None:
+    def _opened_by_key(self, request: web.Request) -> dict[str, ProjectApi]:
+        """Returns the projects of which a request has the key: one, or none."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         # Digests have equal lengths, and all keys are compared: the time reveals neither a length nor which key it was.
-        sent = _digest(token.strip())
-        matches = [hmac.compare_digest(sent, _digest(key)) for key in self.settings.api_key.values]
-        if scheme.lower() != "bearer" or not any(matches):
-            response = error_response(request, 401, "the API key is missing or wrong: send Authorization: Bearer <key>")
-            response.headers["WWW-Authenticate"] = "Bearer"
-            return response
-        mark_authenticated(request)
-        if request.match_info["project_id"] != self.settings.project_id:
-            return error_response(request, 404, "there is no such project here")
-        return None
+        sent = _digest(token.strip() if scheme.lower() == "bearer" else "")
+        return {
+            name: project
+            for name, project in self.projects().items()
+            if sum(hmac.compare_digest(sent, _digest(key)) for key in project.api_key.values)
+        }
 
 
 def _log_accepted(what: str, job: AgentJob) -> None:

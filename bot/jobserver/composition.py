@@ -1,158 +1,123 @@
-"""Composes the job server from its parts according to the settings."""
+"""Composes the job server from its parts: what the process has once, and the projects, which come and go."""
 
 import asyncio
 import contextlib
 import logging
-import os
-from collections.abc import Callable, Sequence
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
-from typing import assert_never
+from pathlib import Path
 
 from aiohttp import web
 from sqlalchemy import URL
 
-from bot.jobserver.agents.choice import agent_editor
-from bot.jobserver.agents.launch import files_below
-from bot.jobserver.agents.named import NAMED, agent_for
+from bot.jobserver.agents.named import NAMED
 from bot.jobserver.api import JobApiHandlers
-from bot.jobserver.checks.checkers import CheckProgram
-from bot.jobserver.checks.documentation_checks import DocumentationChecks
-from bot.jobserver.editors.builtin import AGENT, BuiltinEditor
-from bot.jobserver.editors.command import CommandEditor, passed_variables
-from bot.jobserver.editors.interface import Editor
-from bot.jobserver.egress.model_relay import check_budget, relayed_login
-from bot.jobserver.egress.proxy import Egress, egress_for
-from bot.jobserver.errors import GitError, JobServerError
-from bot.jobserver.leaks.own_secrets import KnownValues
-from bot.jobserver.leaks.scan import ChangeScan
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.metrics import RunCounts
-from bot.jobserver.pages.handlers import PullRequestPages
-from bot.jobserver.pages.reviewers import Gate
-from bot.jobserver.pipeline.budget import Spending
-from bot.jobserver.pipeline.handover import Handover
+from bot.jobserver.pages.handlers import PageRoutes
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.job_runner import JobRunner
-from bot.jobserver.pipeline.pipeline import Pipeline
-from bot.jobserver.pipeline.progress import Asking
-from bot.jobserver.pipeline.propose import PullRequestStates, retry_forever
-from bot.jobserver.pipeline.retention import JobCleanup
-from bot.jobserver.pipeline.tools import Tools
-from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRequests, connect
-from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
-from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.git import Git, short_name
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror, find_base
-from bot.jobserver.repository.working_copy import ChangeLimits
-from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
-from bot.jobserver.sandbox.interface import Sandbox
-from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sealing import Sealing
-from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
+from bot.jobserver.project import Project, Shared, mirror_of, open_project
+from bot.jobserver.pull_requests.local.local_pull_requests import project_of
+from bot.jobserver.settings import PREFIX
+from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
-from bot.jobserver.store.jobs import JobStore
-from bot.jobserver.store.proposals import ProposalStore
-from bot.jobserver.store.records import JobTemplate
+from bot.jobserver.store.records import InstructionBacklog
 from bot.jobserver.store.uploads import UploadLimits, UploadStore
 from bot.runtime.http.health_pages import metrics_route
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
-
-_CHECKER_S = 120.0
-"""Time limit of the repository's own checkers, which look only at changed pages."""
-_OUTAGE_S = 900.0
-"""How long a run waits for a database that is away: longer than its restart or failover."""
+_LOOK_S = 3.0
+"""Between looks at the file of the projects."""
+_RETRY_S = 60.0
+"""Between attempts to open a project that could not be opened."""
+_MIRROR_STATES = ("made", "being made", "out of reach")
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The request handlers, and the name of the branch that jobs start from."""
+    """The request handlers."""
 
     api: JobApiHandlers
-    pages: PullRequestPages
-    base: str
-    metrics: Sequence[web.RouteDef] = ()
+    routes: Sequence[web.RouteDef]
 
 
 class Composition:
-    """Builds the parts; `stack` closes them."""
+    """Builds the parts; `stack` closes them. `look_pause` is in seconds."""
 
-    def __init__(self, settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> None:
-        self._settings = settings
-        self._limits = RunLimits.for_settings(settings)
+    def __init__(
+        self, config: Projects, data: Path, stack: contextlib.AsyncExitStack, *, look_pause: float = _LOOK_S
+    ) -> None:
+        self._config = config
         self._data = data
         self._stack = stack
-        named = settings.agent[0] if settings.agent and settings.agent[0] in NAMED else "other"
-        self._counts = RunCounts(named if settings.editor == "agent" else settings.editor)
+        self._look_pause = look_pause
+        self._counts = RunCounts()
+        self._projects: dict[str, Project] = {}
+        self._closing = set[Project]()
+        self._faults: dict[str, str] = {}
+        self._tried_at = 0.0
+        self._background = BackgroundTasks()
 
     async def start(self, public_url: str, *, everybody: str) -> Parts:
         """Starts the background work and returns the request handlers.
 
         Raises:
-            JobServerError: the repository, the sandbox, the agent or a database cannot be used.
+            JobServerError: a database cannot be used, or none of the projects.
         """
-        settings = self._settings
-        github = await self._stack.enter_async_context(connect(settings))
-        git = Git.for_settings(settings, github.credentials if github else None)
-        try:
-            base = await find_base(git, settings.base_branch, self._data)
-        except GitError as error:
-            raise JobServerError(f"the repository {settings.repository} cannot be used: {error}") from error
-        mirror = Mirror(git, self._data / "mirror.git")
-        first_fetch, background = FirstFetch(mirror, base), BackgroundTasks()
+        process = self._config.process
         database = await self._stack.enter_async_context(Database(await asyncio.to_thread(self._database_url)))
-        local = LocalPullRequests(database, mirror, base=base, public_url=public_url)
-        space = UploadLimits(int(settings.max_upload_megabytes * 1e6), int(settings.upload_space_megabytes * 1e6))
-        uploads = UploadStore(FileStore(database), space)
-        await uploads.take_over(self._data / "uploads")
-        at_github = github is not None and settings.pull_requests == "github"
-        keeper: GitHubPullRequests | LocalPullRequests = github.pull_requests(base) if github and at_github else local
-        jobs = JobStore(database, rate_limit=settings.rate_limit)
-        tools = await self._tools(mirror, base, keeper, database.waiting(_OUTAGE_S))
-        pipeline = Pipeline(tools)
+        queue = InstructionQueue(database)
+        await self._take_over(queue)
+        caches = [cache for agent in NAMED.values() for cache in agent.caches]
+        await asyncio.to_thread(JobFolders(self._data, caches).prepare)
+        shared = Shared(self._data, database, self._counts, public_url, everybody)
+        self._stack.push_async_callback(self._close)
+        await self._open(shared)
+        if not self._projects:
+            raise JobServerError("\n".join(self._faults.values()))
         runner = JobRunner(
-            InstructionQueue(database),
-            lambda _: pipeline,
-            lambda: [settings.project_id],
-            settings.max_concurrent_jobs,
-            tools.asking.arrived,
+            queue,
+            self._projects.get,
+            lambda: list(self._projects),
+            process.max_concurrent_jobs,
+            self._arrived,
             counts=self._counts,
         )
         self._stack.push_async_callback(runner.stop)
         await runner.start()
-        self._stack.push_async_callback(background.cancel)
-        background.spawn(first_fetch.run(), name="the mirror's first fetch")
-        cleanup = JobCleanup(tools, jobs, uploads, local.delete_ended, settings.archive_after, settings.keep_for)
-        background.spawn(cleanup.run(), name="retention")
-        background.spawn(retry_forever(tools), name="proposal retries")
-        name = short_name(settings.repository)
-        shown = name if repository_protocol(settings.repository) == "file" else settings.repository
-        states = PullRequestStates(keeper, ProposalStore(database))
-        self._stack.push_async_callback(states.stop)
-        api = JobApiHandlers(
-            settings, jobs, uploads,
-            template=lambda: JobTemplate(shown, base.name, settings.shown_model),
-            wake=runner.wake, interrupt=runner.interrupt, as_of_now=states.as_of_now,
-            pull_requests=keeper, mirror_state=lambda: first_fetch.state,
-        )  # fmt: skip
-        gate = Gate(settings, public_url=public_url, everybody=everybody)
-        pages = PullRequestPages(local, gate, repository=name)
+        self._stack.push_async_callback(self._background.cancel)
+        if self._config.has_file:
+            self._background.spawn(self._follow(shared), name="the projects' file")
 
         async def metrics() -> bytes:
-            return self._counts.render(await InstructionQueue(database).backlog())
+            return self._counts.render(await queue.backlog())
 
-        token = settings.metrics_token
-        return Parts(api, pages, base.name, [metrics_route(metrics, token)] if token else ())
+        async def health() -> Mapping[str, object]:
+            return self._health(await queue.backlog())
+
+        async def owner(number: int) -> str | None:
+            return await project_of(database, number)
+
+        api = JobApiHandlers(
+            lambda: {name: project.api for name, project in self._projects.items()},
+            process.max_prompt_characters,
+            wake=runner.wake,
+            interrupt=runner.interrupt,
+            health=health,
+        )
+        pages = PageRoutes(lambda: {name: project.pages for name, project in self._projects.items()}, owner)
+        token = process.metrics_token
+        return Parts(api, [*pages.all(), *([metrics_route(metrics, token)] if token else ())])
 
     def _database_url(self) -> str:
         """Returns the URL of the database: a file in the data directory unless the settings name another."""
-        file, given = self._data / "jobs.sqlite3", self._settings.database_url
+        file, given = self._data / "jobs.sqlite3", self._config.process.database_url
         if given is None:
             if any((self._data / "jobs").glob("*")) and not file.exists():
                 words = f"restore it, or set {PREFIX}DATABASE_URL if it named their database"
@@ -162,84 +127,98 @@ class Composition:
             raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
         return given.get_secret_value()
 
-    async def _tools(self, mirror: Mirror, base: BaseBranch, pull_requests: PullRequests, database: Database) -> Tools:
-        settings, queue = self._settings, InstructionQueue(database)
-        sandbox = await self._sandbox()
-        known = await asyncio.to_thread(KnownValues, settings, os.environ)
-        folders = JobFolders(self._data, agent_for(settings.agent).caches if settings.editor == "agent" else ())
-        await asyncio.to_thread(folders.prepare)
-        largest, allowed = int(settings.max_file_megabytes * 1_000_000), AllowedPaths(settings.paths)
-        limits = ChangeLimits(settings.max_changed_files, largest, allowed)
-        repository, files, handover = GitRepository(mirror, base, limits), FileStore(database), None
-        if settings.database_url is not None and settings.session_key is not None:
-            sealing = Sealing(settings.session_key)
-            handover = Handover(queue, files, folders, repository, sealing, self._not_handed_over)
-        return Tools(
-            repository,
-            queue,
-            folders,
-            files,
-            self._editor(sandbox, lambda text: known().known(text)),
-            self._checks(sandbox),
-            ChangeScan(mirror, known, settings.allowed_secrets),
-            known,
-            pull_requests,
-            ProposalStore(database),
-            Spending(settings.budget, now=_now, today=await queue.tokens_today(), took=self._counts.took),
-            Asking(queue, lambda text: known().known(text), time_limit=settings.question_time_limit.total_seconds()),
-            takes_faults=settings.editor != "builtin",
-            handover=handover,
-        )
+    async def _take_over(self, queue: InstructionQueue) -> None:
+        """Gives the mirror and the uploads of 1.0.0, which had one project, to that.
 
-    def _not_handed_over(self) -> set[PurePosixPath]:
-        home = self._settings.agent_home
-        return set(files_below(home)) if home else set()
+        Raises:
+            JobServerError: it is not among the projects.
+        """
+        mirror, uploads = self._data / "mirror.git", self._data / "uploads"
+        await asyncio.to_thread(mirror_of(self._data, "").parent.mkdir, mode=0o700, exist_ok=True)
+        if not (mirror.exists() or uploads.exists()):
+            return
+        owner = await queue.newest_project()
+        if owner is None:
+            for folder in (mirror, uploads):
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        elif owner not in self._config.current:
+            words = f"its jobs are the project {owner}'s, which is not served: name it so"
+            raise JobServerError(f"{self._data} is a data directory of 1.0.0, and {words}")
+        else:
+            await UploadStore(FileStore(queue.database), owner, UploadLimits(0, 0)).take_over(uploads)
+            with contextlib.suppress(FileNotFoundError):
+                mirror.rename(mirror_of(self._data, owner))
 
-    async def _sandbox(self) -> Sandbox:
-        """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""
-        try:
-            return await open_sandbox(self._settings, self._data)
-        except JobServerError as error:
-            if self._settings.editor == "builtin" and not self._settings.checks:
-                return MissingSandbox(str(error))
-            raise
+    async def _follow(self, shared: Shared) -> None:
+        """Follows the file of the projects; never returns."""
+        while True:
+            await asyncio.sleep(self._look_pause)
+            try:
+                is_due = self._faults and time.monotonic() - self._tried_at >= _RETRY_S
+                if await asyncio.to_thread(self._config.look) or is_due:
+                    await self._open(shared)
+            except Exception:
+                logger.exception("the projects could not be followed; trying again")
 
-    def _editor(self, sandbox: Sandbox, mask: Callable[[str], str]) -> Editor:
-        settings = self._settings
-        match settings.editor:
-            case "builtin":
-                logger.info("the demo's editor does the work, and knows four things; for an agent: %s", AGENT)
-                return BuiltinEditor()
-            case "agent":
-                egress = self._egress()
-                return agent_editor(settings, sandbox, os.environ, egress, mask=mask)
-            case "command":
-                login = relayed_login(settings)
-                check_budget(settings, login)
-                return CommandEditor(
-                    settings.command,
-                    sandbox,
-                    self._limits,
-                    self._egress(),
-                    time_limit=settings.time_limit.total_seconds(),
-                    passed=passed_variables(settings.pass_environment, os.environ, never=settings.api_key.values),
-                    login=login,
-                    mask=mask,
-                )
-            case _:
-                assert_never(settings.editor)
+    async def _open(self, shared: Shared) -> None:
+        """Opens new and changed projects, and closes those that are gone; one that cannot be opened stays as it was."""
+        self._tried_at = time.monotonic()
+        wanted = self._config.current
+        for name in self._projects.keys() - wanted.keys():
+            await self._let_go(self._projects.pop(name))
+        self._faults = {name: fault for name, fault in self._faults.items() if name in wanted}
+        for name, settings in wanted.items():
+            served = self._projects.get(name)
+            if served is not None and served.settings is settings:
+                continue
+            try:
+                opened = await open_project(settings, shared)
+            except JobServerError as error:
+                self._note(name, str(error))
+                continue
+            self._faults.pop(name, None)
+            self._projects[name] = opened
+            if served is not None:
+                await self._let_go(served)
+            opened.start()
+            for _, words in settings.warnings:
+                logger.warning("project %s: %s", name, words)
+            logger.info("project %s works on %s", name, settings.repository)
 
-    def _egress(self) -> Egress:
-        return egress_for(self._settings, self._counts.refused)
+    def _note(self, name: str, fault: str) -> None:
+        if self._config.has_file and self._faults.get(name) != fault:
+            logger.error("project %s cannot be served as its settings are now: %s", name, fault)
+        self._faults[name] = fault
 
-    def _checks(self, sandbox: Sandbox) -> DocumentationChecks:
-        settings = self._settings
-        environment = passed_variables(settings.checks_pass_environment, os.environ, never=settings.api_key.values)
-        time_limit = settings.time_limit.total_seconds()
-        program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
-        checkers = CheckProgram(sandbox, self._limits, Egress(), min(time_limit, _CHECKER_S))
-        return DocumentationChecks(program, checkers, settings.checks)
+    async def _let_go(self, project: Project) -> None:
+        """Closes a project once its last run has ended."""
+        await project.stop()
+        self._closing.add(project)
+        closed = self._background.spawn(project.close(), name="closing a project")
+        closed.add_done_callback(lambda _: self._closing.discard(project))
 
+    async def _close(self) -> None:
+        """Closes all projects; nothing runs any more."""
+        for project in (*self._projects.values(), *self._closing):
+            await project.stop()
+            await project.close()
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+    def _arrived(self, job_id: str) -> None:
+        for project in (*self._projects.values(), *self._closing):
+            project.tools.asking.arrived(job_id)
+
+    def _health(self, backlog: Mapping[str, InstructionBacklog]) -> Mapping[str, object]:
+        mirrors = {name: project.first_fetch.state for name, project in self._projects.items()}
+        worst = max(mirrors.values(), key=_MIRROR_STATES.index, default="made")
+        return {"status": "ok", "mirror": worst, "projects": mirrors, "problems": list(self._problems(backlog))}
+
+    def _problems(self, backlog: Mapping[str, InstructionBacklog]) -> Iterator[str]:
+        """Yields what anybody may read: the log says why."""
+        if self._config.fault:
+            yield "The file of the projects is not valid as it is now, and not in use."
+        for name in self._faults:
+            yield f"Project {name} cannot be served as its settings are now."
+        for name in backlog.keys() - self._projects.keys():
+            waiting = backlog[name].queued
+            if waiting:
+                yield f"Project {name} is not served any more, and {waiting} of its instructions wait."

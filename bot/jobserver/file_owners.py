@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.jobserver.errors import JobServerError
 
-_OWN = ("*.sqlite3", "mirror.git", "jobs", "jobs/*", "jobs/*/*")
+_OWN = ("*.sqlite3", "mirror.git", "mirrors", "mirrors/*", "jobs", "jobs/*", "jobs/*/*")
 """`chown -R` changes a folder after what is in it, as 1.0.0 did, so nothing further down has to be looked at."""
 
 

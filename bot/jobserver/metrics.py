@@ -1,5 +1,9 @@
-"""What the job server counts as it works, and shows in Prometheus' format. No label is an id or what somebody wrote."""
+"""What the job server counts as it works, and shows in Prometheus' format.
 
+A project has the name that its operator gave it; no other label is an id or what somebody wrote.
+"""
+
+from collections.abc import Mapping
 from enum import StrEnum
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
@@ -18,44 +22,67 @@ class RunEnd(StrEnum):
 
 
 class RunCounts:
-    """Counts the runs of an agent, by its name."""
+    """Counts what the runs of all projects do. The agent of each is told by `serve`."""
 
-    def __init__(self, agent: str = "other") -> None:
+    def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self._agent = agent
+        self._agents: dict[str, str] = {}
         self._runs = Counter(
-            "pagehand_jobserver_runs", "Runs of instructions that have ended.", ("agent", "outcome"), registry=registry
+            "pagehand_jobserver_runs",
+            "Runs of instructions that have ended.",
+            ("project", "agent", "outcome"),
+            registry=registry,
         )
-        for end in RunEnd:
-            self._runs.labels(agent, end.value)
         self._refused = Counter(
-            "pagehand_jobserver_egress_refusals", "Connections and requests that runs were refused.", registry=registry
+            "pagehand_jobserver_egress_refusals",
+            "Connections and requests that runs were refused.",
+            ("project",),
+            registry=registry,
         )
         self._tokens = Counter(
-            "pagehand_jobserver_tokens", "Tokens sent to models and answered, where told.", registry=registry
+            "pagehand_jobserver_tokens",
+            "Tokens sent to models and answered, where told.",
+            ("project",),
+            registry=registry,
         )
         self._instructions = Gauge(
-            "pagehand_jobserver_instructions", "Instructions that have not ended.", ("state",), registry=registry
+            "pagehand_jobserver_instructions",
+            "Instructions that have not ended.",
+            ("project", "state"),
+            registry=registry,
         )
         self._oldest = Gauge(
-            "pagehand_jobserver_queued_seconds", "For how long the oldest queued instruction waits.", registry=registry
+            "pagehand_jobserver_queued_seconds",
+            "For how long the oldest queued instruction waits.",
+            ("project",),
+            registry=registry,
         )
 
-    def ended(self, end: RunEnd) -> None:
+    def serve(self, project: str, agent: str) -> None:
+        """A project is served from now on, by this agent."""
+        self._agents[project] = agent
+        for end in RunEnd:
+            self._runs.labels(project, agent, end.value)
+        self._refused.labels(project)
+        self._tokens.labels(project)
+
+    def ended(self, project: str, end: RunEnd) -> None:
         """A run has ended."""
-        self._runs.labels(self._agent, end.value).inc()
+        self._runs.labels(project, self._agents.get(project, "other"), end.value).inc()
 
-    def refused(self, times: int) -> None:
+    def refused(self, project: str, times: int) -> None:
         """A run was refused other hosts, or requests to its model, so many times."""
-        self._refused.inc(times)
+        self._refused.labels(project).inc(times)
 
-    def took(self, tokens: int) -> None:
+    def took(self, project: str, tokens: int) -> None:
         """A model was sent, or answered, so many tokens."""
-        self._tokens.inc(max(tokens, 0))
+        self._tokens.labels(project).inc(max(tokens, 0))
 
-    def render(self, backlog: InstructionBacklog) -> bytes:
+    def render(self, backlog: Mapping[str, InstructionBacklog]) -> bytes:
         """Returns all metrics."""
-        self._instructions.labels("queued").set(backlog.queued)
-        self._instructions.labels("running").set(backlog.running)
-        self._oldest.set(backlog.oldest_seconds)
+        for project in {*self._agents, *backlog}:
+            waiting = backlog.get(project, InstructionBacklog())
+            self._instructions.labels(project, "queued").set(waiting.queued)
+            self._instructions.labels(project, "running").set(waiting.running)
+            self._oldest.labels(project).set(waiting.oldest_seconds)
         return bytes(generate_latest(self._registry))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 import socket
 from pathlib import Path
 from typing import IO
@@ -17,6 +18,8 @@ from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host,
 from bot.jobserver.pages.handlers import error_page
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.process import ProcessSettings
+from bot.jobserver.settings.projects import Projects
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.process_signals import ending_signals
 
@@ -24,7 +27,7 @@ logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
 _OTHER_BODY_BYTES = 100_000  # files and requester, if each character is written as an escape
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
-_PAGE_PATHS = ("/pulls", "/static")
+_PAGE = re.compile(r"/|/static/.*|(?:/[^/]+)?/pulls(?:/.*)?")
 
 
 class JobServer:
@@ -33,8 +36,8 @@ class JobServer:
     `everybody` is for demos on a loopback address: nobody needs a key, and whoever merges or closes gets this name.
     """
 
-    def __init__(self, settings: JobServerSettings, *, everybody: str = "") -> None:
-        self._settings = settings
+    def __init__(self, settings: JobServerSettings | Projects, *, everybody: str = "") -> None:
+        self._config = settings if isinstance(settings, Projects) else Projects.one(settings)
         self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
 
@@ -72,8 +75,8 @@ class JobServer:
             await self.stop()
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
-        settings = self._settings
-        if settings.runs_programs:
+        settings = self._config.process
+        if any(project.runs_programs for project in self._config.current.values()):
             require_ordinary_user(settings, own_user())
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
         try:
@@ -83,14 +86,12 @@ class JobServer:
         stack.callback(listener.close)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        composition = Composition(settings, data, stack)
+        composition = Composition(self._config, data, stack)
         parts = await composition.start(public_url, everybody=self._everybody)
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
-        for _, words in settings.warnings:
-            logger.warning("%s", words)
-        logger.info("job server for %s (%s) listens on %s", settings.repository, parts.base, url)
+        logger.info("job server for %s listens on %s", ", ".join(self._config.current), url)
         return url
 
 
@@ -119,18 +120,16 @@ def _own_url(host: str, listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _application(settings: JobServerSettings, public_url: str, parts: Parts) -> web.Application:
+def _application(settings: ProcessSettings, public_url: str, parts: Parts) -> web.Application:
     hosts = allowed_hosts(settings.host, public_url, settings.host_names)
     app = web.Application(
         middlewares=[with_request_id, answer_errors(_error_response), require_host(hosts, _error_response)],
         client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + _OTHER_BODY_BYTES,
     )
     parts.api.add_routes(app)
-    parts.pages.add_routes(app)
-    app.router.add_routes(parts.metrics)
+    app.router.add_routes(parts.routes)
     return app
 
 
 def _error_response(request: web.Request, status: int, message: str) -> web.Response:
-    is_page = request.path == "/" or request.path.startswith(_PAGE_PATHS)
-    return (error_page if is_page else error_response)(request, status, message)
+    return (error_page if _PAGE.fullmatch(request.path) else error_response)(request, status, message)

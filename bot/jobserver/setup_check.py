@@ -22,6 +22,7 @@ from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.mirror import find_base
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.database import SCHEMA
 from bot.queue.migration import WORDS, SchemaState
 
@@ -32,16 +33,21 @@ _VERSION = re.compile(r"\b(\d{1,4})\.(\d{1,4})")
 _BRANCH = "pagehand/check-"
 
 
-async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
-    """Checks everything from the user and the data directory to a push, and yields the findings."""
+async def check_machine(projects: Projects) -> AsyncIterator[SetupFinding]:
+    """Checks what all projects need, and yields the findings."""
+    process = projects.process
     try:
-        if settings.runs_programs:
-            require_ordinary_user(settings, own_user())
+        if any(settings.runs_programs for settings in projects.current.values()):
+            require_ordinary_user(process, own_user())
     except JobServerError as error:
         yield SetupFinding("user", is_ok=False, message=str(error))
-    yield await asyncio.to_thread(_data_directory, settings.data_directory)
-    if settings.database_url is not None:
-        yield await _database(settings.database_url.get_secret_value())
+    yield await asyncio.to_thread(_data_directory, process.data_directory)
+    if process.database_url is not None:
+        yield await _database(process.database_url.get_secret_value())
+
+
+async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
+    """Checks a project, from its programs to a push, and yields the findings."""
     for name, words in settings.warnings:
         yield SetupFinding(name, is_ok=None, message=words)
     try:

@@ -175,9 +175,15 @@ class RotatingSecret(Rotating[tuple[str, ...]]):
 class KnownSecrets(Collection[str]):
     """Every secret that must be masked. It grows when a file with a new one is read."""
 
-    def __init__(self, fixed: Iterable[str], rotating: Iterable[Rotating[Any]]) -> None:
-        self._fixed = tuple(dict.fromkeys(fixed))
-        self._rotating = tuple(rotating)
+    def __init__(self, fixed: Iterable[str] = (), rotating: Iterable[Rotating[Any]] = ()) -> None:
+        self._fixed: dict[str, None] = {}
+        self._rotating: dict[Rotating[Any], None] = {}
+        self.add(fixed, rotating)
+
+    def add(self, fixed: Iterable[str], rotating: Iterable[Rotating[Any]]) -> None:
+        """Takes in more."""
+        self._fixed |= dict.fromkeys(fixed)
+        self._rotating |= dict.fromkeys(rotating)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._fixed

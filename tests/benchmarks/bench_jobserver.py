@@ -106,7 +106,7 @@ async def measure(repository: Path, directory: Path, options: argparse.Namespace
     sys.stdout.write(f"at once / one after another: {at_once / after_another:.2f}\n")
     places = {
         "the repository": repository / ".git",
-        "its mirror": data / "mirror.git",
+        "its mirror": data / "mirrors" / "docs.git",
         "all jobs' folders": data / "jobs",
     }
     for name, place in places.items():

@@ -4,7 +4,6 @@ Validation of the file's tables needs a `FileContext`: its directory, and the en
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -40,6 +39,7 @@ from bot.errors import ConfigError
 from bot.jobapi.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.settings import read_variable, text_of_file
+from bot.runtime.toml_file import content_of, tables_in
 from bot.runtime.untrusted_json import objects_at, text_at
 
 _NAME = re.compile(r"\w[\w.-]{0,59}")
@@ -161,8 +161,6 @@ class ProjectsFile(_Table):
 
 
 VARIABLE = "PAGEHAND_PROJECTS"
-_LARGEST = 1 << 20
-"""Bytes."""
 _WORDS = {
     "missing": "is missing",
     "string_type": "must be text, in quotes",
@@ -268,18 +266,7 @@ def _repeated(what: str, found: Iterable[tuple[int, str]], *, table: str = "proj
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            return tomllib.loads(file.read(_LARGEST).decode())
-    except OSError as error:
-        what = f"names a file that cannot be read: {error.strerror}"
-    except UnicodeDecodeError:
-        what = "names a file that cannot be read: it is not text"
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at [^)]*\)\Z", str(error))
-        what = f"names a file that is not TOML {place[0] if place else ''}".rstrip()
-    # Raised outside of the except clause, because the original error contains the file's text.
-    raise ConfigError([f"{VARIABLE} {what}"])
+    return tables_in(content_of(path, VARIABLE), VARIABLE)
 
 
 def _sentence(fault: ErrorDetails) -> str:

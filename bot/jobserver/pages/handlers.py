@@ -1,16 +1,19 @@
-"""The handlers of the pages: a list of pull requests, and the changes, rendered pages and buttons of each."""
+"""The pages of each project: a list of pull requests, and the changes, rendered pages and buttons of each."""
 
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 import jinja2
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from markupsafe import Markup
 
 from bot.codehosts.pull_request import CheckOutcome, Verdict
@@ -20,7 +23,12 @@ from bot.jobserver.pages.diff import PageOfFiles, file_diffs, omissions, page_of
 from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, MarkdownRenderer, rendered_files
 from bot.jobserver.pages.reviewers import Gate
-from bot.jobserver.pull_requests.local.local_pull_requests import Judgement, LocalPullRequests, PullRequestContents
+from bot.jobserver.pull_requests.local.local_pull_requests import (
+    Judgement,
+    LocalPullRequests,
+    PullRequestContents,
+    pages_of,
+)
 from bot.jobserver.text import one_line
 from bot.runtime.text import without_misleading
 
@@ -49,13 +57,14 @@ _PICTURE_HEADERS = {
 }
 TIME_LIMIT_S = 3.0
 _STATIC = Path(__file__).parent / "static"
-_NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
+_NUMBER = r"/{number:[1-9]\d{0,8}}"
 _PAGE = re.compile(r"[1-9]\d{0,5}")
 _OUTCOMES: Mapping[str, Mapping[str, Verdict | CheckOutcome]] = {
     "review": {each.value: each for each in (Verdict.APPROVED, Verdict.CHANGES_REQUESTED)},
     "check": {each.value: each for each in CheckOutcome if each is not CheckOutcome.UNKNOWN},
 }
 _NO_OUTCOME = f"A check needs a `name`, and an `outcome`: {', '.join(_OUTCOMES['check'])}."
+_SEVERAL = "This server has several projects: the pages of each are at /PROJECT/pulls."
 _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
@@ -66,8 +75,9 @@ def render_page(template: str, *, status: int = 200, **values: object) -> web.Re
     )
 
 
-def error_page(_: web.Request, status: int, message: str) -> web.Response:
-    return render_page("error.html", status=status, message=message)
+def error_page(request: web.Request, status: int, message: str) -> web.Response:
+    project = request.match_info.get("project")
+    return render_page("error.html", status=status, message=message, root=pages_of(project) if project else "/pulls")
 
 
 async def form_fields(request: web.Request) -> Mapping[str, str]:
@@ -80,37 +90,26 @@ async def form_fields(request: web.Request) -> Mapping[str, str]:
     return fields
 
 
-async def shown_description(description: str, number: int, renderer: MarkdownRenderer) -> Markup | str:
-    """Returns a pull request's description, Markdown by people and agents: safe HTML, or text if that takes long."""
-    page = PageSource(visible(description), "", f"/pulls/{number}/after/")
+async def shown_description(description: str, address: str, renderer: MarkdownRenderer) -> Markup | str:
+    """Returns the description of the pull request at an address, Markdown by people and agents: safe HTML, or text if
+    that takes long.
+    """
+    page = PageSource(visible(description), "", f"{address}/after/")
     html = (await renderer.render([page])).get(page)
     # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
     return page.text if html is None else Markup(html)  # noqa: S704
 
 
 class PullRequestPages:
-    """The handlers. `repository` is the name to show."""
+    """The handlers of a project's pages, which are at `root`. `repository` is the name to show."""
 
-    def __init__(self, pull_requests: LocalPullRequests, gate: Gate, *, repository: str) -> None:
+    def __init__(self, pull_requests: LocalPullRequests, gate: Gate, *, root: str, repository: str) -> None:
         self._pull_requests = pull_requests
         self._gate = gate
+        self._root = root
         self._repository = repository
         self._renderer = MarkdownRenderer()
         self._descriptions = MarkdownRenderer(time_limit=TIME_LIMIT_S)
-
-    def add_routes(self, app: web.Application) -> None:
-        app.router.add_get("/", self.home)
-        app.router.add_get("/pulls", self.list)
-        app.router.add_get(_NUMBER, self._show)
-        app.router.add_get(f"{_NUMBER}/rendered", self.rendered)
-        app.router.add_get(rf"{_NUMBER}/{{side:before|after}}/{{path:.+}}", self.picture)
-        app.router.add_post(f"{_NUMBER}/merge", self.merge)
-        app.router.add_post(f"{_NUMBER}/close", self.close)
-        app.router.add_post(f"{_NUMBER}/{{kind:review|check}}", self.judge)
-        app.router.add_get(r"/static/{name:[a-z]+\.(?:css|svg)}", self.static)
-
-    async def home(self, _: web.Request) -> web.Response:
-        raise web.HTTPSeeOther("/pulls")
 
     async def list(self, request: web.Request) -> web.Response:
         self._gate.check_may_read(request)
@@ -119,7 +118,7 @@ class PullRequestPages:
     async def rendered(self, request: web.Request) -> web.Response:
         contents = await self._contents(request)
         page = page_of_files(contents.change, _page_number(request), FILES_ON_A_PAGE)
-        files = await rendered_files(page, contents.row.number, self._pull_requests.reader, self._renderer)
+        files = await rendered_files(page, contents.row.page, self._pull_requests.reader, self._renderer)
         return await asyncio.to_thread(
             lambda: self._render("rendered.html", request, contents=contents, page=page, files=files)
         )
@@ -135,12 +134,6 @@ class PullRequestPages:
         if (kind := picture_type(contents or b"")) is None:
             raise web.HTTPNotFound
         return web.Response(body=contents, content_type=kind, headers=_PICTURE_HEADERS)
-
-    async def static(self, request: web.Request) -> web.StreamResponse:
-        path = _STATIC / request.match_info["name"]
-        if not path.is_file():
-            raise web.HTTPNotFound
-        return web.FileResponse(path, headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})
 
     async def merge(self, request: web.Request) -> web.Response:
         form = await form_fields(request)
@@ -171,20 +164,20 @@ class PullRequestPages:
         except PullRequestNotFoundError:
             raise
         except DecisionError as error:
-            return await self._show(request, status=409, problem=str(error))
+            return await self.show(request, status=409, problem=str(error))
         except JobServerError:
-            return await self._show(request, status=503, problem=_UNREACHABLE)
-        raise web.HTTPSeeOther(f"/pulls/{_number(request)}")
+            return await self.show(request, status=503, problem=_UNREACHABLE)
+        raise web.HTTPSeeOther(f"{self._root}/{_number(request)}")
 
     async def _contents(self, request: web.Request) -> PullRequestContents:
         self._gate.check_may_read(request)
         return await self._pull_requests.contents(_number(request))
 
-    async def _show(self, request: web.Request, *, status: int = 200, problem: str = "") -> web.Response:
+    async def show(self, request: web.Request, *, status: int = 200, problem: str = "") -> web.Response:
         contents = await self._contents(request)
         page = page_of_files(contents.change, _page_number(request))
         patches = await self._pull_requests.reader.patches(contents.change, page.files)
-        description = await shown_description(contents.row.description, contents.row.number, self._descriptions)
+        description = await shown_description(contents.row.description, contents.row.page, self._descriptions)
         values = {"contents": contents, "page": page, "description": description, "problem": problem}
         values["words"] = (await form_fields(request))["words"]  # what was not recorded is not lost
         # In a thread, since thousands of lines take a second to compare and render.
@@ -194,8 +187,65 @@ class PullRequestPages:
 
     def _render(self, template: str, request: web.Request, *, status: int = 200, **values: Any) -> web.Response:
         viewer, has_reviewers = self._gate.viewer(request), self._gate.somebody_may_decide
-        values |= {"repository": self._repository, "viewer": viewer, "has_reviewers": has_reviewers}
+        values |= {"root": self._root, "repository": self._repository}
+        values |= {"viewer": viewer, "has_reviewers": has_reviewers}
         return render_page(template, status=status, **values)
+
+
+ProjectHandler = Callable[[PullRequestPages, web.Request], Awaitable[web.Response]]
+_HANDLERS: Sequence[tuple[Callable[[str, Handler], web.RouteDef], str, ProjectHandler]] = (
+    (web.get, "", PullRequestPages.list),
+    (web.get, _NUMBER, PullRequestPages.show),
+    (web.get, f"{_NUMBER}/rendered", PullRequestPages.rendered),
+    (web.get, rf"{_NUMBER}/{{side:before|after}}/{{path:.+}}", PullRequestPages.picture),
+    (web.post, f"{_NUMBER}/merge", PullRequestPages.merge),
+    (web.post, f"{_NUMBER}/close", PullRequestPages.close),
+    (web.post, f"{_NUMBER}/{{kind:review|check}}", PullRequestPages.judge),
+)
+
+
+@dataclass(frozen=True)
+class PageRoutes:
+    """The routes of all pages. `projects` returns the pages by project, `project_of` a pull request's project."""
+
+    projects: Callable[[], Mapping[str, PullRequestPages]]
+    project_of: Callable[[int], Awaitable[str | None]]
+
+    def all(self) -> Iterator[web.RouteDef]:
+        yield web.get("/", _home)
+        yield web.get(r"/static/{name:[a-z]+\.(?:css|svg)}", _static)
+        for method, path, handler in _HANDLERS:
+            yield method(f"/{{project}}/pulls{path}", partial(self._of_project, handler))
+            yield method(f"/pulls{path}", partial(self._without_project, handler))
+
+    async def _of_project(self, handler: ProjectHandler, request: web.Request) -> web.Response:
+        pages = self.projects().get(request.match_info["project"])
+        if pages is None:
+            raise web.HTTPNotFound
+        return await handler(pages, request)
+
+    async def _without_project(self, handler: ProjectHandler, request: web.Request) -> web.Response:
+        """Redirects from an address of 1.0.0; a script that sends a form there may not follow, and is answered."""
+        projects, number = self.projects(), request.match_info.get("number")
+        if number is None and len(projects) > 1:
+            raise web.HTTPNotFound(reason=_SEVERAL)
+        project = await self.project_of(int(number)) if number else next(iter(projects), None)
+        if project is None or project not in projects:
+            raise web.HTTPNotFound
+        if request.method == "POST":
+            return await handler(projects[project], request)
+        raise web.HTTPFound(f"{pages_of(project)}{str(request.rel_url).removeprefix('/pulls')}")
+
+
+async def _home(_: web.Request) -> web.Response:
+    raise web.HTTPSeeOther("/pulls")
+
+
+async def _static(request: web.Request) -> web.StreamResponse:
+    path = _STATIC / request.match_info["name"]
+    if not path.is_file():
+        raise web.HTTPNotFound
+    return web.FileResponse(path, headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})
 
 
 def _shown_changes(page: PageOfFiles, patches: tuple[str, ...]) -> dict[str, Any]:

@@ -79,12 +79,12 @@ class RenderedFile:
 
 
 async def rendered_files(
-    page: PageOfFiles, number: int, reader: ContentsReader, renderer: MarkdownRenderer
+    page: PageOfFiles, address: str, reader: ContentsReader, renderer: MarkdownRenderer
 ) -> tuple[RenderedFile, ...]:
-    """Returns the files of a page before and after the change."""
+    """Returns the files of a page before and after the change. `address` is the pull request's."""
     versions = [version for file in page.files for version in (file.before, file.after)]
     texts = await reader.texts(versions, each=FILE_BYTES, total=PAGE_BYTES)
-    before, after = (_Sides(number, side, texts) for side in ("before", "after"))
+    before, after = (_Sides(f"{address}/{side}/", texts) for side in ("before", "after"))
     pages = [before.page(file.before) for file in page.files] + [after.page(file.after) for file in page.files]
     html = await renderer.render([page for page in pages if page is not None])
     return tuple(
@@ -93,10 +93,10 @@ async def rendered_files(
 
 
 class _Sides:
-    """The files on one side of the change. `texts` are contents by blob id."""
+    """The files on one side of the change, at `address`. `texts` are contents by blob id."""
 
-    def __init__(self, number: int, name: str, texts: dict[str, bytes]) -> None:
-        self._address = f"/pulls/{number}/{name}/"
+    def __init__(self, address: str, texts: dict[str, bytes]) -> None:
+        self._address = address
         self._texts = texts
 
     def page(self, version: FileVersion) -> PageSource | None:

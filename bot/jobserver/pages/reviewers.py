@@ -3,6 +3,7 @@
 import base64
 import hmac
 from hashlib import sha256
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -11,7 +12,6 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.server import NEW_KEY, Reviewer
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
-_CHALLENGE = {"WWW-Authenticate": 'Basic realm="Pagehand reviewers", charset="UTF-8"'}
 _WHO = "This is for reviewers: your browser asks for your name and your key."
 _NOBODY = (
     f"This is for reviewers, and there are none yet: whoever runs this job server can name some with {PREFIX}REVIEWERS."
@@ -32,6 +32,9 @@ class Gate:
         self._is_private = bool(settings.private_pages)
         self._reviewers = settings.reviewers
         self._everybody = everybody
+        # Of each project another: browsers send a name and key to the whole realm for which they were given.
+        realm = f"Pagehand reviewers of {quote(settings.project_id)}"
+        self._challenge = {"WWW-Authenticate": f'Basic realm="{realm}", charset="UTF-8"'}
 
     def viewer(self, request: web.Request) -> str:
         """Returns the name of a request's sender; empty if it is not known."""
@@ -65,7 +68,7 @@ class Gate:
 
     def _refusal(self) -> web.HTTPError:
         if self._reviewers.current:
-            return web.HTTPUnauthorized(reason=_WHO, headers=_CHALLENGE)
+            return web.HTTPUnauthorized(reason=_WHO, headers=self._challenge)
         return web.HTTPForbidden(reason=_NOBODY)
 
     def _sender(self, request: web.Request) -> Reviewer | None:

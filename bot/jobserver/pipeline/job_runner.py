@@ -178,25 +178,25 @@ class JobRunner:
             if run.is_lost:
                 raise LeaseLostError from None
             logger.info("%s was stopped", name)
-            self.counts.ended(RunEnd.STOPPED)
+            self.counts.ended(instruction.project_id, RunEnd.STOPPED)
             return Outcome()
         except LeaseLostError:
             raise
         except JobServerError as error:
             logger.warning("%s failed: %s", name, error)
-            self.counts.ended(RunEnd.FAILED)
+            self.counts.ended(instruction.project_id, RunEnd.FAILED)
             question = error.question if isinstance(error, BudgetUsedUpError) else ""
             failure = shortened(str(error), MAX_REASON) or type(error).__name__
             return Outcome(failure=failure, details=JobDetails(question=question or None))
         except Exception as error:
             logger.exception("%s failed unexpectedly", name)
-            self.counts.ended(RunEnd.CRASHED)
+            self.counts.ended(instruction.project_id, RunEnd.CRASHED)
             kind = type(error).__name__
             return Outcome(failure=f"Something unexpected went wrong in the job server ({kind}). Its log says what.")
         link = f": {outcome.pr_link}" if outcome.pr_link else ""
         end = RunEnd.FAILED if outcome.failure else RunEnd.DONE
         logger.info("%s %s%s", name, end, link)
-        self.counts.ended(end)
+        self.counts.ended(instruction.project_id, end)
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:

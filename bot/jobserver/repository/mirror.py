@@ -1,4 +1,4 @@
-"""A bare clone of the repository that all jobs share."""
+"""A bare clone of the repository that all jobs of a project share."""
 
 import asyncio
 import logging
@@ -54,12 +54,12 @@ class Merge:
 
 
 class Mirror:
-    """The bare repository in `directory`; only one operation at a time changes its branches."""
+    """The bare repository in `directory`; only one operation at a time that has this lock changes its branches."""
 
-    def __init__(self, git: Git, directory: Path) -> None:
+    def __init__(self, git: Git, directory: Path, lock: asyncio.Lock | None = None) -> None:
         self.git = git
         self.directory = directory
-        self._lock = asyncio.Lock()
+        self._lock = lock or asyncio.Lock()
         self._has_attributes = False
 
     async def fetch(self, branch: str, *more: str) -> Mapping[str, Tip]:

@@ -18,7 +18,7 @@ from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, 
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.seccomp import MACHINES
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+from bot.jobserver.settings.sandbox import OPEN, MachineSettings, SandboxSettings
 
 _SECRET_TYPES = ("SecretStr", "Rotating")
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
@@ -42,7 +42,7 @@ def own_user() -> int:
     return 1 if sys.platform == "win32" else os.geteuid()
 
 
-def require_ordinary_user(settings: SandboxSettings, user: int) -> None:
+def require_ordinary_user(settings: MachineSettings, user: int) -> None:
     """Raises JobServerError: programs would run as root, and the settings do not allow it."""
     if user == 0 and not settings.allow_root:
         raise JobServerError(_NOT_AS_ROOT)

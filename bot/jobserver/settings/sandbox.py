@@ -90,22 +90,27 @@ EgressSetting = Annotated[Literal["open"] | tuple[AllowedHost, ...], BeforeValid
 Size = Annotated[ByteSize, Field(ge=_SMALLEST)]
 
 
-class SandboxSettings(Settings):
-    """What programs in the sandbox can see, reach and use up."""
+class MachineSettings(Settings):
+    """What keeps programs in the sandbox from this machine, for all projects of a server."""
 
     sandbox: Literal["bubblewrap", "none"] = Field(
         "bubblewrap",
         description="what isolates programs and agents; none lets them see and change whatever the server's user can",
     )
+    allow_root: bool = Field(
+        default=False,
+        description="whether programs and agents may run though the server is root; what leaves a sandbox is root then",
+    )
+
+
+class SandboxSettings(MachineSettings):
+    """What programs in the sandbox can see, reach and use up."""
+
     egress: EgressSetting = Field(
         (),
         description="the hosts that programs and agents may connect to besides their model, each as name:port, or as "
         "private:name:port if the name resolves to a private address; none for no host at all, open for everything "
         "that this machine can reach",
-    )
-    allow_root: bool = Field(
-        default=False,
-        description="whether programs and agents may run though the server is root; what leaves a sandbox is root then",
     )
     sandbox_folders: Folders = Field(
         (),

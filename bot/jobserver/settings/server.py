@@ -1,4 +1,4 @@
-"""The settings of the job server: its address, editor and model, reviewers and limits, and those of other modules."""
+"""The settings of a project: its repository, editor and model, reviewers and limits, and those of other modules."""
 
 import re
 import time
@@ -20,10 +20,10 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import SettingsConfigDict
 
 from bot.jobserver.settings.agent import AgentSettings, ModelSettings
 from bot.jobserver.settings.github import GitHubSettings
+from bot.jobserver.settings.process import API_KEY_LENGTH, ProcessSettings, check_api_key, split_lines
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import (
     PREFIX,
@@ -36,9 +36,7 @@ from bot.jobserver.settings.values import (
     is_branch_name,
     repository_protocol,
 )
-from bot.queue.engine import passwords_in, sqlite_path
-from bot.runtime.logging import LogFormat
-from bot.runtime.rotating_secrets import KnownSecrets, Rotating, RotatingSecret, rotating_secret, secret_text
+from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret, secret_text
 from bot.runtime.secrets.masking import RULE_NAMES
 from bot.runtime.settings import Settings
 
@@ -51,7 +49,6 @@ NEW_KEY = f"a new one of at least {_SHORTEST_KEY} characters (openssl rand -hex 
 _LONGEST_NAME = 80
 _NOBODY = "nobody may merge or close pull requests, or read private ones"
 _MOST_KEYS = 2
-_API_KEY_LENGTH = 16
 
 
 @dataclass(frozen=True)
@@ -185,33 +182,9 @@ class PageSettings(Settings):
         return self.reviewers.current
 
 
-def _api_key(key: str) -> None:
-    if len(key) < _API_KEY_LENGTH or not key.isprintable():
-        raise ValueError(f"must be one line of at least {_API_KEY_LENGTH} characters")
-
-
 def _encryption_key(key: str) -> None:
     if not re.fullmatch(r"[0-9a-f]{64}", key):
         raise ValueError("must be 64 hex digits, as openssl rand -hex 32 writes them")
-
-
-def _lines(text: str) -> list[str]:
-    return [line for line in map(str.strip, text.split("\n")) if line]
-
-
-def _web_address(value: str) -> str:
-    parts = urlsplit(value)
-    has_more = parts.path not in {"", "/"} or parts.query or parts.fragment
-    if parts.scheme not in {"http", "https"} or not parts.hostname or has_more:
-        raise ValueError("must be an address without a path, such as https://docs-jobs.example.com")
-    return value.rstrip("/")
-
-
-def _postgres_url(value: SecretStr) -> SecretStr:
-    if not value.get_secret_value().lower().startswith("postgres"):
-        raise ValueError("must begin with postgresql://")
-    sqlite_path(value.get_secret_value())  # raises ValueError for what else is wrong
-    return value
 
 
 def _repository(value: str) -> str:
@@ -237,28 +210,19 @@ def _reaches_pages(public_url: str | None, egress: object) -> bool:
 
 
 class JobServerSettings(
-    AgentSettings, ModelSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings, PageSettings
+    AgentSettings,
+    ModelSettings,
+    SandboxSettings,
+    GitHubSettings,
+    CheckSettings,
+    LimitSettings,
+    PageSettings,
+    ProcessSettings,
 ):
-    """All settings of a job server."""
+    """All settings: those of one project, and those that it shares with the others of the server."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX)
-
-    host: str = Field(
-        "127.0.0.1",
-        description="the address to listen on; anything but this machine needs an https proxy in front",
-    )
-    port: int = Field(8765, ge=0, le=65535, description="the port to listen on; 0 picks a free one")
-    public_url: Annotated[str, AfterValidator(_web_address)] | None = Field(
-        None,
-        description="the address under which people reach the pull request pages, for links; by default http://host:port",
-    )
-    host_names: Names = Field(
-        (),
-        description="comma-separated names, besides those of the address and of PUBLIC_URL, by which clients call this "
-        "server; requests for any other name are refused",
-    )
-    api_key: Annotated[RotatingSecret, rotating_secret(_api_key, split=_lines)] = Field(
-        description=f"the key that clients send as a bearer token; at least {_API_KEY_LENGTH} characters; while it is "
+    api_key: Annotated[RotatingSecret, rotating_secret(check_api_key, split=split_lines)] = Field(
+        description=f"the key that clients send as a bearer token; at least {API_KEY_LENGTH} characters; while it is "
         "replaced, both keys, a line each"
     )
     project_id: str = Field("docs", min_length=1, description="the project id that clients put in the path")
@@ -268,14 +232,6 @@ class JobServerSettings(
     )
     base_branch: Annotated[str, AfterValidator(_branch)] | None = Field(
         None, description="the branch to start from and to merge into; by default the repository's HEAD"
-    )
-    data_directory: Path = Field(
-        Path("pagehand-jobserver"), description="where jobs, logs, clones and local pull requests are kept"
-    )
-    database_url: Annotated[SecretStr, AfterValidator(_postgres_url)] | None = Field(
-        None,
-        description="the PostgreSQL database of jobs and local pull requests, such as "
-        "postgresql://user:password@host:5432/name; by default a SQLite file in DATA_DIRECTORY",
     )
     editor: Literal["builtin", "agent", "command"] = Field(
         "builtin",
@@ -316,16 +272,7 @@ class JobServerSettings(
         timedelta(days=30),
         description="age at which a finished job is archived and accepts no more messages (seconds or ISO 8601)",
     )
-    metrics_token: Annotated[RotatingSecret, rotating_secret(_api_key, split=_lines)] | None = Field(
-        None, description="the bearer token that GET /metrics requires; without one, there are no metrics"
-    )
-    log_format: LogFormat | None = Field(
-        None,
-        description="text is for people, json has one object a line; by default text on a terminal, json elsewhere",
-    )
     rate_limit: int = Field(100, ge=1, description="how many jobs and messages a project may send in any hour")
-    max_prompt_characters: int = Field(250_000, ge=1, description="the longest accepted prompt, with its context")
-    max_concurrent_jobs: int = Field(2, ge=1, le=64, description="how many jobs are worked on at once")
 
     private_pages: bool | None = Field(
         None,
@@ -388,10 +335,9 @@ class JobServerSettings(
         return tuple(secret for secret in given if secret is not None)
 
     @property
-    def secrets(self) -> KnownSecrets:
-        """The values that no log may show."""
-        passwords = passwords_in(self.database_url.get_secret_value()) if self.database_url else []
-        return KnownSecrets((*self.github_secrets, *passwords), self.rotating_secrets)
+    def fixed_secrets(self) -> tuple[str, ...]:
+        """Every other value that no log may show."""
+        return (*self.github_secrets, *self.passwords)
 
     @property
     def runs_programs(self) -> bool:

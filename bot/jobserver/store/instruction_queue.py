@@ -34,7 +34,16 @@ from bot.jobserver.store.records import (
     spent_from_row,
     write_details,
 )
-from bot.jobserver.store.tables import WAITING, WORDS, attachments, instructions, jobs, spending, uploads
+from bot.jobserver.store.tables import (
+    WAITING,
+    WORDS,
+    attachments,
+    instructions,
+    jobs,
+    local_pull_requests,
+    spending,
+    uploads,
+)
 from bot.jobserver.usage import Spent
 from bot.queue.transaction import upserting
 
@@ -63,15 +72,31 @@ class InstructionQueue:
         return is_alone
 
     @transaction
-    async def backlog(self, session: Session) -> InstructionBacklog:
-        """Returns what has not ended."""
-        state = instructions.c.state
-        found = select(state, func.count().label("count"), func.min(instructions.c.created_at).label("since"))
-        rows = await session.rows(found.where(WAITING).group_by(state))
-        counts = {row["state"]: row["count"] for row in rows}
-        since = [datetime.fromisoformat(row["since"]) for row in rows if row["state"] == "queued"]
-        oldest = max(((session.moment - each).total_seconds() for each in since), default=0.0)
-        return InstructionBacklog(counts.get("queued", 0), counts.get("running", 0), max(oldest, 0.0))
+    async def backlog(self, session: Session) -> dict[str, InstructionBacklog]:
+        """Returns what has not ended, by project."""
+        project, state = instructions.c.project_id, instructions.c.state
+        found = select(project, state, func.count().label("count"), func.min(instructions.c.created_at).label("since"))
+        backlog: dict[str, InstructionBacklog] = {}
+        for row in await session.rows(
+            found.select_from(instructions.join(jobs)).where(WAITING).group_by(project, state)
+        ):
+            known = backlog.get(row["project_id"], InstructionBacklog())
+            waits = (session.moment - datetime.fromisoformat(row["since"])).total_seconds()
+            is_queued = row["state"] == "queued"
+            new = (
+                {"queued": row["count"], "oldest_seconds": max(waits, 0.0)} if is_queued else {"running": row["count"]}
+            )
+            backlog[row["project_id"]] = replace(known, **new)
+        return backlog
+
+    @transaction
+    async def newest_project(self, session: Session) -> str | None:
+        """Returns the project that was used last."""
+        for table in (instructions, local_pull_requests):
+            newest = select(table.c.project_id).order_by(table.c.number.desc()).limit(1)
+            if row := await session.first(newest):
+                return str(row["project_id"])
+        return None
 
     @transaction
     async def claim(self, session: Session, worker: str, wanted: Wanted) -> Instruction | None:
@@ -133,7 +158,7 @@ class InstructionQueue:
         if update.session is not None:
             await change_job(session, job_id, session=update.session)
         if update.spent != Spent():
-            await _record_spent(session, job_id, update.spent)
+            await _record_spent(session, instruction, update.spent)
 
     @transaction
     async def spent(self, session: Session, job_id: str) -> Spent:
@@ -168,9 +193,10 @@ class InstructionQueue:
             await change_job(session, instruction.job_id, session=None)
 
     @transaction
-    async def tokens_today(self, session: Session) -> int:
-        """Returns the tokens that all jobs have used today, in UTC."""
-        row = await session.first(select(spending.c.tokens).where(spending.c.day == _day_of(session.moment)))
+    async def tokens_today(self, session: Session, project_id: str) -> int:
+        """Returns the tokens that a project's jobs have used today, in UTC."""
+        today = (spending.c.project_id == project_id, spending.c.day == _day_of(session.moment))
+        row = await session.first(select(spending.c.tokens).where(*today))
         return int(row["tokens"]) if row else 0
 
     @transaction
@@ -339,13 +365,14 @@ def _day_of(moment: datetime) -> str:
     return as_text(moment)[:10]
 
 
-async def _record_spent(session: Session, job_id: str, spent: Spent) -> None:
-    """Adds to the usage of the job, and to that of all jobs today."""
-    total = await _read_spent(session, job_id) + spent
+async def _record_spent(session: Session, instruction: Instruction, spent: Spent) -> None:
+    """Adds to the usage of the job, and to that of all its project's jobs today."""
+    total = await _read_spent(session, instruction.job_id) + spent
     money, currency = (total.money.amount, total.money.currency) if total.money else (0.0, "")
     usage = {"tokens_sent": total.sent, "tokens_answered": total.answered, "money": money, "currency": currency}
-    await change_job(session, job_id, **usage)
-    await session.execute(_ADD_SPENDING, {"day": _day_of(session.moment), "tokens": spent.tokens})
+    await change_job(session, instruction.job_id, **usage)
+    values = {"project_id": instruction.project_id, "day": _day_of(session.moment), "tokens": spent.tokens}
+    await session.execute(_ADD_SPENDING, values)
     old = spending.c.day < _day_of(session.moment - _SPENDING_KEPT)
     await session.execute(delete(spending).where(old))
 

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
 
 from bot.jobapi.models import AgentJob, AttachedFile, Requester, Status
 from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
@@ -49,10 +49,11 @@ _ADD_BRANCH = adding(old_branches)
 
 
 class JobStore:
-    """Every method is one transaction; those that end old jobs are of at most BATCH_SIZE rows."""
+    """A project's jobs. Every method is one transaction; those that end old jobs are of at most BATCH_SIZE rows."""
 
-    def __init__(self, database: Database, *, rate_limit: int) -> None:
+    def __init__(self, database: Database, project_id: str, *, rate_limit: int) -> None:
         self.database = database
+        self._project_id = project_id
         self._rate_limit = rate_limit
 
     @transaction
@@ -64,40 +65,38 @@ class JobStore:
         """
         if session.dialect == "postgresql":
             # So that each request sees the ones before it, for its key and the limit.
-            await session.execute(select(func.pg_advisory_xact_lock(_SUBMITTING, func.hashtext(request.project_id))))
-        if known := await _kept_answer(session, request):
+            await session.execute(select(func.pg_advisory_xact_lock(_SUBMITTING, func.hashtext(self._project_id))))
+        if known := await _kept_answer(session, self._project_id, request):
             return known
         if request.job_id is not None:
-            known_job = await read_job(session, request.project_id, request.job_id, lock=True)
+            known_job = await read_job(session, self._project_id, request.job_id, lock=True)
             if known_job.status is Status.ARCHIVED:
                 raise RequestRejectedError("this job is archived and accepts no more messages: create a new job")
-        await _check_uploaded(session, request.files)
-        await self._check_rate_limit(session, request.project_id)
+        await _check_uploaded(session, self._project_id, request.files)
+        await self._check_rate_limit(session)
         if request.job_id is None:
-            job_id = await _insert_job(session, request.project_id, template)
+            job_id = await _insert_job(session, self._project_id, template)
         else:
             await _reactivate_job(session, job_id := request.job_id)
-        await _queue_instruction(session, request, job_id)
-        job = await read_job(session, request.project_id, job_id)
-        await _keep_answer(session, request, job)
+        await _queue_instruction(session, self._project_id, request, job_id)
+        job = await read_job(session, self._project_id, job_id)
+        await _keep_answer(session, self._project_id, request, job)
         return job
 
     @transaction
-    async def get(self, session: Session, project_id: str, job_id: str) -> AgentJob:
+    async def get(self, session: Session, job_id: str) -> AgentJob:
         """Returns a job. Raises RequestRejectedError."""
-        return await read_job(session, project_id, job_id)
+        return await read_job(session, self._project_id, job_id)
 
     @transaction
-    async def cancel(
-        self, session: Session, project_id: str, job_id: str, requester: Requester | None = None
-    ) -> Cancellation:
+    async def cancel(self, session: Session, job_id: str, requester: Requester | None = None) -> Cancellation:
         """Stops all waiting instructions, and marks the running one to be stopped. A job that has ended does not
         change.
 
         Raises:
             RequestRejectedError: the project has no such job.
         """
-        job = await read_job(session, project_id, job_id, lock=True)
+        job = await read_job(session, self._project_id, job_id, lock=True)
         if job.status is not Status.ACTIVE:
             return Cancellation(job)
         reason = f"stopped by {requester.name}" if requester else "stopped by request"
@@ -106,24 +105,24 @@ class JobStore:
         details = await read_details(session, job_id)
         await write_details(session, job_id, details.model_copy(update={"reason": reason}))
         await end_if_idle(session, job_id)
-        return Cancellation(await read_job(session, project_id, job_id), running)
+        return Cancellation(await read_job(session, self._project_id, job_id), running)
 
     @transaction
-    async def discard(self, session: Session, project_id: str, job_id: str) -> AgentJob:
+    async def discard(self, session: Session, job_id: str) -> AgentJob:
         """Throws away the work of a failed instruction. An active job does not change.
 
         Raises:
             RequestRejectedError: the project has no such job.
         """
-        job = await read_job(session, project_id, job_id, lock=True)
+        job = await read_job(session, self._project_id, job_id, lock=True)
         if job.status is not Status.ACTIVE:
             await forget_partial_work(session, job_id)
-        return await read_job(session, project_id, job_id)
+        return await read_job(session, self._project_id, job_id)
 
     @transaction
     async def archive(self, session: Session, age: timedelta) -> int:
         """Archives jobs that finished at least this long ago; returns how many."""
-        old = (NOT_ARCHIVED, jobs.c.finished_at <= session.time(ago=age))
+        old = (NOT_ARCHIVED, self._is_own, jobs.c.finished_at <= session.time(ago=age))
         batch = select(jobs.c.id).where(*old).order_by(jobs.c.finished_at).limit(BATCH_SIZE)
         # Asked twice: PostgreSQL looks at a row again for which it had to wait, and a message may have come.
         archiving = update(jobs).where(jobs.c.id.in_(batch), *old)
@@ -140,7 +139,7 @@ class JobStore:
     @transaction
     async def jobs_to_delete(self, session: Session, age: timedelta) -> list[str]:
         """Returns the ids of jobs that were archived at least this long ago."""
-        old = select(jobs.c.id).where(ARCHIVED, jobs.c.archived_at <= session.time(ago=age))
+        old = select(jobs.c.id).where(ARCHIVED, self._is_own, jobs.c.archived_at <= session.time(ago=age))
         return [row["id"] for row in await session.rows(old.order_by(jobs.c.archived_at).limit(BATCH_SIZE))]
 
     @transaction
@@ -150,18 +149,20 @@ class JobStore:
             for column in (jobs.c.home, jobs.c.partial_file):
                 await drop_file_of(session, column, job_id)
             for name in await _proposed_branches(session, job_id):
-                await session.execute(_ADD_BRANCH, {"name": name, "left_at": session.time()})
+                left = {"project_id": self._project_id, "name": name, "left_at": session.time()}
+                await session.execute(_ADD_BRANCH, left)
             await session.execute(delete(answers).where(answers.c.job_id == job_id))
             await session.execute(delete(jobs).where(jobs.c.id == job_id))
 
     @transaction
     async def jobs_with_partial_work(self, session: Session) -> set[str]:
-        return {row["id"] for row in await session.rows(select(jobs.c.id).where(HAS_PARTIAL_WORK))}
+        return {row["id"] for row in await session.rows(select(jobs.c.id).where(HAS_PARTIAL_WORK, self._is_own))}
 
     @transaction
     async def old_branches(self, session: Session, after: str = "") -> list[str]:
         """Returns branches of deleted jobs in order, starting after the name `after`."""
-        further = select(old_branches.c.name).where(old_branches.c.name > after).order_by(old_branches.c.name)
+        own = old_branches.c.project_id == self._project_id
+        further = select(old_branches.c.name).where(own, old_branches.c.name > after).order_by(old_branches.c.name)
         return [row["name"] for row in await session.rows(further.limit(BATCH_SIZE))]
 
     @transaction
@@ -172,15 +173,15 @@ class JobStore:
     async def give_up_branches(self, session: Session) -> int:
         """Forgets branches that could not be deleted within a week; returns how many."""
         old = old_branches.c.left_at < session.time(ago=_BRANCH_RETRY_PERIOD)
-        return (await session.execute(delete(old_branches).where(old))).rowcount
+        giving_up = delete(old_branches).where(old, old_branches.c.project_id == self._project_id)
+        return (await session.execute(giving_up)).rowcount
 
-    @transaction
-    async def check(self, session: Session) -> None:
-        """Raises an error if the tables cannot be used."""
-        await session.execute(select(jobs.c.id).limit(1))
+    @property
+    def _is_own(self) -> ColumnElement[bool]:
+        return jobs.c.project_id == self._project_id
 
-    async def _check_rate_limit(self, session: Session, project_id: str) -> None:
-        counted = (instructions.c.project_id == project_id, instructions.c.created_at > session.time(ago=_HOUR))
+    async def _check_rate_limit(self, session: Session) -> None:
+        counted = (instructions.c.project_id == self._project_id, instructions.c.created_at > session.time(ago=_HOUR))
         newest_first = select(instructions.c.created_at).where(*counted).order_by(instructions.c.created_at.desc())
         row = await session.first(newest_first.limit(1).offset(self._rate_limit - 1))
         if row is not None:
@@ -188,10 +189,10 @@ class JobStore:
             raise RateLimitExceededError(max(1, int((free_at - session.moment).total_seconds()) + 1))
 
 
-async def _kept_answer(session: Session, request: PromptRequest) -> AgentJob | None:
+async def _kept_answer(session: Session, project_id: str, request: PromptRequest) -> AgentJob | None:
     if request.idempotency_key is None:
         return None
-    of_key = (answers.c.project_id == request.project_id, answers.c.key == request.idempotency_key)
+    of_key = (answers.c.project_id == project_id, answers.c.key == request.idempotency_key)
     row = await session.first(select(answers.c.fingerprint, answers.c.answer).where(*of_key))
     if row is None:
         return None
@@ -200,18 +201,18 @@ async def _kept_answer(session: Session, request: PromptRequest) -> AgentJob | N
     return AgentJob.model_validate_json(row["answer"])
 
 
-async def _keep_answer(session: Session, request: PromptRequest, job: AgentJob) -> None:
+async def _keep_answer(session: Session, project_id: str, request: PromptRequest, job: AgentJob) -> None:
     if request.idempotency_key is not None:
-        values = {"key": request.idempotency_key, "project_id": request.project_id, "fingerprint": request.fingerprint}
+        values = {"key": request.idempotency_key, "project_id": project_id, "fingerprint": request.fingerprint}
         kept = {"answer": job.model_dump_json(), "created_at": session.time(), "job_id": job.id}
         await session.execute(insert(answers).values(values | kept))
 
 
-async def _check_uploaded(session: Session, files: Sequence[AttachedFile]) -> None:
+async def _check_uploaded(session: Session, project_id: str, files: Sequence[AttachedFile]) -> None:
     """Raises RequestRejectedError for the first file that has not been uploaded; the others cannot be deleted now."""
     for index, file in enumerate(files):
-        found = select(uploads.c.id).where(uploads.c.id == file.id).with_for_update(read=True, key_share=True)
-        if await session.first(found) is None:
+        found = select(uploads.c.id).where(uploads.c.project_id == project_id, uploads.c.id == file.id)
+        if await session.first(found.with_for_update(read=True, key_share=True)) is None:
             raise RequestRejectedError(
                 f"files.{index}.id: this file has not been uploaded: upload it with PUT, then send this again"
             )
@@ -232,10 +233,10 @@ async def _reactivate_job(session: Session, job_id: str) -> None:
         await forget_last_words(session, job_id)
 
 
-async def _queue_instruction(session: Session, request: PromptRequest, job_id: str) -> None:
+async def _queue_instruction(session: Session, project_id: str, request: PromptRequest, job_id: str) -> None:
     """Queues the prompt, with its files."""
-    values = {"job_id": job_id, "state": "queued", "created_at": session.time()}
-    values |= {name: getattr(request, name) for name in ("project_id", "prompt", "request_id", "words")}
+    values = {"project_id": project_id, "job_id": job_id, "state": "queued", "created_at": session.time()}
+    values |= {name: getattr(request, name) for name in ("prompt", "request_id", "words")}
     queued = insert(instructions).values(values | requester_values(request.requester))
     number = (await session.execute(queued.returning(instructions.c.number))).scalar_one()
     if request.files:
@@ -243,6 +244,7 @@ async def _queue_instruction(session: Session, request: PromptRequest, job_id: s
             {
                 "instruction": number,
                 "position": position,
+                "project_id": project_id,
                 "upload_id": file.id,
                 "name": file.name,
                 "mimetype": file.mimetype,

@@ -30,10 +30,13 @@ _LONGEST_DESCRIPTION = 200_000
 
 
 class ProposalStore:
-    """Every method is one transaction. A row that has grown since it was read never counts as settled."""
+    """Those of one project. Every method is one transaction. A row that has grown since it was read never counts as
+    settled.
+    """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, project_id: str) -> None:
         self.database = database
+        self._of_project = select(jobs.c.id).where(jobs.c.project_id == project_id)
 
     @transaction
     async def record_change(
@@ -69,14 +72,15 @@ class ProposalStore:
     @transaction
     async def make_all_due(self, session: Session) -> None:
         """For the start of the server: earlier obstacles may be gone."""
-        await session.execute(update(proposals).values(due_at=session.time()))
+        own = update(proposals).where(proposals.c.job_id.in_(self._of_project))
+        await session.execute(own.values(due_at=session.time()))
 
     @transaction
     async def take_due(self, session: Session) -> list[PendingProposal]:
         """Returns a batch of due proposals, without those of active jobs, which propose their own changes. Nobody else
         gets them until they have been tried, or somebody has had long enough for that.
         """
-        of_idle = select(proposals).join(jobs).where(jobs.c.status != Status.ACTIVE)
+        of_idle = select(proposals).join(jobs).where(jobs.c.status != Status.ACTIVE, jobs.c.id.in_(self._of_project))
         due = of_idle.where(proposals.c.due_at <= session.time()).order_by(proposals.c.due_at).limit(_BATCH_SIZE)
         rows = await session.rows(due.with_for_update(of=proposals, skip_locked=True))
         taken = update(proposals).where(proposals.c.job_id.in_([row["job_id"] for row in rows]))

@@ -50,12 +50,11 @@ class JobTemplate:
 
 @dataclass(frozen=True)
 class PromptRequest:
-    """A client's request for a new job (no job id) or a message to one.
+    """A client's request for a new job of its project (no job id), or a message to one.
 
     `words`: the part of the prompt that is the person's own; None if all of it is. `request_id` is for the log.
     """
 
-    project_id: str
     prompt: str
     job_id: str | None = None
     idempotency_key: str | None = None
@@ -146,9 +145,9 @@ class HeldInstruction:
 class InstructionBacklog:
     """How many instructions are queued and running, and for how many seconds the oldest queued one has waited."""
 
-    queued: int
-    running: int
-    oldest_seconds: float
+    queued: int = 0
+    running: int = 0
+    oldest_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -142,7 +143,7 @@ answers = Table(
 Index("answers_of_job", answers.c.job_id)
 Index("answers_by_age", answers.c.created_at)
 
-old_branches = Table("old_branches", metadata, _text("name", primary_key=True), _text("left_at"))
+old_branches = Table("old_branches", metadata, _text("name", primary_key=True), _text("project_id"), _text("left_at"))
 
 # Those that expire are arriving, or no longer named.
 files = Table("files", metadata, _text("id", primary_key=True), _perhaps("expires_at"))
@@ -159,6 +160,7 @@ chunks = Table(
 uploads = Table(
     "uploads",
     metadata,
+    Column("project_id", KeyText, primary_key=True),
     _text("id", primary_key=True),
     Column("size", Integer, nullable=False),
     _text("mimetype"),
@@ -174,11 +176,13 @@ attachments = Table(
     metadata,
     Column("instruction", ForeignKey("instructions.number", ondelete="CASCADE"), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    _text("upload_id", ForeignKey("uploads.id")),
+    Column("project_id", KeyText, nullable=False),
+    _text("upload_id"),
     _text("name"),
     _perhaps("mimetype"),
+    ForeignKeyConstraint(["project_id", "upload_id"], ["uploads.project_id", "uploads.id"]),
 )
-Index("attachments_of_upload", attachments.c.upload_id)
+Index("attachments_of_upload", attachments.c.project_id, attachments.c.upload_id)
 
 # Changes that are pushed but not yet proposed, one row per job. `checks`: of the newest change, as JSON. `extras`:
 # empty if there are none to add. `version` grows with each addition, so that settling an older version does not settle
@@ -201,13 +205,20 @@ proposals = Table(
 )
 Index("proposals_due", proposals.c.due_at)
 
-# The tokens of all jobs by day.
-spending = Table("spending", metadata, _text("day", primary_key=True), _tokens("tokens"))
+# The tokens of a project's jobs by day.
+spending = Table(
+    "spending",
+    metadata,
+    Column("project_id", KeyText, primary_key=True),
+    _text("day", primary_key=True),
+    _tokens("tokens"),
+)
 
 local_pull_requests = Table(
     "local_pull_requests",
     metadata,
     Column("number", Integer, primary_key=True),
+    _text("project_id"),
     _text("branch"),
     _text("base"),
     _text("title"),
@@ -224,7 +235,7 @@ local_pull_requests = Table(
     sqlite_autoincrement=True,
 )
 _partial("one_open_a_branch", text("state = 'open'"), local_pull_requests.c.branch, unique=True)
-Index("pull_requests_of_state", local_pull_requests.c.state, local_pull_requests.c.number)
+Index("pull_requests_of_project", *local_pull_requests.c["project_id", "state", "number"])
 
 # What a reviewer or a check says of a commit.
 judgements = Table(

@@ -1,4 +1,4 @@
-"""Files that clients upload for prompts; each content is stored once, by its SHA-256."""
+"""Files that clients upload for prompts; each content is stored once for a project, by its SHA-256."""
 
 import asyncio
 import hashlib
@@ -37,11 +37,13 @@ class UploadLimits:
 
 
 class UploadStore:
-    """Stores files by id; one that has not arrived as a whole has no row."""
+    """Stores a project's files by id; one that has not arrived as a whole has no row."""
 
-    def __init__(self, store: FileStore, limits: UploadLimits) -> None:
+    def __init__(self, store: FileStore, project_id: str, limits: UploadLimits) -> None:
         self.database = store.database
         self._store = store
+        self._project_id = project_id
+        self._is_own = uploads.c.project_id == project_id
         self.limits = limits
 
     async def add(self, file_id: str, mimetype: str, pieces: AsyncIterable[bytes]) -> None:
@@ -66,14 +68,14 @@ class UploadStore:
         stored = await self._store.write(checked())
         if not await self._record(file_id, stored, size, mimetype):
             most = f"{self.limits.space / _MEGABYTE:g} MB"
-            words = f"this job server stores at most {most} of files, and has no room for this one"
+            words = f"this project may have at most {most} of files, and has no room for this one"
             raise RequestRejectedError(words, 507)
 
     async def take_over(self, folder: Path) -> None:
-        """Reads in the folder that 1.0.0 kept them in, and removes it. After a kill it goes on where it was."""
+        """Reads in the folder in which 1.0.0 kept them, and removes it. After a kill it goes on where it was."""
         if not await asyncio.to_thread(folder.is_dir):
             return
-        for row in await self.database.rows(select(uploads.c.id).where(uploads.c.file.is_(None))):
+        for row in await self.database.rows(select(uploads.c.id).where(self._is_own, uploads.c.file.is_(None))):
             path = folder / row["id"]
             if await asyncio.to_thread(path.is_file):
                 await self._take(row["id"], await self._store.write(pieces_of(path)))
@@ -82,8 +84,10 @@ class UploadStore:
     @transaction
     async def delete_unused(self, session: Session) -> int:
         """Deletes files without an instruction that nobody uploaded recently; returns how many."""
-        is_used = exists().where(attachments.c.upload_id == uploads.c.id)
-        old = (uploads.c.used_at < session.time(ago=KEPT_UNUSED), ~is_used)
+        is_used = exists().where(
+            attachments.c.project_id == uploads.c.project_id, attachments.c.upload_id == uploads.c.id
+        )
+        old = (self._is_own, uploads.c.used_at < session.time(ago=KEPT_UNUSED), ~is_used)
         batch = select(uploads.c.id).where(*old).order_by(uploads.c.used_at).limit(_BATCH_SIZE)
         # Asked twice: PostgreSQL looks at a row again for which it had to wait, and it may have been uploaded again.
         unused = delete(uploads).where(uploads.c.id.in_(batch), *old)
@@ -96,20 +100,20 @@ class UploadStore:
         """Returns False if there is no room."""
         if session.dialect == "postgresql":
             await session.execute(select(func.pg_advisory_xact_lock(_ADDING)))
-        used = select(func.coalesce(func.sum(uploads.c.size), 0)).where(uploads.c.id != file_id)
+        used = select(func.coalesce(func.sum(uploads.c.size), 0)).where(self._is_own, uploads.c.id != file_id)
         has_room = bool((await session.execute(used)).scalar_one() + size <= self.limits.space)
-        row = await session.first(select(uploads.c.file).where(uploads.c.id == file_id))
+        row = await session.first(select(uploads.c.file).where(self._is_own, uploads.c.id == file_id))
         known = row["file"] if row else None
         if not has_room or known:
             await drop_files(session, files.c.id == stored)
         else:
             await keep_file(session, stored)
         if has_room:
-            values = {"id": file_id, "size": size, "mimetype": mimetype, "used_at": session.time()}
-            await session.execute(_ADD, values | {"file": known or stored})
+            values = {"project_id": self._project_id, "id": file_id, "size": size, "mimetype": mimetype}
+            await session.execute(_ADD, values | {"used_at": session.time(), "file": known or stored})
         return has_room
 
     @transaction
     async def _take(self, session: Session, file_id: str, stored: str) -> None:
         await keep_file(session, stored)
-        await session.execute(update(uploads).where(uploads.c.id == file_id).values(file=stored))
+        await session.execute(update(uploads).where(self._is_own, uploads.c.id == file_id).values(file=stored))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.app.checks.settings import check_settings
 from bot.app.settings.config import Config, load, setting_names
-from bot.cli.jobserver import job_server_settings
+from bot.cli.jobserver import read_projects
 from bot.cli.jobserver import setting_names as job_server_names
 from bot.domain.projects import ChannelSettings, JobApiAbilities, PostMode, ReplyMode
 from bot.errors import ConfigError
@@ -353,7 +353,7 @@ def test_names_that_kubernetes_injects_are_ignored(of: str) -> None:
         f"{of}_PORT_8080_TCP_ADDR": "10.0.0.11",
     }
     assert load(COMPLETE | injected).health_port is None
-    assert job_server_settings(JOB_SERVER | injected).port == 8765
+    assert read_projects(JOB_SERVER | injected).process.port == 8765
     assert setting_names({}).warnings(injected) == job_server_names().warnings(injected) == []
 
 
@@ -370,9 +370,9 @@ def test_what_is_empty_or_somebodys_choice_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.promise("setting names")
 def test_the_job_server_judges_its_own_names() -> None:
     with pytest.raises(ConfigError, match="PAGEHAND_JOBSERVER_PATH is unknown: is PAGEHAND_JOBSERVER_PATHS meant"):
-        job_server_settings(JOB_SERVER | {"PAGEHAND_JOBSERVER_PATH": "docs/**", "PAGEHAND_ADMNI": "U0123ABCD"})
+        read_projects(JOB_SERVER | {"PAGEHAND_JOBSERVER_PATH": "docs/**", "PAGEHAND_ADMNI": "U0123ABCD"})
     removed = {"PAGEHAND_JOBSERVER_LOGIN_LASTS": "7d", "PAGEHAND_JOBSERVER_TRUSTED_PROXIES": "10.0.0.1"}
-    job_server_settings(JOB_SERVER | removed)
+    read_projects(JOB_SERVER | removed)
     login, proxies = job_server_names().warnings(removed | {"PAGEHAND_SOMETHING_ELSE": "1"})
     assert "LOGIN_LASTS has no effect. Reviewers no longer log in" in login
     assert "TRUSTED_PROXIES has no effect." in proxies

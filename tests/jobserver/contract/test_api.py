@@ -56,7 +56,7 @@ async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: JobServerWor
 
     ended = await world.ended(job["id"])
     details = ended.pop("details")
-    assert ended == job | {"status": "completed", "prLink": f"{world.url}/pulls/1"}
+    assert ended == job | {"status": "completed", "prLink": f"{world.url}/docs/pulls/1"}
     branch = f"pagehand/{job['id']}"
     assert "any color by name" in world.show(branch, "docs/guides/colours.md")
     assert "colours.md" in world.show(branch, "docs/guides/index.md"), "links keep leading somewhere"
@@ -87,7 +87,7 @@ async def test_a_follow_up_to_an_active_job_extends_its_pull_request(world: JobS
     assert git(world.repository, "log", "--format=%s", f"main..{branch}").splitlines() == [ADD_FAQ, REPLACE]
     assert world.show(branch, "docs/faq.md") == "# FAQ\n\nAsk us anything.\n"
     assert world.branches() == {"main", branch}
-    assert (await world.client.get("/pulls/2")).status_code == 404
+    assert (await world.client.get("/docs/pulls/2")).status_code == 404
 
 
 async def test_a_follow_up_to_a_completed_job_reactivates_it_and_hides_the_link(
@@ -241,7 +241,7 @@ async def test_a_finished_job_is_archived_and_accepts_no_messages(tmp_path: Path
         answer = await world.message(job["id"], ADD_FAQ)
         assert answer.status_code == 400
         assert "archived" in answer.json()["error"]
-        assert (await world.job(job["id"]))["prLink"] == f"{world.url}/pulls/1"
+        assert (await world.job(job["id"]))["prLink"] == f"{world.url}/docs/pulls/1"
 
 
 async def test_the_openapi_document_describes_the_answers(world: JobServerWorld) -> None:
@@ -299,7 +299,7 @@ async def test_a_foreign_host_header_is_refused_everywhere(world: JobServerWorld
     async with running(world.repository, world.repository.parent / "b", public_url="https://Jobs.example/") as public:
         answer = await public.client.get("/health", headers={"Host": "jobs.example"})
         assert answer.status_code == 200
-        assert (await public.done(REPLACE))["prLink"] == "https://Jobs.example/pulls/1"
+        assert (await public.done(REPLACE))["prLink"] == "https://Jobs.example/docs/pulls/1"
 
 
 async def test_requests_may_use_a_host_name_of_the_settings(tmp_path: Path, world: JobServerWorld) -> None:

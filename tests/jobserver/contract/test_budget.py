@@ -161,11 +161,11 @@ async def test_runs_are_counted_for_holders_of_the_token(tmp_path: Path) -> None
             answer = await world.client.get("/metrics", headers={"Authorization": wrong})
             assert (answer.status_code, "pagehand_jobserver" in answer.text) == (401, False)
         page = await page_of(world)
-    assert 'pagehand_jobserver_runs_total{agent="builtin",outcome="done"} 1.0' in page
-    assert 'pagehand_jobserver_runs_total{agent="builtin",outcome="failed"} 0.0' in page
-    assert 'pagehand_jobserver_instructions{state="queued"} 0.0' in page
-    assert "pagehand_jobserver_queued_seconds 0.0" in page
-    assert "pagehand_jobserver_tokens_total 0.0" in page
+    assert 'pagehand_jobserver_runs_total{agent="builtin",outcome="done",project="docs"} 1.0' in page
+    assert 'pagehand_jobserver_runs_total{agent="builtin",outcome="failed",project="docs"} 0.0' in page
+    assert 'pagehand_jobserver_instructions{project="docs",state="queued"} 0.0' in page
+    assert 'pagehand_jobserver_queued_seconds{project="docs"} 0.0' in page
+    assert 'pagehand_jobserver_tokens_total{project="docs"} 0.0' in page
     assert "Begin" not in page
     assert faults_of(page) == ""
 
@@ -185,22 +185,22 @@ async def test_tokens_reported_by_an_agent_are_counted(tmp_path: Path) -> None:
         job = await world.done("Write a.md")
         page = await page_of(world)
     assert job["details"]["usage"] == {"tokensSent": 30, "tokensAnswered": 6, "cost": None}
-    assert "pagehand_jobserver_tokens_total 36.0" in page
-    assert 'pagehand_jobserver_runs_total{agent="other",outcome="done"} 1.0' in page
+    assert 'pagehand_jobserver_tokens_total{project="docs"} 36.0' in page
+    assert 'pagehand_jobserver_runs_total{agent="other",outcome="done",project="docs"} 1.0' in page
 
 
 async def test_the_age_of_the_queue_is_that_of_its_oldest_instruction(tmp_path: Path) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3", now=lambda: at) as database:
-        queue, jobs = InstructionQueue(database), JobStore(database, rate_limit=100)
-        await jobs.submit(PromptRequest("docs", "one"), JobTemplate("r", "main", "m"))
+        queue, jobs = InstructionQueue(database), JobStore(database, "docs", rate_limit=100)
+        await jobs.submit(PromptRequest("one"), JobTemplate("r", "main", "m"))
         await queue.claim("w", Wanted(["docs"]))
-        assert await queue.backlog() == InstructionBacklog(queued=0, running=1, oldest_seconds=0.0)
+        assert await queue.backlog() == {"docs": InstructionBacklog(queued=0, running=1, oldest_seconds=0.0)}
         for _ in range(2):
             at += timedelta(seconds=30)
-            await jobs.submit(PromptRequest("docs", "more"), JobTemplate("r", "main", "m"))
+            await jobs.submit(PromptRequest("more"), JobTemplate("r", "main", "m"))
         at += timedelta(seconds=5)
-        assert await queue.backlog() == InstructionBacklog(queued=2, running=1, oldest_seconds=35.0)
+        assert await queue.backlog() == {"docs": InstructionBacklog(queued=2, running=1, oldest_seconds=35.0)}
 
 
 async def test_without_a_token_there_are_no_metrics(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ async def test_pages_are_rendered_before_and_after(world: JobServerWorld) -> Non
     before, after = answer.text.index("<strong>colour</strong>"), answer.text.index("<strong>color</strong>")
     assert before < after
     assert answer.text.count('<pre class="front-matter">title: Start</pre>') == 2
-    [address] = set(re.findall(r'src="(/pulls/1/after/[^"]*)"', answer.text))
+    [address] = set(re.findall(r'src="(/docs/pulls/1/after/[^"]*)"', answer.text))
     picture = await world.client.get(address)
     assert (picture.content, picture.headers["Content-Type"]) == (PICTURE, "image/png")
     assert "sandbox" in picture.headers["Content-Security-Policy"]
@@ -140,4 +140,4 @@ async def test_only_images_are_served(world: JobServerWorld) -> None:
     assert found == dict.fromkeys([*files, "link.png", "x.png"], 404) | {"fine.png": 200}
     for path in ("%2e%2e/fine.png", "..%2ffine.png", "fine.png%00.png", ":fine.png", "-h.png", "*.png"):
         assert (await world.client.get(f"{link}/after/{path}")).status_code == 404
-    assert (await world.client.get("/pulls/9/after/fine.png")).status_code == 404
+    assert (await world.client.get("/docs/pulls/9/after/fine.png")).status_code == 404

@@ -151,7 +151,7 @@ async def test_progress_is_visible_live_and_saved_rarely(tmp_path: Path) -> None
         job = await world.submit("one")
 
         async def shown() -> JobDetails | None:
-            return (await world.store.get("docs", job.id)).details
+            return (await world.store.get(job.id)).details
 
         told = await until(shown)
         assert told.activity == "reading 49999"
@@ -170,16 +170,16 @@ async def test_an_old_job_is_deleted_with_all_its_data(tmp_path: Path) -> None:
         still_open = await world.done("three")
         retention = world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90))
         await retention.sweep()
-        assert (await world.store.get("docs", merged.id)).status is Status.COMPLETED
+        assert (await world.store.get(merged.id)).status is Status.COMPLETED
         world.now.ahead = timedelta(days=31)
         await retention.sweep()
-        assert (await world.store.get("docs", merged.id)).status is Status.ARCHIVED
+        assert (await world.store.get(merged.id)).status is Status.ARCHIVED
         assert (world.data / "jobs" / merged.id / "home").exists()
         world.now.ahead = timedelta(days=31 + 91)
         await retention.sweep()
         for job in (merged, still_open):
             with pytest.raises(JobServerError, match="no such job"):
-                await world.store.get("docs", job.id)
+                await world.store.get(job.id)
         left = [path.name for folder in ("jobs", "logs") for path in (world.data / folder).iterdir()]
         assert left == []
         assert world.branches() == {"main", f"pagehand/{merged.id}-2", f"pagehand/{still_open.id}"}
@@ -203,7 +203,7 @@ async def question_of(world: ExecutorWorld, job_id: str) -> AgentJob:
     """Waits until the job shows a question, and returns it."""
 
     async def check() -> AgentJob | None:
-        job = await world.store.get("docs", job_id)
+        job = await world.store.get(job_id)
         return job if job.details and job.details.question else None
 
     return await until(check)
@@ -275,7 +275,7 @@ async def test_an_open_question_survives_a_restart(tmp_path: Path) -> None:
         started = await world.submit("Describe the port")
         await question_of(world, started.id)
         await world.runner.stop()
-        job = await world.store.get("docs", started.id)
+        job = await world.store.get(started.id)
         assert details(job).question == "Which port?"
         await world.restarted()
         await until_asked(world, 2)
@@ -286,7 +286,7 @@ async def test_a_job_stopped_during_a_question_ends(tmp_path: Path) -> None:
     async with executing(tmp_path, ScriptedEditor(asks)) as world:
         started = await world.submit("Describe the port")
         await question_of(world, started.id)
-        cancelled = await world.store.cancel("docs", started.id)
+        cancelled = await world.store.cancel(started.id)
         assert cancelled.running is not None
         world.runner.interrupt(cancelled.running)
         job = await world.ended(started.id)

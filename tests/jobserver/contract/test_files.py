@@ -256,7 +256,7 @@ async def test_files_expire_or_go_with_the_last_job_that_names_them(tmp_path: Pa
             return file_id
 
         named, again, _ = [await upload(content) for content in (b"named", b"again", b"unused")]
-        request = PromptRequest("docs", "x", files=(AttachedFile(id=named, name="a.txt", mimetype=None),))
+        request = PromptRequest("x", files=(AttachedFile(id=named, name="a.txt", mimetype=None),))
         job = await world.submitted(request)
         await world.ended(job.id)
         assert await world.uploads.delete_unused() == 0

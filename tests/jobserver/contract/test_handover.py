@@ -26,6 +26,7 @@ from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sealing import Sealing
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.claims import Wanted
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.files import FileStore
@@ -98,7 +99,7 @@ class Fleet:
     def __init__(self, tmp_path: Path, database: Database) -> None:
         self.directory, self.database = tmp_path, database
         self.bare = make_bare(tmp_path / "docs.git", PAGES)
-        self.jobs = JobStore(database, rate_limit=1000)
+        self.jobs = JobStore(database, "docs", rate_limit=1000)
         self.machines: dict[str, Machine] = {}
         self.job_id = ""
 
@@ -109,7 +110,7 @@ class Fleet:
 
     async def asked(self) -> str:
         """Asks for the job's next instruction."""
-        request = PromptRequest("docs", "go", self.job_id or None)
+        request = PromptRequest("go", self.job_id or None)
         self.job_id = (await self.jobs.submit(request, JobTemplate("docs", "main", "fake"))).id
         return self.job_id
 
@@ -343,4 +344,4 @@ def test_a_shared_database_needs_a_key_for_sessions(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="64 hex digits"):
         JobServerSettings(**values, session_key="short")
     settings = JobServerSettings(**values, agent="claude", session_key=f"{NEW}\n{OLD}")
-    assert {OLD, NEW} <= set(settings.secrets)
+    assert {OLD, NEW} <= set(Projects.one(settings).secrets)

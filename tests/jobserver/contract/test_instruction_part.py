@@ -85,7 +85,7 @@ async def test_an_instruction_that_is_no_part_of_the_prompt_is_refused(tmp_path:
 
 async def test_an_editor_gets_both_and_commits_name_the_instruction(tmp_path: Path) -> None:
     async with executing(tmp_path) as world:
-        job = await world.submitted(PromptRequest("docs", "Do it\n\nContext", words="Do it"))
+        job = await world.submitted(PromptRequest("Do it\n\nContext", words="Do it"))
         await world.ended(job.id)
         (task,) = world.editor.tasks
         assert (task.prompt, task.own_words) == ("Do it\n\nContext", "Do it")
@@ -95,11 +95,11 @@ async def test_an_editor_gets_both_and_commits_name_the_instruction(tmp_path: Pa
 async def test_an_answer_is_the_instruction(tmp_path: Path) -> None:
     """Otherwise a yes with context would be no yes."""
     async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3") as database:
-        jobs, template = JobStore(database, rate_limit=9), JobTemplate("docs", "main", "fake")
-        job = await jobs.submit(PromptRequest("docs", "Do it"), template)
+        jobs, template = JobStore(database, "docs", rate_limit=9), JobTemplate("docs", "main", "fake")
+        job = await jobs.submit(PromptRequest("Do it"), template)
         taken = await InstructionQueue(database).claim("w", Wanted(["docs"]))
         assert taken is not None
-        await jobs.submit(PromptRequest("docs", "yes\n\nContext", job.id, words="yes"), template)
+        await jobs.submit(PromptRequest("yes\n\nContext", job.id, words="yes"), template)
         reply = await InstructionQueue(database).next_reply(taken)
         assert reply is not None
         assert reply.words == "yes"

@@ -39,7 +39,7 @@ async def test_merge_really_merges_and_says_so(world: JobServerWorld) -> None:
     link = (await world.done(REPLACE))["prLink"]
     for _ in range(2):  # a second press finds it done
         answer = await world.press(link, "merge")
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/pulls/1")
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/docs/pulls/1")
     assert "A color." in world.show("main", "docs/start.md")
     parents = git(world.repository, "log", "-1", "--format=%P%n%s", "main").splitlines()
     assert len(parents[0].split()) == 2
@@ -121,11 +121,12 @@ async def test_buttons_cannot_be_pressed_from_another_site(world: JobServerWorld
 
 
 async def test_missing_pages_are_404(world: JobServerWorld) -> None:
-    for path in ("/pulls/1", "/pulls/0", "/pulls/x", "/pulls/99999999999", "/static/nothing.css", "/static/../x"):
+    of_pages = (f"/docs/pulls/{number}" for number in ("1", "0", "x", "99999999999"))
+    for path in (*of_pages, "/static/nothing.css", "/static/../x", "/other/pulls", "/other/pulls/1", "/pulls/1"):
         answer = await world.client.get(path)
         assert answer.status_code == 404
-    assert (await world.send("/pulls/7", "merge", {})).status_code == 404
-    assert "no pull requests yet" in (await world.client.get("/pulls")).text
+    assert (await world.send("/docs/pulls/7", "merge", {})).status_code == 404
+    assert "no pull requests yet" in (await world.client.get("/docs/pulls")).text
     assert (await world.client.get("/")).headers["Location"] == "/pulls"
 
 
@@ -134,7 +135,7 @@ async def test_the_list_has_those_that_are_open_before_the_others(world: JobServ
     opened, merged, closed = [(await world.done(f"Add a page called {n} with the text: x"))["prLink"] for n in range(3)]
     await world.press(merged, "merge")
     await world.press(closed, "close")
-    text = (await world.client.get("/pulls")).text
+    text = (await world.client.get("/docs/pulls")).text
     assert len(re.findall(r'by <bdi class="person">Ada Lovelace</bdi>, <time', text)) == 2
     listed = [link.removeprefix(world.url) for link in (opened, closed, merged)]
     assert re.findall(r'class="entry-title" href="([^"]*)"', text) == listed
@@ -151,7 +152,7 @@ async def test_a_change_that_was_not_shown_is_not_merged(world: JobServerWorld) 
     assert (await world.press(job["prLink"], "merge")).status_code == 303
 
 
-PATHS = ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png", "/pulls/9")
+PATHS = ("/docs/pulls", "/docs/pulls/1", "/docs/pulls/1/rendered", "/docs/pulls/1/after/x.png", "/docs/pulls/9")
 
 
 def encoded(credentials: bytes) -> str:
@@ -188,14 +189,14 @@ async def test_only_a_reviewer_can_merge(world: JobServerWorld) -> None:
 async def test_a_name_is_read_in_unicode_and_without_regard_to_the_scheme_s_case(tmp_path: Path) -> None:
     async with serving(tmp_path, PAGES, reviewers=f"Zo\xeb  \u5f20: {REVIEWER_KEY}") as world:
         name = encoded(f"Zo\xeb \u5f20:{REVIEWER_KEY}".encode())
-        answer = await world.client.get("/pulls", headers={"Authorization": f"bAsIc {name}"})
+        answer = await world.client.get("/docs/pulls", headers={"Authorization": f"bAsIc {name}"})
         assert "Zo\xeb \u5f20" in answer.text
 
 
 READS_THE_DRAFTS = """
 import re, sys, urllib.error, urllib.request
 base = re.search("http://\\S+", sys.stdin.read())[0]
-for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png"):
+for path in ("/docs/pulls", "/docs/pulls/1", "/docs/pulls/1/rendered", "/docs/pulls/1/after/x.png"):
     try:
         print(path, urllib.request.urlopen(base + path).read())
     except urllib.error.HTTPError as error:
@@ -209,9 +210,7 @@ async def test_an_agents_programs_cannot_read_the_drafts(tmp_path: Path) -> None
     command = (sys.executable, str(tmp_path / "reads.py"))
     async with serving(tmp_path, PAGES, editor="command", command=command) as world:
         job = await world.done(f"Read {world.url}")
-        assert job["details"]["summary"].splitlines() == [
-            f"{path} is 401" for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png")
-        ]
+        assert job["details"]["summary"].splitlines() == [f"{path} is 401" for path in PATHS[:4]]
 
 
 @pytest.mark.full
@@ -223,7 +222,7 @@ async def test_in_a_demo_every_visitor_is_the_same_person(tmp_path: Path) -> Non
         assert answer.status_code == 403
         answer = await world.client.post(f"{link}/merge", data=form, headers={"Origin": world.url})
         assert answer.status_code == 303
-        assert 'by <bdi class="person">you (demo)</bdi>' in (await world.client.get("/pulls")).text
+        assert 'by <bdi class="person">you (demo)</bdi>' in (await world.client.get("/docs/pulls")).text
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ async def test_a_pending_pull_request_is_retried_with_backoff(world: ExecutorWor
     assert world.pull_requests.opened == [], "it is not due yet"
     world.now.ahead = timedelta(seconds=61)
     await retry_due(world.tools)
-    again = await world.store.get("docs", job.id)
+    again = await world.store.get(job.id)
     assert again.pr_link == "https://host/pulls/1"
     assert pull_request_of(again) == PullRequestDetails(number=1, state=PullRequestState.OPEN)
     assert details(again).reason is None
@@ -124,7 +124,7 @@ async def test_while_a_second_is_pending_the_first_link_is_not_shown(world: Exec
     world.pull_requests.outage = None
     world.now.ahead = timedelta(minutes=2)
     await retry_due(world.tools)
-    assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
+    assert (await world.store.get(job.id)).pr_link == "https://host/pulls/2"
 
 
 async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
         world.pull_requests.outage = None
         world.now.ahead = timedelta(minutes=2)
         await retry_due(world.tools)
-        told = pull_request_of(await world.store.get("docs", job.id))
+        told = pull_request_of(await world.store.get(job.id))
         assert (told.state, [check.name for check in told.checks]) == (PullRequestState.OPEN, ["words"])
 
 
@@ -173,7 +173,7 @@ async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(wor
     world.pull_requests.outage = None
     world.now.ahead = timedelta(minutes=2)
     await retry_due(world.tools)
-    assert pull_request_of(await world.store.get("docs", job.id)).state == PullRequestState.OPEN
+    assert pull_request_of(await world.store.get(job.id)).state == PullRequestState.OPEN
 
 
 async def test_texts_added_meanwhile_are_not_taken_for_settled(world: ExecutorWorld) -> None:
@@ -283,7 +283,7 @@ async def test_partial_work_can_be_discarded(tmp_path: Path) -> None:
     """The next instruction starts from what was pushed before."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
-        discarded = await world.store.discard("docs", job.id)
+        discarded = await world.store.discard(job.id)
         assert partial_files(discarded) is None
         assert details(discarded).reason == "agent failed: out of credit", "which promises nothing that is gone"
         again = await world.done("continue", job.id)
@@ -295,7 +295,7 @@ async def test_an_active_job_keeps_the_partial_work_in_its_copy(tmp_path: Path) 
 
     async def wait(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt == "continue":
-            assert partial_files(await executor.store.discard("docs", task.workspace.copy.parent.name)) is None
+            assert partial_files(await executor.store.discard(task.workspace.copy.parent.name)) is None
         return await half(task, progress)
 
     async with executing(tmp_path, ScriptedEditor(wait)) as executor:
@@ -382,7 +382,7 @@ async def test_concurrent_readers_share_one_lookup_that_is_recorded(world: Execu
     world.pull_requests.looking.set()
     assert {state_of(await reader) for reader in readers} == {PullRequestState.MERGED}
     assert world.pull_requests.looks == 1
-    after = await world.store.get("docs", job.id)
+    after = await world.store.get(job.id)
     assert state_of(after) is PullRequestState.MERGED
     await states.as_of_now(after)
     assert world.pull_requests.looks == 1, "a merged one stays merged"
@@ -395,7 +395,7 @@ async def test_a_slow_host_delays_no_reader(world: ExecutorWorld) -> None:
     assert await states.as_of_now(job) == job
     world.pull_requests.looking.set()
     async with asyncio.timeout(20):
-        while state_of(await world.store.get("docs", job.id)) is not PullRequestState.CLOSED:  # noqa: ASYNC110 - a row
+        while state_of(await world.store.get(job.id)) is not PullRequestState.CLOSED:  # noqa: ASYNC110 - a row
             await asyncio.sleep(0.01)
     await states.stop()
 

@@ -50,7 +50,7 @@ async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
     database = await stack.enter_async_context(Database(f"sqlite:///{tmp_path}/pulls.sqlite3"))
     mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
-    keeper = LocalPullRequests(database, mirror, base=BaseBranch("main"), public_url="http://127.0.0.1:8765")
+    keeper = LocalPullRequests(database, "docs", mirror, base=BaseBranch("main"), public_url="http://127.0.0.1:8765")
 
     async def close(number: int) -> None:
         await keeper.close(number, by="Ada")
@@ -159,7 +159,7 @@ class SlowMirror(Mirror):
 async def opened(repository: Path, data: Path, mirror: Mirror | None = None) -> AsyncIterator[Local]:
     mirror, clock = mirror or Mirror(git_for(repository), data / "mirror.git"), Clock()
     async with Database(f"sqlite:///{data}/pulls.sqlite3", now=clock) as database:
-        pull_requests = LocalPullRequests(database, mirror, base=BaseBranch("main"), public_url="http://here")
+        pull_requests = LocalPullRequests(database, "docs", mirror, base=BaseBranch("main"), public_url="http://here")
         yield Local(pull_requests, clock, mirror.directory)
 
 
@@ -191,7 +191,7 @@ async def test_a_long_list_has_every_open_one_first(repository: Path, tmp_path: 
     async with opened(repository, tmp_path / "data") as kept:
         opened_first = await kept.pull_requests.open(CHANGE)
         alike = dict.fromkeys(("base", "title", "description", "base_commit", "head_commit"), "")
-        alike |= {"state": "closed", "created_at": "2026-01-01T00:00:00.000000Z"}
+        alike |= {"project_id": "docs", "state": "closed", "created_at": "2026-01-01T00:00:00.000000Z"}
         closed = [alike | {"branch": f"change-{number}"} for number in range(2, LIST_LENGTH + 2)]
         await kept.pull_requests.database.execute(insert(local_pull_requests).values(closed))
         rows = await kept.pull_requests.list()

@@ -58,7 +58,7 @@ async def test_a_reviewer_has_one_decision_and_a_check_one_outcome(world: JobSer
     link, address = job["prLink"], f"{JOB}/{job['id']}/pull-request"
     for outcome in ("running", "failed"):
         answer = await say(world, link, "check", {"name": "build", "outcome": outcome, "words": "Step 3: no such page"})
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/pulls/1")
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/docs/pulls/1")
     await say(world, link, "review", {"outcome": "approved"})
     await say(world, link, "review", ASKED, BEN)
     await say(world, link, "review", ASKED)
@@ -165,7 +165,7 @@ async def test_nonsense_is_refused_in_words(world: JobServerWorld) -> None:
     for kind, fields in nonsense:
         answer = await say(world, job["prLink"], kind, fields)
         assert (answer.status_code, "A check needs a `name`" in answer.text) == (400, True), fields
-    assert (await world.send("/pulls/7", "review", ASKED)).status_code == 404
+    assert (await world.send("/docs/pulls/7", "review", ASKED)).status_code == 404
     assert await told(world, job) == ([], [])
 
 
@@ -190,7 +190,7 @@ async def test_a_review_outlives_a_server_that_is_killed_after_it(tmp_path: Path
         job_id = await server.create(REPLACE)
         link = (await server.ended(job_id))["prLink"]
         form = {**ASKED, "head": git(repository, "rev-parse", f"pagehand/{job_id}").strip()}
-        headers = {"Origin": link.removesuffix("/pulls/1")}
+        headers = {"Origin": link.removesuffix("/docs/pulls/1")}
         answer = await server.client.post(f"{link}/review", data=form, headers=headers, auth=ADA)
         server.kill()
         await server.dies()

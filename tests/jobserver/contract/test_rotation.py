@@ -30,7 +30,7 @@ async def with_reviewers(tmp_path: Path, file: SecretFileWorld) -> AsyncIterator
 
 
 async def reads(world: JobServerWorld, name: str, key: str) -> bool:
-    return (await world.client.get("/pulls", auth=(name, key))).status_code == 200
+    return (await world.client.get("/docs/pulls", auth=(name, key))).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from support.worlds.jobserver_world import KEY, make_bare, running, serving, unt
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import require_ordinary_user
 from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings.projects import Projects
 from bot.jobserver.settings.sandbox import SandboxSettings
-from bot.jobserver.setup_check import check_setup
+from bot.jobserver.setup_check import check_machine
 
 pytestmark = pytest.mark.promise("root")
 
@@ -42,7 +43,9 @@ async def test_a_server_that_is_root_runs_no_programs(tmp_path: Path, programs: 
             pass
     assert not (tmp_path / "data").exists()
     settings = JobServerSettings(repository=str(bare), api_key=KEY, data_directory=tmp_path / "data", checks=CHECK)
-    assert [finding.is_ok async for finding in check_setup(settings) if finding.name == "user"] == [False]
+    assert [finding.is_ok async for finding in check_machine(Projects.one(settings)) if finding.name == "user"] == [
+        False
+    ]
 
 
 @as_root
@@ -81,7 +84,7 @@ async def test_a_data_directory_with_other_owners_works_after_the_command_that_i
     with pytest.raises(JobServerError, match=f"belongs to user {JOBS_USER}, and the job server runs as user 0") as told:
         async with running(bare, data, **given):
             pass
-    found = [finding async for finding in check_setup(world.settings) if finding.name == "data"]
+    found = [finding async for finding in check_machine(Projects.one(world.settings)) if finding.name == "data"]
     assert [(finding.is_ok, finding.message) for finding in found] == [(False, str(told.value))]
     assert _seen(data) == before
     words = shlex.split(str(told.value).rpartition(": ")[2])

@@ -13,14 +13,17 @@ from support.worlds.jobserver_world import KEY, REVIEWER_KEY, git, make_bare
 
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.setup_check import check_setup
+from bot.jobserver.settings.projects import Projects
+from bot.jobserver.setup_check import check_machine, check_setup
 from bot.jobserver.store.database import SCHEMA
 from bot.queue.migration import SchemaState
 
 
 async def found(tmp_path: Path, **settings: Any) -> dict[str, SetupFinding]:
     values: dict[str, Any] = {"api_key": KEY, "data_directory": tmp_path / "data", "allow_root": True}
-    return {one.name: one async for one in check_setup(JobServerSettings(**(values | settings)))}
+    configured = JobServerSettings(**(values | settings))
+    of_machine = [one async for one in check_machine(Projects.one(configured))]
+    return {one.name: one for one in (*of_machine, *[one async for one in check_setup(configured)])}
 
 
 def faults(findings: dict[str, SetupFinding]) -> Sequence[str]:

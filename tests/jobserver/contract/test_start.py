@@ -29,7 +29,7 @@ async def test_the_mirror_is_made_at_start_and_reported_in_the_health(tmp_path: 
             return bool((await world.client.get("/health")).json()["mirror"] == "made")
 
         await until(is_made)
-        assert git(tmp_path / "data/mirror.git", "rev-parse", "main") == git(bare, "rev-parse", "main")
+        assert git(tmp_path / "data/mirrors/docs.git", "rev-parse", "main") == git(bare, "rev-parse", "main")
 
 
 async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -88,7 +88,7 @@ async def test_a_server_continues_from_a_copy_of_its_data(tmp_path: Path) -> Non
         told = await world.message(job["id"], 'Replace "flavour" with "flavor"')
         assert told.status_code == 200
         ended = await world.ended(job["id"])
-        link = ended["prLink"].replace(ended["prLink"].split("/pulls/")[0], world.url)
+        link = ended["prLink"].replace(ended["prLink"].split("/docs/")[0], world.url)
         assert (await world.press(link, "merge")).status_code == 303
     assert "A color and a flavor." in git(repository, "show", "main:docs/start.md")
 
@@ -101,7 +101,7 @@ async def test_a_servers_jobs_and_pull_requests_can_be_in_postgres(postgres: Pos
             job = await world.done('Replace "colour" with "color"')
         async with running(repository, tmp_path / "other", database_url=url) as world:
             assert (await world.continued(job["id"], 'Replace "flavour" with "flavor"'))["status"] == "completed"
-            assert (await world.client.get("/pulls/1", auth=ADA)).status_code == 200
+            assert (await world.client.get("/docs/pulls/1", auth=ADA)).status_code == 200
         with pytest.raises(JobServerError, match="is missing: restore it, or set PAGEHAND_JOBSERVER_DATABASE_URL"):
             async with running(repository, data):
                 pass

@@ -143,7 +143,7 @@ async def test_a_cancel_at_any_step_ends_the_job_and_a_message_resumes_it(
 
         held.release()
         ended = await world.continued(job["id"], "two")
-        assert (ended["status"], ended["prLink"]) == ("completed", f"{world.url}/pulls/1")
+        assert (ended["status"], ended["prLink"]) == ("completed", f"{world.url}/docs/pulls/1")
         assert "reason" not in ended["details"] or ended["details"]["reason"] is None
         notes = world.show(f"pagehand/{job['id']}", "notes.md")
         assert notes == ("one\ntwo\n" if step in PUSHED else "two\n")

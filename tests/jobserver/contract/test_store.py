@@ -117,7 +117,7 @@ async def test_bot_and_job_server_can_share_a_database(empty_database: str) -> N
     assert not metadata.tables.keys() & of_the_bot.tables.keys()
     await migrate(empty_database)
     async with Database(empty_database) as database:
-        await JobStore(database, rate_limit=1).check()
+        await InstructionQueue(database).backlog()
     await (await open_store(empty_database)).close()
 
 
@@ -132,15 +132,15 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
     assert await asyncio.to_thread(steps_of, path) > NEWEST, "so an earlier version refuses it"
     assert not await differences(url)
     async with Database(url) as database:
-        jobs, queue = JobStore(database, rate_limit=100), InstructionQueue(database)
-        one, two, three, four, five = [await jobs.get("docs", f"{number:016}") for number in range(1, 6)]
+        jobs, queue = JobStore(database, "docs", rate_limit=100), InstructionQueue(database)
+        one, two, three, four, five = [await jobs.get(f"{number:016}") for number in range(1, 6)]
         assert (one.status, one.pr_link, one.details) == (
             Status.COMPLETED, "http://x/pulls/1", JobDetails(summary="Said one"),
         )  # fmt: skip
         assert two.details == JobDetails(reason="git is away", partial_work=PartialWork(files=3))
         template = JobTemplate("docs", "main", "claude")
         file = AttachedFile(id=hashlib.sha256(b"file").hexdigest(), name="a.png")
-        again = await jobs.submit(PromptRequest("docs", "one", None, "k-1", files=(file,)), template)
+        again = await jobs.submit(PromptRequest("one", None, "k-1", files=(file,)), template)
         assert again.id == one.id, "answers that were kept are still given"
         taken = await queue.claim("w", Wanted(["docs"]))
         assert taken == Instruction(
@@ -148,7 +148,7 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
             requester=ADA, attempts=2, was_begun=True, worker="w",
         ), "which was running"  # fmt: skip
         assert await queue.next_reply(taken) == QueuedReply(4, "the red one"), "which answers the question again"
-        await jobs.submit(PromptRequest("docs", "six", one.id), template)
+        await jobs.submit(PromptRequest("six", one.id), template)
         assert (other := await queue.claim("w", Wanted(["docs"])))
         assert other.job_id == four.id
         more = await queue.claim("w", Wanted(["docs"]))
@@ -156,8 +156,8 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
         assert (more.number, more.session) == (7, "s-1")
         assert more.conversation == (EarlierInstruction("one", "Said one", "one"),)
         assert [(file.name, file.size) for file in more.attachments] == [("a.png", 4)]
-        [owed] = await ProposalStore(database).take_due()
-        assert await ProposalStore(database).take_due() == [], "somebody tries it now"
+        [owed] = await ProposalStore(database, "docs").take_due()
+        assert await ProposalStore(database, "docs").take_due() == [], "somebody tries it now"
         assert (owed.job_id, owed.title, owed.requester, owed.wants_extras) == (five.id, "Five", ADA, True)
         assert await jobs.old_branches() == ["pagehand/gone"]
         pulls = await database.rows(select(local_pull_requests).order_by(local_pull_requests.c.number))
@@ -207,7 +207,7 @@ async def test_the_files_are_private_to_their_owner(tmp_path: Path) -> None:
     try:
         path.touch(0o644)
         async with Database(f"sqlite:///{path}") as database:
-            await JobStore(database, rate_limit=1).check()
+            await InstructionQueue(database).backlog()
             modes = {name: os.stat(tmp_path / name).st_mode & 0o777 for name in os.listdir(tmp_path)}  # noqa: PTH116, PTH208 - pathlib's would block as much
     finally:
         os.umask(before)
@@ -226,16 +226,16 @@ class Jobs:
     def __init__(self, url: str) -> None:
         self.time = START
         self.database = Database(url, now=lambda: self.time)
-        self.store = self.retention = JobStore(self.database, rate_limit=100_000)
+        self.store = self.retention = JobStore(self.database, "docs", rate_limit=100_000)
         self.queue = InstructionQueue(self.database)
 
     async def finished(self, key: str | None = None, link: str | None = "http://x/pulls/1") -> str:
         """Adds a job with an instruction on each of two branches."""
-        job = await self.store.submit(PromptRequest("docs", "one", None, key), TEMPLATE)
+        job = await self.store.submit(PromptRequest("one", None, key), TEMPLATE)
         taken = await self.taken(job.id)
         await self.queue.record_progress(taken, ProgressUpdate(activity="reading", session="s"))
         await self.queue.finish(taken, Outcome(pr_link="http://x/pulls/0"))
-        await self.store.submit(PromptRequest("docs", "two", job.id), TEMPLATE)
+        await self.store.submit(PromptRequest("two", job.id), TEMPLATE)
         taken = await self.queue.use_next_branch(await self.taken(job.id))
         await self.queue.record_pushed(taken, "c0ffee")
         await self.queue.finish(taken, Outcome(commit="c0ffee", pr_link=link))
@@ -267,37 +267,37 @@ async def test_a_deleted_job_loses_its_rows_but_keeps_its_proposed_branches(jobs
     await jobs.delete_old()
     for job_id in (gone, unproposed):
         with pytest.raises(RequestRejectedError):
-            await jobs.store.get("docs", job_id)
+            await jobs.store.get(job_id)
     rows = [await jobs.database.rows(select(table.c.job_id)) for table in (instructions, answers)]
     assert [[row["job_id"] for row in of_table] for of_table in rows] == [[kept, kept], [kept]]
     expected = {f"pagehand/{gone}", f"pagehand/{gone}-2", f"pagehand/{unproposed}"}
     assert set(await jobs.retention.old_branches()) == expected, "a branch that nobody could review stays"
-    anew = await jobs.store.submit(PromptRequest("docs", "other", None, "k-1"), TEMPLATE)
+    anew = await jobs.store.submit(PromptRequest("other", None, "k-1"), TEMPLATE)
     assert anew.id != gone, "a key of a deleted job is free again"
 
 
 async def test_requests_at_once_share_a_key_and_keep_the_limit(jobs: Jobs) -> None:
-    store = JobStore(jobs.database, rate_limit=3)
-    alike = [store.submit(PromptRequest("docs", "one", None, "k"), TEMPLATE) for _ in range(8)]
+    store = JobStore(jobs.database, "docs", rate_limit=3)
+    alike = [store.submit(PromptRequest("one", None, "k"), TEMPLATE) for _ in range(8)]
     assert len({job.id for job in await asyncio.gather(*alike)}) == 1
-    others = [store.submit(PromptRequest("docs", f"{number}"), TEMPLATE) for number in range(8)]
+    others = [store.submit(PromptRequest(f"{number}"), TEMPLATE) for number in range(8)]
     answered = await asyncio.gather(*others, return_exceptions=True)
     assert sum(isinstance(each, RateLimitExceededError) for each in answered) == 6
 
 
 async def test_what_happens_to_a_job_at_once_is_all_kept(jobs: Jobs) -> None:
-    job_id = (await jobs.store.submit(PromptRequest("docs", "one"), TEMPLATE)).id
+    job_id = (await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id
     taken = await jobs.taken(job_id)
     progress = ProgressUpdate(activity="reading", session="s", spent=Spent(sent=1, answered=1))
     await asyncio.gather(
         *(jobs.queue.record_progress(taken, progress) for _ in range(10)),
-        jobs.store.cancel("docs", job_id, Requester(name="Ada")),
-        *(jobs.store.submit(PromptRequest("docs", f"{number}", job_id), TEMPLATE) for number in range(5)),
+        jobs.store.cancel(job_id, Requester(name="Ada")),
+        *(jobs.store.submit(PromptRequest(f"{number}", job_id), TEMPLATE) for number in range(5)),
     )
     assert await jobs.queue.spent(job_id) == Spent(sent=10, answered=10)
-    assert await jobs.queue.tokens_today() == 20
+    assert await jobs.queue.tokens_today("docs") == 20
     assert await jobs.queue.is_stopped(taken)
-    job = await jobs.store.get("docs", job_id)
+    job = await jobs.store.get(job_id)
     assert job.details is not None
     assert (job.details.reason, job.details.activity) == ("stopped by Ada", "reading")
 
@@ -319,10 +319,10 @@ async def test_no_query_scans_a_whole_table(scratch: Path) -> None:
         engine = jobs.database._database._engine
         event.listen(engine, "before_cursor_execute", lambda *call: seen.append((call[2], call[3])))
         job_id = await jobs.finished("k-1")
-        await jobs.store.get("docs", job_id)
-        await jobs.store.submit(PromptRequest("docs", "three", job_id), TEMPLATE)
+        await jobs.store.get(job_id)
+        await jobs.store.submit(PromptRequest("three", job_id), TEMPLATE)
         taken = await jobs.taken(job_id)
-        await jobs.store.cancel("docs", job_id)
+        await jobs.store.cancel(job_id)
         await jobs.queue.is_stopped(taken)
         await jobs.queue.watch("w", [taken.number], renew=True)
         await jobs.queue.release("w")
@@ -352,15 +352,15 @@ WRITES: list[Callable[[InstructionQueue, Instruction], Awaitable[object]]] = [
     lambda queue, lost: queue.record_partial(lost, "c0ffee"),
     lambda queue, lost: queue.record_budget_end(lost, BudgetUsedUpError("spent", "More?")),
     lambda queue, lost: queue.use_reply(lost, QueuedReply(lost.number + 1, "more")),
-    lambda queue, lost: ProposalStore(queue.database).record_change(lost, title="T", description="", checks=()),
+    lambda queue, lost: ProposalStore(queue.database, "docs").record_change(lost, title="T", description="", checks=()),
 ]
 
 
 @pytest.mark.promise("jobs once")
 async def test_who_lost_an_instruction_records_nothing(jobs: Jobs) -> None:
     """The same worker, too, once it has begun it again."""
-    job_id = (await jobs.store.submit(PromptRequest("docs", "one"), TEMPLATE)).id
-    await jobs.store.submit(PromptRequest("docs", "more", job_id), TEMPLATE)
+    job_id = (await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id
+    await jobs.store.submit(PromptRequest("more", job_id), TEMPLATE)
     lost = await jobs.taken(job_id)
     jobs.time += LEASE - timedelta(seconds=1)
     assert await jobs.queue.claim("other", Wanted(["docs"])) is None
@@ -373,18 +373,18 @@ async def test_who_lost_an_instruction_records_nothing(jobs: Jobs) -> None:
     assert await jobs.queue.claim("other", Wanted(["docs"], suspects=False)) is None
     again = await jobs.taken(job_id)
     assert (again.number, again.attempts, again.was_begun) == (lost.number, 2, True)
-    before = await jobs.store.get("docs", job_id)
+    before = await jobs.store.get(job_id)
     for write in WRITES:
         with pytest.raises(LeaseLostError):
             await write(jobs.queue, lost)
-    assert await jobs.store.get("docs", job_id) == before
+    assert await jobs.store.get(job_id) == before
     await jobs.queue.finish(again, Outcome())
 
 
 async def test_projects_take_turns_and_a_jobs_instructions_do_not(jobs: Jobs) -> None:
-    ids = [(await jobs.store.submit(PromptRequest("docs", f"{number}"), TEMPLATE)).id for number in range(3)]
-    await jobs.store.submit(PromptRequest("docs", "more", ids[0]), TEMPLATE)
-    await jobs.store.submit(PromptRequest("site", "one"), TEMPLATE)
+    ids = [(await jobs.store.submit(PromptRequest(f"{number}"), TEMPLATE)).id for number in range(3)]
+    await jobs.store.submit(PromptRequest("more", ids[0]), TEMPLATE)
+    await JobStore(jobs.database, "site", rate_limit=9).submit(PromptRequest("one"), TEMPLATE)
     claimed = [await jobs.queue.claim(worker, Wanted(["docs", "site"])) for worker in "abacb"]
     order = [taken and (taken.project_id, taken.prompt) for taken in claimed]
     assert order == [("docs", "0"), ("site", "one"), ("docs", "1"), ("docs", "2"), None]
@@ -398,7 +398,7 @@ async def test_projects_take_turns_and_a_jobs_instructions_do_not(jobs: Jobs) ->
 
 async def test_claims_at_once_take_different_instructions(jobs: Jobs) -> None:
     for number in range(8):
-        await jobs.store.submit(PromptRequest("docs", f"{number}"), TEMPLATE)
+        await jobs.store.submit(PromptRequest(f"{number}"), TEMPLATE)
     claimed = await asyncio.gather(*(jobs.queue.claim(f"{number}", Wanted(["docs"])) for number in range(10)))
     claimed += [await jobs.queue.claim("late", Wanted(["docs"])) for _ in range(8)]
     numbers = [taken.number for taken in claimed if taken]
@@ -463,7 +463,7 @@ async def test_the_uploads_of_1_0_0_are_read_in_even_after_a_kill(
         (folder / name).write_bytes(content)
     async with Database(f"sqlite:///{path}") as database:
         store = FileStore(database)
-        taking = UploadStore(store, UploadLimits(1, 1))
+        taking = UploadStore(store, "docs", UploadLimits(1, 1))
         written, write = list[str](), store.write
 
         async def killed(pieces: AsyncIterator[bytes]) -> str:

@@ -27,7 +27,7 @@ class Files:
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.database = Database(url, now=lambda: self.time)
         self.store = FileStore(self.database)
-        self.uploads = UploadStore(self.store, UploadLimits(file=len(LARGE), space=2 * len(LARGE)))
+        self.uploads = UploadStore(self.store, "docs", UploadLimits(file=len(LARGE), space=2 * len(LARGE)))
 
     async def keep(self, file_id: str) -> None:
         await self.database.transact(lambda session: keep_file(session, file_id))

@@ -146,7 +146,7 @@ async def test_what_one_asleep_was_editing_is_done_again_and_its_own_work_droppe
     done = await world.ended(job.id)
     first.editing.let_go()
     await until(lambda: _holds("its outcome is dropped" in caplog.text))
-    assert await world.store.get("docs", job.id) == done
+    assert await world.store.get(job.id) == done
     assert world.subjects(f"pagehand/{job.id}") == ["one"]
     assert len(world.pull_requests.opened) == 1
     await workers.second.world.runner.stop()
@@ -227,7 +227,7 @@ async def test_a_stop_reaches_a_worker_in_another_process(workers: Workers) -> N
     workers.first.editing.hold()
     job = await world.submit("one")
     await workers.first.editing.reached.wait()
-    await world.store.cancel("docs", job.id)
+    await world.store.cancel(job.id)
     async with asyncio.timeout(AT_ONCE):
         ended = await world.ended(job.id)
     assert (ended.status, details(ended).reason) == (Status.COMPLETED, "stopped by request")
@@ -244,7 +244,7 @@ async def test_an_answer_reaches_a_worker_in_another_process(workers: Workers) -
     job = await world.submit("one")
 
     async def is_asked() -> bool:
-        seen = (await world.store.get("docs", job.id)).details
+        seen = (await world.store.get(job.id)).details
         return seen is not None and seen.question is not None
 
     await until(is_asked)
@@ -268,7 +268,7 @@ async def test_a_worker_that_stops_gives_back_what_it_runs(workers: Workers) -> 
 
 async def submit(world: ExecutorWorld, prompt: str, job_id: str | None = None) -> AgentJob:
     """Has a prompt recorded, as another process does."""
-    return await world.store.submit(PromptRequest("docs", prompt, job_id), TEMPLATE)
+    return await world.store.submit(PromptRequest(prompt, job_id), TEMPLATE)
 
 
 async def attempts(world: ExecutorWorld) -> list[int]:

@@ -62,18 +62,18 @@ class Jobs:
     def __init__(self, url: str) -> None:
         self.time = datetime.now(UTC)
         self.database, self.runners = Database(url, now=lambda: self.time), list[JobRunner]()
-        self.store = JobStore(self.database, rate_limit=100)
+        self.store = JobStore(self.database, "docs", rate_limit=100)
         self.queue = InstructionQueue(self.database)
 
     async def add(self, prompt: str, job_id: str | None = None) -> str:
-        return (await self.store.submit(PromptRequest("docs", prompt, job_id), TEMPLATE)).id
+        return (await self.store.submit(PromptRequest(prompt, job_id), TEMPLATE)).id
 
     async def claimed(self) -> Instruction | None:
         """Claims the next instruction as a worker that dies then."""
         return await self.queue.claim("dead", Wanted(["docs"]))
 
     async def get(self, job_id: str) -> AgentJob:
-        return await self.store.get("docs", job_id)
+        return await self.store.get(job_id)
 
     async def details(self, job_id: str) -> JobDetails:
         return (await self.get(job_id)).details or JobDetails()
@@ -290,7 +290,7 @@ async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jo
         async def claim(self, worker: str, wanted: Wanted) -> Instruction | None:
             taken = await super().claim(worker, wanted)
             if taken:
-                cancelled = await jobs.store.cancel("docs", taken.job_id, ROBIN)
+                cancelled = await jobs.store.cancel(taken.job_id, ROBIN)
                 runner.interrupt(cancelled.running or 0)
             return taken
 
@@ -307,7 +307,7 @@ async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jo
 
 async def test_a_cancel_as_the_work_finishes_keeps_what_was_pushed(jobs: Jobs) -> None:
     async def execute(instruction: Instruction) -> Outcome:
-        cancelled = await jobs.store.cancel("docs", instruction.job_id, ROBIN)
+        cancelled = await jobs.store.cancel(instruction.job_id, ROBIN)
         assert cancelled.running == instruction.number
         return Outcome(commit="c0ffee", pr_link=LINK, details=JobDetails(summary="Done.", revision="c0ffee"))
 
@@ -322,7 +322,7 @@ async def test_a_cancel_as_the_work_finishes_keeps_what_was_pushed(jobs: Jobs) -
 
 async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs) -> None:
     async def execute(instruction: Instruction) -> None:
-        await jobs.store.cancel("docs", instruction.job_id)
+        await jobs.store.cancel(instruction.job_id)
         raise JobServerError("the connection was lost")
 
     runner = jobs.runner(execute)
@@ -336,7 +336,7 @@ async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs
 async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(jobs: Jobs, pushed: Outcome) -> None:
     job_id = await jobs.add("one")
     await jobs.claimed()
-    await jobs.store.cancel("docs", job_id, ROBIN)
+    await jobs.store.cancel(job_id, ROBIN)
     jobs.time += LEASE
     await jobs.runner(nothing, pushed=pushed).start()
     job = await jobs.ended(job_id)

@@ -155,11 +155,11 @@ async def test_an_oversized_page_is_not_shown() -> None:
 
 async def test_a_description_keeps_line_endings_and_falls_back_to_text() -> None:
     renderer = MarkdownRenderer(time_limit=2)
-    shown = await shown_description("> One\n> two\n\n- <b>x</b> `y`", 1, renderer)
+    shown = await shown_description("> One\n> two\n\n- <b>x</b> `y`", "/docs/pulls/1", renderer)
     assert isinstance(shown, Markup)
     assert "<p>One<br />\ntwo</p>" in shown
     assert "<li>&lt;b&gt;x&lt;/b&gt; <code>y</code></li>" in shown
-    endless = await shown_description("[" * 50_000, 1, MarkdownRenderer(time_limit=0.001))
+    endless = await shown_description("[" * 50_000, "/docs/pulls/1", MarkdownRenderer(time_limit=0.001))
     assert not isinstance(endless, Markup)
     assert endless == "[" * 50_000
 

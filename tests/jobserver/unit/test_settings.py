@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from bot.errors import ConfigError
 from bot.jobserver.sandbox.choice import forget_secrets
 from bot.jobserver.settings import PREFIX, JobServerSettings, is_branch_name, repository_protocol
+from bot.jobserver.settings.projects import Projects
 from bot.runtime.rotating_secrets import SecretFile
 
 KEY = "planted-key-of-sixteen"
@@ -265,7 +266,7 @@ def test_a_database_is_postgresql(url: str) -> None:
 
 
 def test_the_log_masks_the_password_of_the_database() -> None:
-    secrets = made(DATABASE_URL="postgresql://ada:planted%2Fpassword@localhost/jobs").secrets
+    secrets = Projects.one(made(DATABASE_URL="postgresql://ada:planted%2Fpassword@localhost/jobs")).secrets
     assert {"planted/password", "planted%2Fpassword", KEY} <= set(secrets)
 
 

@@ -90,12 +90,12 @@ class ExecutorWorld:
         scan = ChangeScan(mirror, lambda: masking, secrets.allowed, secrets.time_limit)
         self.folders = JobFolders(self.data)
         self.folders.prepare()
-        self.store = JobStore(database, rate_limit=1_000_000)
+        self.store = JobStore(database, "docs", rate_limit=1_000_000)
         self.queue = InstructionQueue(database)
         space = UploadLimits(file=1_000_000, space=10_000_000)
         self.files = FileStore(database)
-        self.uploads = UploadStore(self.files, space)
-        self.proposals = ProposalStore(database)
+        self.uploads = UploadStore(self.files, "docs", space)
+        self.proposals = ProposalStore(database, "docs")
         self.tools = Tools(
             self.repository,
             self.queue,
@@ -132,7 +132,7 @@ class ExecutorWorld:
         return JobCleanup(self.tools, self.store, self.uploads, _delete_none, archive_after, keep_for)
 
     async def submit(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
-        return await self.submitted(PromptRequest("docs", prompt, job_id, requester=requester))
+        return await self.submitted(PromptRequest(prompt, job_id, requester=requester))
 
     async def submitted(self, request: PromptRequest) -> AgentJob:
         job = await self.store.submit(request, TEMPLATE)
@@ -141,7 +141,7 @@ class ExecutorWorld:
 
     async def ended(self, job_id: str) -> AgentJob:
         async def check() -> AgentJob | None:
-            job = await self.store.get("docs", job_id)
+            job = await self.store.get(job_id)
             return None if job.status is Status.ACTIVE else job
 
         return await until(check)
@@ -217,7 +217,7 @@ async def executing(
             allowed=allowed or AllowedPaths(),
             secrets=secrets or Secrets(are_looked_for=False),
             budget=budget or TokenBudget(),
-            spent_today=await InstructionQueue(database).tokens_today(),
+            spent_today=await InstructionQueue(database).tokens_today("docs"),
             question_time_limit=question_time_limit,
             like=like,
         )

@@ -210,7 +210,7 @@ async def press_in_demo(link: str, button: str, **fields: str) -> None:
     """Sends a form of a demo's pull request page, as a visitor's browser would."""
     async with httpx.AsyncClient(verify=WITHOUT_TLS, timeout=WAIT_S) as client:
         form = hidden_fields((await client.get(link)).text) | fields
-        origin = {"Origin": link.partition("/pulls")[0]}
+        origin = {"Origin": link.partition("/docs")[0]}
         assert (await client.post(f"{link}/{button}", data=form, headers=origin)).status_code == 303
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, Literal
+from urllib.parse import quote
 
 from sqlalchemy import RowMapping, Select, delete, func, insert, select, tuple_, update
 
@@ -41,6 +42,7 @@ class PullRequestRow:
     """
 
     number: int
+    project_id: str
     branch: str
     base: str
     title: str
@@ -53,6 +55,11 @@ class PullRequestRow:
     ended_by: str | None = None
     requested_by: str | None = None
     request_url: str | None = None
+
+    @property
+    def page(self) -> str:
+        """The path of its page."""
+        return f"{pages_of(self.project_id)}/{self.number}"
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,13 @@ class LocalPullRequests:
     `reader` reads what the shown commits hold.
     """
 
-    def __init__(self, database: Database, mirror: Mirror, *, base: BaseBranch, public_url: str) -> None:
+    def __init__(
+        self, database: Database, project_id: str, mirror: Mirror, *, base: BaseBranch, public_url: str
+    ) -> None:
         self.reader = ContentsReader(mirror)
         self.database = database
+        self._project_id = project_id
+        self._own = local_pull_requests.c.project_id == project_id
         self._mirror = mirror
         self._base = base
         self._public_url = public_url
@@ -161,7 +172,7 @@ class LocalPullRequests:
         """Returns the open ones, then the others, the newest of each first."""
         columns = local_pull_requests.c
         is_ended = columns.state != PullRequestState.OPEN
-        newest = select(local_pull_requests).order_by(is_ended, columns.number.desc())
+        newest = select(local_pull_requests).where(self._own).order_by(is_ended, columns.number.desc())
         return tuple(map(_from_row, await self.database.rows(newest.limit(LIST_LENGTH))))
 
     async def contents(self, number: int) -> PullRequestContents:
@@ -253,23 +264,24 @@ class LocalPullRequests:
     @transaction
     async def _ended(self, session: Session, age: timedelta) -> Sequence[int]:
         columns = local_pull_requests.c
-        ended = select(columns.number).where(columns.state != "open", columns.ended_at <= session.time(ago=age))
-        return (await session.execute(ended.limit(100))).scalars().all()
+        is_old = (columns.state != "open", columns.ended_at <= session.time(ago=age))
+        return (await session.execute(select(columns.number).where(self._own, *is_old).limit(100))).scalars().all()
 
     async def _get(self, number: int) -> PullRequestRow:
         """Returns a pull request. Raises PullRequestNotFoundError."""
-        for row in await self.database.rows(_of(number)):
+        for row in await self.database.rows(_of(number).where(self._own)):
             return _from_row(row)
         raise PullRequestNotFoundError("there is no pull request of this number")
 
     async def _newest(self, branch: str) -> PullRequestRow | None:
-        of_branch = select(local_pull_requests).where(local_pull_requests.c.branch == branch)
+        of_branch = select(local_pull_requests).where(self._own, local_pull_requests.c.branch == branch)
         rows = await self.database.rows(of_branch.order_by(local_pull_requests.c.number.desc()).limit(1))
         return next(map(_from_row, rows), None)
 
     @transaction
     async def _insert(self, session: Session, new: NewPullRequest, start: str, head: str) -> PullRequestRow:
         inserting = insert(local_pull_requests).values(
+            project_id=self._project_id,
             branch=new.branch,
             base=self._base.name,
             title=new.title,
@@ -372,7 +384,18 @@ class LocalPullRequests:
             raise DecisionError(f"This was not merged: {error}") from None
 
     def _as_pull_request(self, row: PullRequestRow) -> OpenedPullRequest:
-        return OpenedPullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
+        return OpenedPullRequest(row.number, f"{self._public_url}{row.page}", row.branch, row.state)
+
+
+def pages_of(project_id: str) -> str:
+    """Returns the path of a project's list of pull requests."""
+    return f"/{quote(project_id, safe='')}/pulls"
+
+
+async def project_of(database: Database, number: int) -> str | None:
+    """Returns the project of a pull request: addresses did not name it before."""
+    rows = await database.rows(select(local_pull_requests.c.project_id).where(local_pull_requests.c.number == number))
+    return next((row["project_id"] for row in rows), None)
 
 
 def _require_newest(row: PullRequestRow, head: str) -> None:

@@ -17,6 +17,8 @@ _OF_1_0_0 = 7
 """The steps that 1.0.0 had taken, as SQLite's `user_version` counts them."""
 _NO_STEP = 1_000
 """What the file counts from now on: 1.0.0 refuses a file that has taken more steps than it knows."""
+_PROJECT = "docs"
+"""Its project by default."""
 _EARLIER = ("jobs", "instructions", "answers", "old_branches", "uploads", "attachments", "proposals", "spending")
 """The tables of 1.0.0, those that others refer to first."""
 
@@ -124,7 +126,7 @@ def _further() -> None:
     _table("answers", *map(_text, names), *_perhaps("job_id"), _key("project_id", "key", table="answers"))
     _index("answers_of_job", "answers", ["job_id"])
     _index("answers_by_age", "answers", ["created_at"])
-    _table("old_branches", _text("name"), _text("left_at"), _key("name", table="old_branches"))
+    _table("old_branches", *map(_text, ("name", "project_id", "left_at")), _key("name", table="old_branches"))
     _table("files", _text("id"), *_perhaps("expires_at"), _key("id", table="files"))
     _index("files_to_delete", "files", ["expires_at"], "expires_at IS NOT NULL")
     _table(
@@ -137,24 +139,26 @@ def _further() -> None:
     )
     _table(
         "uploads",
-        _text("id"),
+        *map(_text, ("project_id", "id")),
         _number("size"),
         *map(_text, ("mimetype", "used_at")),
         *_perhaps("file"),
-        _key("id", table="uploads"),
+        _key("project_id", "id", table="uploads"),
     )
     _index("uploads_by_age", "uploads", ["used_at"])
     _table(
         "attachments",
         _number("instruction"),
         _number("position"),
-        *map(_text, ("upload_id", "name")),
+        *map(_text, ("project_id", "upload_id", "name")),
         *_perhaps("mimetype"),
         _key("instruction", "position", table="attachments"),
         _of("instruction", "instructions.number", "attachments"),
-        _of("upload_id", "uploads.id", "attachments", cascade=False),
+        sa.ForeignKeyConstraint(
+            ["project_id", "upload_id"], ["uploads.project_id", "uploads.id"], name=op.f("fk_attachments_project_id")
+        ),
     )
-    _index("attachments_of_upload", "attachments", ["upload_id"])
+    _index("attachments_of_upload", "attachments", ["project_id", "upload_id"])
     _table(
         "proposals",
         *map(_text, ("job_id", "branch", "title", "description", "checks", "extras")),
@@ -166,21 +170,39 @@ def _further() -> None:
         _of("job_id", "jobs.id", "proposals"),
     )
     _index("proposals_due", "proposals", ["due_at"])
-    _table("spending", _text("day"), _number("tokens", large=True), _key("day", table="spending"))
+    _table(
+        "spending",
+        *map(_text, ("project_id", "day")),
+        _number("tokens", large=True),
+        _key("project_id", "day", table="spending"),
+    )
 
 
 def _pull_requests() -> None:
     _table(
         "local_pull_requests",
         _number("number"),
-        *map(_text, ("branch", "base", "title", "description", "state", "base_commit", "head_commit", "created_at")),
+        *map(
+            _text,
+            (
+                "project_id",
+                "branch",
+                "base",
+                "title",
+                "description",
+                "state",
+                "base_commit",
+                "head_commit",
+                "created_at",
+            ),
+        ),
         *_perhaps("ended_at", "ended_by", "requested_by", "request_url"),
         sa.CheckConstraint("state IN ('open', 'merged', 'closed')", name=op.f("ck_local_pull_requests_state")),
         _key("number", table="local_pull_requests"),
         numbered=True,
     )
     _index("one_open_a_branch", "local_pull_requests", ["branch"], "state = 'open'", unique=True)
-    _index("pull_requests_of_state", "local_pull_requests", ["state", "number"])
+    _index("pull_requests_of_project", "local_pull_requests", ["project_id", "state", "number"])
     _table(
         "judgements",
         _number("number"),
@@ -199,29 +221,33 @@ def _put_aside() -> None:
 
 
 def _take_over() -> None:
-    """Copies everything. The file of the pull requests stays as it is, beside this one."""
+    """Copies everything, as the project's that was used last. The file of the pull requests stays as it is."""
     connection = op.get_bind()
+    newest = "SELECT project_id FROM earlier_instructions ORDER BY number DESC LIMIT 1"
+    owner = connection.exec_driver_sql(newest).scalar() or _PROJECT
     for table in _EARLIER:
-        _copy(connection, f"earlier_{table}", table)
+        _copy(connection, f"earlier_{table}", table, owner)
     for table in reversed(_EARLIER):
         op.drop_table(f"earlier_{table}")
     file = Path(connection.engine.url.database or "").with_name("pull_requests.sqlite3")
     if file.exists():
         engine = sa.create_engine(sa.URL.create("sqlite", database=str(file)), poolclass=sa.NullPool)
         with engine.begin() as source:
-            _copy(source, "pull_requests", "local_pull_requests")
-            _copy(source, "judgements", "judgements")
+            _copy(source, "pull_requests", "local_pull_requests", owner)
+            _copy(source, "judgements", "judgements", owner)
 
 
-def _copy(source: sa.Connection, earlier: str, table: str) -> None:
+def _copy(source: sa.Connection, earlier: str, table: str, owner: str) -> None:
     """Copies a table's rows, if it was there, and the last number that it gave: none is used again."""
     if not sa.inspect(source).has_table(earlier):
         return
     names = [column["name"] for column in sa.inspect(source).get_columns(earlier)]
-    target = sa.table(table, *map(sa.column, names))
+    known = {column["name"] for column in sa.inspect(op.get_bind()).get_columns(table)}
+    more = {"project_id": owner} if "project_id" in known.difference(names) else {}
+    target = sa.table(table, *map(sa.column, (*names, *more)))
     rows = source.execute(sa.select(sa.table(earlier, *map(sa.column, names)))).mappings()
     for batch in rows.partitions(500):
-        op.get_bind().execute(target.insert(), [dict(row) for row in batch])
+        op.get_bind().execute(target.insert(), [dict(row) | more for row in batch])
     numbers = sa.table("sqlite_sequence", sa.column("name"), sa.column("seq"))
     last = source.execute(sa.select(numbers.c.seq).where(numbers.c.name == earlier)).scalar()
     if last is not None:
