@@ -1,11 +1,11 @@
 """The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobapi.models import Changes, FileChange
-from bot.jobserver.errors import GitError, NoSuchBranchError
+from bot.jobserver.errors import GitError
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
@@ -44,7 +44,7 @@ class GitRepository:
 
     async def start(self, branch: str) -> StartingPoint:
         """Fetches the base and the branch; a branch that does not exist yet starts at the base."""
-        tips = await self._fetch(branch)
+        tips = await self.mirror.fetch(self._base.name, branch)
         base, head = tips[self._base.name], tips.get(branch)
         parted = await self.mirror.merge_base(base.commit, head.commit) if head else ""
         if head is None or parted == head.commit:
@@ -57,16 +57,6 @@ class GitRepository:
         """Fetches both, and returns whether the branch has commits that the base lacks."""
         start = await self.start(branch)
         return start.parents[0] != start.base
-
-    async def _fetch(self, branch: str) -> Mapping[str, Tip]:
-        try:
-            return await self.mirror.fetch(self._base.name, branch)
-        except NoSuchBranchError:
-            default = await self.mirror.git.default_branch(self.mirror.directory)
-            if default == self._base.name:
-                raise
-            self._base.follow(default)
-            return await self.mirror.fetch(self._base.name, branch)
 
     async def _brought_up_to_date(self, branch: str, head: Tip, base: str) -> StartingPoint:
         """Merges the base into a branch that is behind it; if there are conflicts, leaves the branch alone."""

@@ -80,7 +80,10 @@ class Mirror:
                 )  # fmt: skip
             except GitError as error:
                 if "couldn't find remote ref" in str(error):
-                    raise NoSuchBranchError(f"the branch {branch} is not in the repository") from None
+                    raise NoSuchBranchError(
+                        f"the branch {branch} is not in the repository: if it was renamed, start the job server again, "
+                        f"with another {PREFIX}BASE_BRANCH if that is set"
+                    ) from None
                 raise
         tips = await self._tips(branch, *more)
         if branch not in tips:  # it exists, but git fetched nothing and reported no error
@@ -204,29 +207,11 @@ def _refspec(branch: str) -> str:
     return f"+refs/heads/{branch}:refs/heads/{branch}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class BaseBranch:
-    """The branch that jobs start from and merge into; it may be renamed while the server runs.
-
-    `is_default`: it is the repository's default branch and follows renames; otherwise a setting names it.
-    """
+    """The branch that jobs start from and merge into."""
 
     name: str
-    is_default: bool = True
-
-    def follow(self, default: str) -> None:
-        """Uses the repository's default branch instead of one that no longer exists.
-
-        Raises:
-            GitError: a setting names the branch that no longer exists.
-        """
-        if not self.is_default:
-            raise GitError(
-                f"the base branch {self.name} is not in the repository any more; its default branch is {default}: "
-                f"set {PREFIX}BASE_BRANCH to that, or to another one that is there"
-            )
-        logger.warning("the base branch %s is gone: the repository's default one, %s, is used now", self.name, default)
-        self.name = default
 
 
 async def find_base(git: Git, setting: str | None, directory: Path) -> BaseBranch:
@@ -240,7 +225,7 @@ async def find_base(git: Git, setting: str | None, directory: Path) -> BaseBranc
     branch = setting or await git.default_branch(directory)
     if not await git.has_branch(directory, branch):
         raise GitError(f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that exists")
-    return BaseBranch(branch, is_default=setting is None)
+    return BaseBranch(branch)
 
 
 @dataclass
