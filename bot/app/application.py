@@ -232,8 +232,7 @@ class App:
         return SteadyClock().monotonic() - self._began
 
     def _build_health(self, config: Config) -> Health:
-        edges, recording = self._edges, self._recording_health
-        warnings = [recording.warning, edges.missing_scopes.warning, self._watch.warning]
+        warnings = [self._edges.missing_scopes.warning, self._watch.warning]
         warnings += [secret.warning for secret in config.rotating_secrets]
         warnings += [self._scheduler.history_reader.warning] if self._scheduler is not None else []
         return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)

@@ -251,18 +251,13 @@ class Outage:
 
 RECORDING_RECOVERY_SECONDS = 30.0
 """How long recording has to work before its outage is over."""
-WARNING_SECONDS = 3600.0
-"""How long the health report warns about requests that could not be recorded."""
 
 
 class RecordingHealth:
-    """Counts requests that could not be recorded. `monotonic` is a clock in seconds; `recovery` is in seconds."""
+    """Tells whether requests can be recorded. `monotonic` is a clock in seconds; `recovery` is in seconds."""
 
     def __init__(self, monotonic: Callable[[], float], *, recovery: float = RECORDING_RECOVERY_SECONDS) -> None:
-        self._monotonic = monotonic
         self._outage = Outage("recording", monotonic, recovery=recovery)
-        self._failed = 0
-        self._failed_at = 0.0
 
     def record_success(self) -> None:
         """Records a successful write. An answered request is not enough, because it may not have written anything."""
@@ -273,13 +268,6 @@ class RecordingHealth:
         if isinstance(error, StoreError) and not isinstance(error, UnreadableRow):
             self._outage.record_failure(error)
 
-    def missed(self, error: Exception) -> None:
-        """Records that a person's request was lost."""
-        now = self._monotonic()
-        self._failed = self._failed + 1 if now - self._failed_at < WARNING_SECONDS else 1
-        self._failed_at = now
-        self.record_failure(error)
-
     def failing(self) -> bool:
         """Returns whether writing to the database is failing."""
         return self._outage.ongoing()
@@ -287,13 +275,3 @@ class RecordingHealth:
     def status(self) -> ComponentStatus:
         """Returns the status of recording. It has no grace period, because every request fails."""
         return replace(self._outage.status("recording"), critical=True, grace_seconds=0.0)
-
-    def warning(self) -> str:
-        """Returns a warning about recently lost requests for the health report; empty if there are none."""
-        ago = self._monotonic() - self._failed_at
-        if not self._failed or ago > WARNING_SECONDS:
-            return ""
-        return (
-            f"{self._failed} of Slack's requests could not be recorded when they arrived, the last one {ago / 60:.0f} "
-            "min ago. Slack delivers replies again; people who used a command or button were told."
-        )

@@ -75,7 +75,7 @@ class RequestRecorder:
         try:
             await call
         except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
-            self.recording_health.missed(error)
+            self.recording_health.record_failure(error)
             return False
         return True
 

@@ -168,7 +168,7 @@ class SlackApp:
         if isinstance(error, AuthorUnknown):
             return BoltResponse(status=503)
         if isinstance(error, StoreError | NotRecorded):
-            self._recording_health.missed(error)
+            self._recording_health.record_failure(error)
             return BoltResponse(status=503)
         return self._acknowledge_unreadable(error, body)
 
