@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
@@ -13,7 +14,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, WayIn
+from bot.domain.requests.request import Person, Reply, WayIn
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackMethod
 from bot.domain.threads.thread import Thread
 from bot.errors import (
@@ -28,6 +29,7 @@ from bot.errors import (
     JobApiUnreachable,
     NoSuchProject,
 )
+from bot.jobapi.models import SeenJob
 from bot.notices.answers import ActionAnswer, ActionAnswered
 from bot.notices.notice import Reaction
 from bot.notices.requests import RequestUncertain
@@ -35,6 +37,8 @@ from bot.runtime.health import RECOVERY_SECONDS
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.scheduler.settings import SchedulerVariables
 from bot.scheduler.worker import ANYTHING, DueWork
+from bot.service import Service
+from bot.store.schema.tables import polls
 from bot.store.store import Transaction
 
 LINK = "https://example.org/pull/1"
@@ -307,6 +311,38 @@ async def test_polling_is_bounded_by_what_may_wait_to_be_saved(world: CoreWorld)
     assert len(await world.job_poller.claim(10)) == 2
 
 
+async def test_as_many_jobs_are_claimed_ahead_as_were_just_polled(world: CoreWorld) -> None:
+    """So that no poll waits for a claim. Those of a process that stops are polled by another."""
+    await _at_rest(world, 8)
+    world.assemble(concurrency=2, batch_window=3_600.0)
+    look, answers = world.job_api.look, asyncio.Event()
+
+    async def slow_after_two(project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
+        seen = await look(project, job_id, unless=unless)
+        if world.job_api.polls > 2:
+            await answers.wait()
+        return seen
+
+    world.job_api.look = slow_after_two  # type: ignore[method-assign]  # the fake's own
+    running = asyncio.create_task(world.job_poller.run())
+    async with asyncio.timeout(10):
+        while await _claimed(world) < 6:  # noqa: ASYNC110 - a row tells nobody
+            await asyncio.sleep(0)
+    assert (world.job_api.polls, world.job_poller.free_slots()) == (4, 0)
+    await world.job_poller.stop(0.0)
+    await running
+    answers.set()
+    world.restart("two")
+    await world.pass_time(40)
+    assert await _claimed(world) == 0
+    assert world.job_api.polls >= 4 + 6
+
+
+async def _claimed(world: CoreWorld) -> int:
+    claimed = select(polls).where(polls.c.claimed_by.is_not(None))
+    return len(await world.store.transact(lambda tx: tx.session.rows(claimed)))
+
+
 async def _at_rest(world: CoreWorld, count: int) -> None:
     """This many jobs, all due for their first poll."""
     for number in range(count):
@@ -351,6 +387,15 @@ async def test_a_persons_request_wakes_the_first_workers(scheduler: Scheduler) -
     """Their Home is updated, too; nothing is sent before it is prepared."""
     scheduler.wake_senders()
     assert woken(scheduler) == {"request preparer", "outbox", "home publisher"}
+
+
+async def test_what_was_recorded_wakes_the_workers(world: CoreWorld) -> None:
+    ts, woken = await world.started(), []
+    service = Service(world.store, on_commit=lambda: woken.append("workers"))
+    assert await service.receive(Reply(ANA, "C1", ts, "5.1", "Shorter"))
+    assert woken == ["workers"]
+    assert not await service.receive(Reply(ANA, "C1", "9.9", "10.1", "among us"))
+    assert woken == ["workers"]
 
 
 async def test_each_step_of_a_start_wakes_the_next_worker(world: CoreWorld) -> None:

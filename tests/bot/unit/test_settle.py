@@ -138,6 +138,15 @@ def test_a_404_is_tried_again_until_the_job_is_gone(kind: RequestKind) -> None:
         assert taken.notices[0].message == OutageEnded(Problem.GONE)
 
 
+@pytest.mark.parametrize(("ended_at", "told"), [(5.0, ""), (20.0, "completed")])
+def test_an_end_that_was_told_since_the_first_attempt_is_not_news(ended_at: float, told: str) -> None:
+    """An earlier one may be, of this follow-up's work."""
+    announcements = Announcements(last_status="completed")
+    state = ThreadState(ENDED.job, round=2, work=Work(work_ended_at=ended_at), announcements=announcements)
+    tried = replace(FOLLOW_UP, first_tried_at=10.0, attempts=2)
+    assert settled(tried, Accepted(ACTIVE, outdated=True), state, now=30.0).state.announcements.last_status == told
+
+
 @pytest.mark.parametrize("stopped_by", ["U1", "U2"])
 def test_a_refused_stop_claims_no_end_and_leaves_another_persons_to_it(stopped_by: str) -> None:
     state = replace(RUNNING, people=Participation(stopped_by=stopped_by))
