@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from bot.jobserver.project import Project, Shared, mirror_of, open_project
 from bot.jobserver.pull_requests.local.local_pull_requests import project_of
 from bot.jobserver.settings import PREFIX
 from bot.jobserver.settings.projects import Projects
+from bot.jobserver.store.claims import Worker
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -84,14 +86,16 @@ class Composition:
         runner = JobRunner(
             queue,
             self._projects.get,
-            lambda: list(self._projects),
+            lambda: {name: project.agent for name, project in self._projects.items()},
             process.max_concurrent_jobs,
             self._arrived,
             counts=self._counts,
+            worker=Worker(place=f"{socket.gethostname()}:{self._data}"),
         )
         self._stack.push_async_callback(runner.stop)
         await runner.start()
         self._stack.push_async_callback(self._background.cancel)
+        self._background.spawn(database.listen(runner.wake), name="what the database tells")
         if self._config.has_file:
             self._background.spawn(self._follow(shared), name="the projects' file")
 
@@ -180,6 +184,7 @@ class Composition:
             self._projects[name] = opened
             if served is not None:
                 await self._let_go(served)
+            self._counts.serve(name, opened.agent)
             opened.start()
             for _, words in settings.warnings:
                 logger.warning("project %s: %s", name, words)

@@ -100,6 +100,12 @@ class Project:
     _running: set[int] = field(default_factory=set, init=False)
     _is_idle: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
+    @property
+    def agent(self) -> str:
+        """What the metrics call the agent."""
+        named = self.settings.agent[0] if self.settings.agent and self.settings.agent[0] in NAMED else "other"
+        return named if self.settings.editor == "agent" else self.settings.editor
+
     def start(self) -> None:
         """Starts what goes on beside the runs."""
         self._background.spawn(self.first_fetch.run(), name="the mirror's first fetch")
@@ -157,7 +163,6 @@ class _ProjectComposition:
 
     async def project(self) -> Project:
         settings, database, public_url = self._settings, self._shared.database, self._shared.public_url
-        self._shared.counts.serve(settings.project_id, self._agent_name())
         github = await self._stack.enter_async_context(connect(settings))
         git = Git.for_settings(settings, github.credentials if github else None)
         try:
@@ -191,11 +196,6 @@ class _ProjectComposition:
             JobCleanup(tools, jobs, uploads, local.delete_ended, settings.archive_after, settings.keep_for),
             self._stack.pop_all(),
         )
-
-    def _agent_name(self) -> str:
-        """Returns what the metrics call the agent."""
-        named = self._settings.agent[0] if self._settings.agent and self._settings.agent[0] in NAMED else "other"
-        return named if self._settings.editor == "agent" else self._settings.editor
 
     async def _tools(self, mirror: Mirror, base: BaseBranch, pull_requests: PullRequests) -> Tools:
         settings, of_runs = self._settings, self._shared.database.waiting(_OUTAGE_S)

@@ -18,6 +18,7 @@ from sqlalchemy.util import await_only
 
 from bot.errors import ConfigError, StoreUnavailable
 from bot.queue.errors import StoreTimings
+from bot.runtime.backoff import Backoff
 
 if TYPE_CHECKING:
     import asyncpg
@@ -31,6 +32,8 @@ _FORM = (
     "characters percent-encoded; files that it names, such as sslrootcert, have to exist."
 )
 _CONNECT_TIMEOUT = 5.0
+_CHECK_S = 5.0
+_RECONNECTION = Backoff(first=1.0, longest=60.0)
 _KEPT = 100
 """Prepared statements that a connection keeps."""
 _NOT_FOR_THE_SERVER = {
@@ -51,11 +54,7 @@ _POOLED = {"pgbouncer=true", "prepared_statement_cache_size=0", "prepared_statem
 
 def postgres_engine(dsn: str, statement_timeout: float, *, autocommit: bool = False) -> AsyncEngine:
     """Returns the engine of `postgresql://...`, with everything that libpq supports."""
-    address, _, text = dsn.partition("?")
-    options = [option for option in text.split("&") if option]
-    known = [option for option in options if option.partition("=")[0] not in _NOT_FOR_THE_SERVER]
-    dsn = f"{address}?{'&'.join(known)}"
-    connections = _Connections(dsn, statement_timeout, pooled=not _POOLED.isdisjoint(options))
+    connections = _connections(dsn, statement_timeout)
     engine = create_async_engine(
         "postgresql+asyncpg://",
         isolation_level="AUTOCOMMIT" if autocommit else "READ COMMITTED",
@@ -68,6 +67,38 @@ def postgres_engine(dsn: str, statement_timeout: float, *, autocommit: bool = Fa
     event.listen(engine.sync_engine, "do_connect", connections.connect)
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
     return engine
+
+
+def _connections(dsn: str, statement_timeout: float) -> "_Connections":
+    address, _, text = dsn.partition("?")
+    options = [option for option in text.split("&") if option]
+    known = [option for option in options if option.partition("=")[0] not in _NOT_FOR_THE_SERVER]
+    dsn = f"{address}?{'&'.join(known)}"
+    return _Connections(dsn, statement_timeout, pooled=not _POOLED.isdisjoint(options))
+
+
+async def listen(dsn: str, channel: str, heard: Callable[[str], None]) -> None:
+    """Calls `heard` with what is told on a channel, from a connection of its own. Some of it is missed, and behind a
+    pooler everything: then it returns.
+    """
+    connections, failures = _connections(dsn, _CONNECT_TIMEOUT), 0
+    while True:
+        try:
+            connection = await connections.opened()
+            try:
+                if connections.pooled:
+                    return
+                await connection.add_listener(channel, lambda *told: heard(str(told[-1])))
+                failures = 0
+                while True:
+                    await asyncio.sleep(_CHECK_S)
+                    await connection.execute("SELECT 1")
+            finally:
+                connection.terminate()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a connection
+            failures += 1
+            logger.info("What the database tells is not heard for a while (%s).", type(error).__name__)
+            await asyncio.sleep(_RECONNECTION.delay(failures))
 
 
 def _refuse_closed(connection: Any, *_: object) -> None:
@@ -83,28 +114,28 @@ class _Connections:
     def __init__(self, dsn: str, statement_timeout: float, *, pooled: bool) -> None:
         self._dsn = dsn
         self._statement_timeout = statement_timeout
-        self._pooled = pooled
+        self.pooled = pooled
 
     def connect(self, dialect: Dialect, *_: object) -> Any:
-        connection = await_only(self._opened())
+        connection = await_only(self.opened())
 
         async def opened() -> "asyncpg.Connection[Any]":
             return connection
 
         kept = {"prepared_statement_cache_size": _KEPT}
         nothing_kept = {"prepared_statement_cache_size": 0, "prepared_statement_name_func": _no_name}
-        return dialect.connect(async_creator_fn=opened, **(nothing_kept if self._pooled else kept))
+        return dialect.connect(async_creator_fn=opened, **(nothing_kept if self.pooled else kept))
 
-    async def _opened(self) -> "asyncpg.Connection[Any]":
+    async def opened(self) -> "asyncpg.Connection[Any]":
         connection = await self._open()
         try:
-            if self._pooled or not await _is_pooled(connection):
+            if self.pooled or not await _is_pooled(connection):
                 return connection
         except BaseException:
             connection.terminate()
             raise
         logger.info("The database is reached through a connection pooler.")
-        self._pooled = True
+        self.pooled = True
         await connection.close(timeout=_CONNECT_TIMEOUT)
         return await self._open()
 
@@ -117,7 +148,7 @@ class _Connections:
                 self._dsn,
                 timeout=_CONNECT_TIMEOUT,
                 command_timeout=self._statement_timeout,
-                statement_cache_size=0 if self._pooled else _KEPT,
+                statement_cache_size=0 if self.pooled else _KEPT,
                 server_settings={"application_name": APPLICATION_NAME},
             )
         except ValueError:

@@ -55,11 +55,20 @@ class Spending:
         finally:
             self._open.discard(allowance)
 
+    def know(self, today: int) -> None:
+        """Counts what other processes have used, too: `today` is what all have recorded so far."""
+        self._start_new_day()
+        self._tokens = max(self._tokens, today)
+        self._end_those_without()
+
     def take(self, tokens: int) -> None:
         """Counts tokens, and ends every instruction whose job or day has none left."""
         self._start_new_day()
         self._tokens += tokens
         self._took(tokens)
+        self._end_those_without()
+
+    def _end_those_without(self) -> None:
         for allowance in self._open:
             if error := self._error(allowance.spent):
                 allowance.end(error)

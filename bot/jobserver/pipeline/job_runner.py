@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -13,11 +13,10 @@ from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError, LeaseLostError
 from bot.jobserver.metrics import RunCounts, RunEnd
 from bot.jobserver.pipeline.descriptions import MAX_REASON
-from bot.jobserver.store.claims import LEASE, Wanted
+from bot.jobserver.store.claims import LEASE, Wanted, Worker
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import HeldInstruction, Instruction, Outcome
 from bot.jobserver.text import shortened
-from bot.queue.claims import owner_name
 from bot.runtime.clock import SteadyClock
 from bot.runtime.logging import LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks, Supervisor
@@ -78,29 +77,31 @@ class _Run:
 
 @dataclass
 class JobRunner:
-    """Claims instructions of the `projects`, and runs each in a task.
+    """Claims instructions of the `projects`, which have an agent each, and runs each in a task.
 
     A message to an active job waits in the queue and is executed after the current instruction, in the order of
     arrival; the job stays `active` until its queue is empty. An interrupted instruction starts again from the branch's
     last commit, here or elsewhere; one during which a worker died three times fails. `executor_of` gets the id of a
     project; None: it is not served. `arrived` is called for a message to an active job, which may answer a question.
-    Pauses are in seconds.
+    Pauses are in seconds; `stop_time` is how long what runs may go on after a stop.
     """
 
     queue: InstructionQueue
     executor_of: Callable[[str], Executor | None]
-    projects: Callable[[], Collection[str]]
+    projects: Callable[[], Mapping[str, str]]
     max_concurrent_jobs: int
     arrived: Callable[[str], None] = lambda _: None
     look_pause: float = _LOOK_S
     retry_pause: float = _RETRY_S
+    stop_time: float = 0.0
     monotonic: Callable[[], float] = field(default_factory=lambda: SteadyClock().monotonic)
     counts: RunCounts = field(default_factory=RunCounts)
-    worker: str = field(default_factory=owner_name)
+    worker: Worker = field(default_factory=Worker)
     _loops: Supervisor = field(default_factory=Supervisor, init=False)
     _tasks: BackgroundTasks = field(default_factory=BackgroundTasks, init=False)
     _runs: dict[int, _Run] = field(default_factory=dict, init=False)
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _has_news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _is_alone: bool = field(default=False, init=False)
     _is_stopping: bool = field(default=False, init=False)
 
@@ -111,8 +112,9 @@ class JobRunner:
         self._loops.start("leases", self._keep)
 
     def wake(self, job_id: str) -> None:
-        """Has a job's new message seen at once; safe to call at any time."""
+        """Has what was recorded of a job seen at once; safe to call at any time."""
         self._woken.set()
+        self._has_news.set()
         self.arrived(job_id)
 
     def interrupt(self, number: int) -> None:
@@ -121,31 +123,39 @@ class JobRunner:
             run.end()
 
     async def stop(self) -> None:
-        """Cancels running instructions, and gives them back."""
+        """Begins nothing more; after `stop_time`, cancels what still runs, and gives it back."""
         self._is_stopping = True
+        self._loops.stop_restarting()
+        self._woken.set()
+        await self._tasks.drain(self.stop_time)
         await self._loops.stop(_STOP_S)
-        await self._tasks.cancel()
         # If this cannot be written, the attempts count, as after a crash.
         with contextlib.suppress(StoreError):
-            await self.queue.release(self.worker)
+            await self.queue.release(self.worker.name)
+            await self.queue.leave(self.worker)
 
     async def _look(self) -> None:
         """Claims while there is work and a free slot, and looks again when woken, or after a pause."""
-        while True:
-            self._woken.clear()
+        while not self._is_stopping:
             if len(self._runs) >= self.max_concurrent_jobs or not await self._retry_database(self._begin_next):
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self.look_pause):
-                        await self._woken.wait()
+                await self._pause(self._woken)
+
+    async def _pause(self, news: asyncio.Event) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.look_pause):
+                await news.wait()
+        news.clear()
 
     async def _begin_next(self) -> bool:
         """Returns whether there was an instruction to begin."""
         # Those that may have killed a worker run one at a time, so that only the culprit is blamed.
         is_free_of_suspects = all(run.instruction.attempts <= 1 for run in self._runs.values())
-        wanted = Wanted(self.projects(), besides=list(self._runs), suspects=is_free_of_suspects)
+        wanted = Wanted(self.projects(), list(self._runs), suspects=is_free_of_suspects)
         began = self.monotonic()
         instruction = await self.queue.claim(self.worker, wanted)
-        if instruction is None:
+        if instruction is not None and self._is_stopping:
+            await self.queue.release(self.worker.name, instruction.number)
+        if instruction is None or self._is_stopping:
             return False
         run = self._runs[instruction.number] = _Run(instruction, began + _LEASE_S)
         with log_context(LogContext(instruction.request_id, instruction.job_id)):
@@ -160,7 +170,7 @@ class JobRunner:
         except LeaseLostError:
             logger.warning("instruction %d is not this worker's any more: its outcome is dropped", instruction.number)
             # What nobody has taken meanwhile.
-            await self._retry_database(partial(self.queue.release, self.worker, instruction.number))
+            await self._retry_database(partial(self.queue.release, self.worker.name, instruction.number))
         finally:
             del self._runs[instruction.number]
             self._woken.set()
@@ -173,7 +183,7 @@ class JobRunner:
         try:
             outcome = await run.execution
         except asyncio.CancelledError:
-            if self._is_stopping:
+            if self._is_stopping and not run.is_ending:
                 raise
             if run.is_lost:
                 raise LeaseLostError from None
@@ -214,14 +224,15 @@ class JobRunner:
 
     async def _keep(self) -> None:
         """Keeps the leases of what runs, and ends what was stopped, or what may soon be another's."""
-        renewed = self.monotonic()
+        renewed = -_RENEWAL_S
         while True:
-            await asyncio.sleep(self.look_pause)
             now, runs = self.monotonic(), dict(self._runs)
             is_due = now - renewed >= _RENEWAL_S
             try:
                 async with asyncio.timeout(_ANSWER_S):
-                    held = await self.queue.watch(self.worker, runs, renew=is_due) if runs else {}
+                    if is_due and not self._is_alone:
+                        await self.queue.announce(self.worker, self.projects())
+                    held = await self.queue.watch(self.worker.name, runs, renew=is_due) if runs else {}
             except (StoreError, TimeoutError) as error:
                 logger.info("the leases cannot be looked at: %s", str(error) or "the database does not answer")
             else:
@@ -231,6 +242,7 @@ class JobRunner:
             for run in self._runs.values():
                 if self.monotonic() > run.until - _RENEWAL_S and not self._is_alone:
                     run.lose()
+            await self._pause(self._has_news)
 
     def _follow(self, run: _Run, row: HeldInstruction | None, *, until: float) -> None:
         if row is None or row.attempts != run.instruction.attempts:

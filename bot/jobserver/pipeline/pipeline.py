@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
+from bot.errors import StoreError
 from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState
 from bot.jobserver.editors.interface import EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line
@@ -18,6 +19,7 @@ from bot.jobserver.errors import (
     GitError,
     JobServerError,
     LeakScanError,
+    LeaseLostError,
     PushRejectedError,
 )
 from bot.jobserver.leaks.scan import Leak, Trees
@@ -39,6 +41,7 @@ from bot.jobserver.pipeline.tools import Edited, Prepared, Tools
 from bot.jobserver.repository.git_repository import StartingPoint
 from bot.jobserver.settings import PREFIX
 from bot.jobserver.store.records import EarlierInstruction, Instruction, Outcome, ProgressUpdate
+from bot.jobserver.usage import Spent
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -48,6 +51,7 @@ PUBLISHING_GRACE_S = 1.5
 _FINISHING_S = 10.0
 _HANDING_OVER_S = 1.0
 """Time to store the home for other machines after a stop."""
+_KEEPING_S = 3.0
 _CONFLICT = "the partial work of the previous request no longer applies: the branch has changed the same lines"
 _ELSEWHERE = "the partial work of the previous request is on another machine, which could not hand it over"
 _SETTING = f"{PREFIX}ALLOWED_SECRETS"
@@ -203,6 +207,7 @@ async def edit(tools: Tools, prepared: Prepared) -> Edited:
     """
     instruction = prepared.instruction
     spent = await tools.queue.spent_since_asked(instruction)
+    tools.spending.know(await tools.queue.tokens_today(instruction.project_id))
     try:
         tools.spending.check(spent, instruction.words)
         with tools.spending.allowed(spent) as allowance:
@@ -218,6 +223,8 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
 
     async def record(update: ProgressUpdate) -> None:
         await tools.queue.record_progress(instruction, safe_update(update, tools.masking.known))
+        if update.spent != Spent():
+            tools.spending.know(await tools.queue.tokens_today(instruction.project_id))
 
     async with progress.recording(record):
         try:
@@ -228,6 +235,9 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
                 edited = await _corrected(tools, prepared, edited, progress, allowance)
         except EditError:
             await keep_files(tools, prepared)
+            raise
+        except asyncio.CancelledError:
+            await _keep_for_the_next(tools, prepared)
             raise
         finally:
             if words := progress.total.in_words():
@@ -378,6 +388,14 @@ async def keep_files(tools: Tools, prepared: Prepared) -> None:
             await keep_commit(tools, prepared, await tools.repository.commit(start, collected.tree, prepared.message))
     except JobServerError as error:
         logger.warning("job %s: its partial work could not be kept: %s", job_id, error)
+
+
+async def _keep_for_the_next(tools: Tools, prepared: Prepared) -> None:
+    """Keeps what was done before this worker had to end, in a short time. What somebody stopped is not kept."""
+    with contextlib.suppress(StoreError, LeaseLostError, TimeoutError):
+        async with asyncio.timeout(_KEEPING_S):
+            if not await tools.queue.is_stopped(prepared.instruction):
+                await keep_files(tools, prepared)
 
 
 async def keep_commit(tools: Tools, prepared: Prepared, commit: str) -> None:

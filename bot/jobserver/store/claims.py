@@ -5,7 +5,7 @@ again: another attempt. Each write of a run asks first, once the job's row is lo
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -14,11 +14,23 @@ from sqlalchemy import ColumnElement, RowMapping, Select, exists, func, literal,
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import LeaseLostError
 from bot.jobserver.store.database import Session
-from bot.jobserver.store.records import Instruction, read_details
-from bot.jobserver.store.tables import IS_REPLY, WAITING, instructions, jobs
-from bot.queue.claims import is_free
+from bot.jobserver.store.records import Instruction, change_job, read_details
+from bot.jobserver.store.tables import IS_REPLY, WAITING, instructions, jobs, workers
+from bot.queue.claims import is_free, owner_name
 
 LEASE = timedelta(seconds=30)
+
+
+PREFERENCE = timedelta(seconds=3)
+"""How long a message waits for the worker that has the job's folder."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Who claims. `name` is that of one start of a process, `place` that of the folders in which it works."""
+
+    name: str = field(default_factory=owner_name)
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -32,18 +44,23 @@ class Wanted:
     suspects: bool = True
 
 
-async def claim_first(session: Session, worker: str, wanted: Wanted) -> RowMapping | None:
+async def claim_first(session: Session, worker: Worker, wanted: Wanted) -> RowMapping | None:
     """Claims the first instruction of a job, of the project that has the fewest running: the one that has waited for
     longest. Returns its row with what it needs of its job, and whether it was begun before; the job
     is locked.
     """
-    while found := await session.first(_first(session, wanted)):
+    while found := await session.first(_first(session, worker, wanted)):
         # Asked twice: only now nobody else can change the job.
         is_still = (WAITING, is_free(instructions, session.time()))
         claiming = update(instructions).where(instructions.c.number == found["number"], *is_still)
-        claim: dict[str, Any] = {"claimed_by": worker, "claimed_until": session.time(ago=-LEASE), "state": "running"}
+        claim: dict[str, Any] = {
+            "claimed_by": worker.name,
+            "claimed_until": session.time(ago=-LEASE),
+            "state": "running",
+        }
         claim |= {"attempts": instructions.c.attempts + 1}
         if (await session.execute(claiming.values(claim))).rowcount:
+            await change_job(session, found["job_id"], place=worker.place)
             # Each answers the question again, or becomes an instruction.
             replies = update(instructions).where(IS_REPLY, instructions.c.answers == found["number"])
             await session.execute(replies.values(answers=None))
@@ -54,7 +71,7 @@ async def claim_first(session: Session, worker: str, wanted: Wanted) -> RowMappi
     return None
 
 
-def _first(session: Session, wanted: Wanted) -> Select[Any]:
+def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
     earlier = instructions.alias("earlier")
     of_job = (earlier.c.job_id == instructions.c.job_id, earlier.c.number < instructions.c.number, WAITING)
     running = select(instructions.c.project_id, func.count().label("count")).where(
@@ -62,7 +79,7 @@ def _first(session: Session, wanted: Wanted) -> Select[Any]:
     )
     busy = running.group_by(instructions.c.project_id).subquery("busy")
     first = (
-        select(instructions.c.number, instructions.c.claimed_by)
+        select(*instructions.c["number", "job_id", "claimed_by"])
         .join(jobs)
         .outerjoin(busy, busy.c.project_id == instructions.c.project_id)
         .where(
@@ -70,6 +87,7 @@ def _first(session: Session, wanted: Wanted) -> Select[Any]:
             is_free(instructions, session.time()),
             instructions.c.project_id.in_(wanted.projects),
             ~exists().where(*of_job),
+            or_(*_may_be_here(session, worker)),
         )
     )
     if wanted.besides:
@@ -78,6 +96,13 @@ def _first(session: Session, wanted: Wanted) -> Select[Any]:
         first = first.where(instructions.c.attempts == 0)
     in_turn = first.order_by(func.coalesce(busy.c.count, 0), instructions.c.number).limit(1)
     return in_turn.with_for_update(of=jobs, skip_locked=True)
+
+
+def _may_be_here(session: Session, worker: Worker) -> tuple[ColumnElement[bool], ...]:
+    """Of these conditions one has to hold for a job whose folder is elsewhere."""
+    has_waited = instructions.c.created_at <= session.time(ago=PREFERENCE)
+    is_there = exists().where(workers.c.place == jobs.c.place, workers.c.seen_at > session.time(ago=LEASE))
+    return jobs.c.place == worker.place, has_waited, ~is_there
 
 
 def held(instruction: Instruction) -> tuple[ColumnElement[bool], ...]:

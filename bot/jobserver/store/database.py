@@ -13,12 +13,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import StoreError
 from bot.jobserver.errors import JobServerError
-from bot.queue.engine import DatabaseConnection, open_database
+from bot.queue.engine import DatabaseConnection, open_database, postgres_dsn, sqlite_path
 from bot.queue.errors import RETRY_FOR, StoreTimings, retry_transient
 from bot.queue.migration import Schema
+from bot.queue.postgres import listen
 from bot.queue.transaction import ForEachDialect, OpenTransaction, start_postgres
 
 SCHEMA = Schema(Path(__file__).parent / "migrations", "pagehand_jobserver_schema")
+
+NEWS = "pagehand_jobserver"
+"""The channel of PostgreSQL on which the ids of jobs are told that have something new."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,6 +97,11 @@ class Database:
     async def rows(self, statement: Select[Any]) -> list[RowMapping]:
         """Returns the rows that one statement finds, which is a transaction of its own."""
         return list(await self.transact(lambda session: session.rows(statement)))
+
+    async def listen(self, heard: Callable[[str], None]) -> None:
+        """Calls `heard` with the id of each job that has news, as far as PostgreSQL tells. It may end early."""
+        if sqlite_path(self._url) is None:
+            await listen(postgres_dsn(self._url), NEWS, heard)
 
     async def _time(self, connection: DatabaseConnection) -> float:
         own = await start_postgres(connection) if isinstance(connection, AsyncConnection) else time.time()

@@ -1,6 +1,7 @@
 """The queue of instructions, with their progress and outcomes."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -8,7 +9,7 @@ from sqlalchemy import RowMapping, Update, and_, case, delete, exists, func, sel
 
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.store.claims import LEASE, Wanted, claim_first, held, lock_held
+from bot.jobserver.store.claims import LEASE, Wanted, Worker, claim_first, held, lock_held
 from bot.jobserver.store.database import Database, Session, as_text, transaction
 from bot.jobserver.store.files import keep_file
 from bot.jobserver.store.records import (
@@ -43,9 +44,10 @@ from bot.jobserver.store.tables import (
     local_pull_requests,
     spending,
     uploads,
+    workers,
 )
 from bot.jobserver.usage import Spent
-from bot.queue.transaction import upserting
+from bot.queue.transaction import replacing, upserting
 
 _LONGEST_CONVERSATION = 50
 """The number of earlier instructions that an agent gets."""
@@ -54,6 +56,8 @@ _MOST_ATTACHMENTS = 100
 _SPENDING_KEPT = timedelta(days=2)
 _LONGEST_ANSWER = 4000
 """Characters of an answer that are stored for the conversation."""
+_FORGOTTEN = timedelta(hours=1)
+_ANNOUNCE = replacing(workers, "name", "projects", "seen_at")
 _ADD_SPENDING = upserting(spending, lambda new: {"tokens": spending.c.tokens + new.tokens})
 
 
@@ -99,7 +103,7 @@ class InstructionQueue:
         return None
 
     @transaction
-    async def claim(self, session: Session, worker: str, wanted: Wanted) -> Instruction | None:
+    async def claim(self, session: Session, worker: Worker, wanted: Wanted) -> Instruction | None:
         """Claims the next instruction, counts the attempt, and returns it."""
         row = await claim_first(session, worker, wanted)
         if row is None:
@@ -109,6 +113,23 @@ class InstructionQueue:
         details = await read_details(session, row["job_id"])
         taken = _from_row(row, details, await _conversation(session, row["job_id"], row["number"]))
         return replace(taken, attachments=await _attachments_until(session, row["job_id"], row["number"]))
+
+    @transaction
+    async def announce(self, session: Session, worker: Worker, projects: Mapping[str, str]) -> None:
+        """Says that a worker works for these projects, with the agent of each; it counts for as long as a lease."""
+        served = {"projects": json.dumps(dict(projects)), "seen_at": session.time()}
+        await session.execute(_ANNOUNCE, vars(worker) | served)
+        await session.execute(delete(workers).where(workers.c.seen_at < session.time(ago=_FORGOTTEN)))
+
+    @transaction
+    async def leave(self, session: Session, worker: Worker) -> None:
+        await session.execute(delete(workers).where(workers.c.place == worker.place, workers.c.name == worker.name))
+
+    @transaction
+    async def served(self, session: Session) -> set[str]:
+        """Returns the projects that somebody works for."""
+        rows = await session.rows(select(workers.c.projects).where(workers.c.seen_at > session.time(ago=LEASE)))
+        return {project for row in rows for project in json.loads(row["projects"])}
 
     @transaction
     async def watch(

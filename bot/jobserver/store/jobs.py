@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, upda
 
 from bot.jobapi.models import AgentJob, AttachedFile, Requester, Status
 from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
-from bot.jobserver.store.database import Database, Session, transaction
+from bot.jobserver.store.database import NEWS, Database, Session, transaction
 from bot.jobserver.store.records import (
     Cancellation,
     JobTemplate,
@@ -79,6 +79,7 @@ class JobStore:
         else:
             await _reactivate_job(session, job_id := request.job_id)
         await _queue_instruction(session, self._project_id, request, job_id)
+        await _tell_workers(session, job_id)
         job = await read_job(session, self._project_id, job_id)
         await _keep_answer(session, self._project_id, request, job)
         return job
@@ -101,6 +102,7 @@ class JobStore:
             return Cancellation(job)
         reason = f"stopped by {requester.name}" if requester else "stopped by request"
         running = await _stop_instructions(session, job_id, reason)
+        await _tell_workers(session, job_id)
         await change_job(session, job_id, failure=None)
         details = await read_details(session, job_id)
         await write_details(session, job_id, details.model_copy(update={"reason": reason}))
@@ -252,6 +254,12 @@ async def _queue_instruction(session: Session, project_id: str, request: PromptR
             for position, file in enumerate(request.files)
         ]
         await session.execute(insert(attachments), files)
+
+
+async def _tell_workers(session: Session, job_id: str) -> None:
+    """Once this is committed, wakes workers in other processes, which look each second anyway."""
+    if session.dialect == "postgresql":
+        await session.execute(select(func.pg_notify(NEWS, job_id)))
 
 
 async def _stop_instructions(session: Session, job_id: str, reason: str) -> int | None:

@@ -87,6 +87,8 @@ jobs = Table(
     _perhaps("asked_at"),
     # An agent's open question, as JSON.
     _perhaps("open_question"),
+    # Where its folder is: the place of the worker that had it last.
+    _perhaps("place"),
 )
 NOT_ARCHIVED = _partial("jobs_to_archive", text("archived_at IS NULL"), jobs.c.finished_at)
 ARCHIVED = _partial("jobs_to_delete", text("archived_at IS NOT NULL"), jobs.c.archived_at)
@@ -248,4 +250,12 @@ judgements = Table(
     _text("outcome"),
     _text("words"),
     _text("judged_at"),
+)
+
+# The processes that run agents: where, the projects with the agent of each (as JSON), and when they were last seen.
+workers = Table(
+    "workers",
+    metadata,
+    _text("place", primary_key=True),
+    *map(_text, ("name", "projects", "seen_at")),
 )

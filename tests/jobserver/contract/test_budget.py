@@ -21,7 +21,7 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.server import TokenBudget
-from bot.jobserver.store.claims import Wanted
+from bot.jobserver.store.claims import Wanted, Worker
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -194,7 +194,7 @@ async def test_the_age_of_the_queue_is_that_of_its_oldest_instruction(tmp_path: 
     async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3", now=lambda: at) as database:
         queue, jobs = InstructionQueue(database), JobStore(database, "docs", rate_limit=100)
         await jobs.submit(PromptRequest("one"), JobTemplate("r", "main", "m"))
-        await queue.claim("w", Wanted(["docs"]))
+        await queue.claim(Worker("w"), Wanted(["docs"]))
         assert await queue.backlog() == {"docs": InstructionBacklog(queued=0, running=1, oldest_seconds=0.0)}
         for _ in range(2):
             at += timedelta(seconds=30)

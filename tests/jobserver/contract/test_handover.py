@@ -27,7 +27,7 @@ from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sealing import Sealing
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.projects import Projects
-from bot.jobserver.store.claims import Wanted
+from bot.jobserver.store.claims import Wanted, Worker
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -60,7 +60,7 @@ class Machine:
         self.handover = Handover(self.queue, self.files, self.folders, self.repository, sealing, lambda: left_out)
 
     async def take(self, job_id: str) -> Instruction:
-        taken = await self.queue.claim(self.name, Wanted(["docs"]))
+        taken = await self.queue.claim(Worker(self.name), Wanted(["docs"]))
         assert taken is not None
         assert taken.job_id == job_id
         await asyncio.to_thread(self.folders.make_empty, job_id)

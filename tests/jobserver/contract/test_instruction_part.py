@@ -9,7 +9,7 @@ from support.worlds.executor_world import executing
 from support.worlds.jobserver_world import JOB, JobServerWorld, git, make_sample, running
 
 from bot.domain.context import ContextText, compose
-from bot.jobserver.store.claims import Wanted
+from bot.jobserver.store.claims import Wanted, Worker
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -97,7 +97,7 @@ async def test_an_answer_is_the_instruction(tmp_path: Path) -> None:
     async with Database(f"sqlite:///{tmp_path}/jobs.sqlite3") as database:
         jobs, template = JobStore(database, "docs", rate_limit=9), JobTemplate("docs", "main", "fake")
         job = await jobs.submit(PromptRequest("Do it"), template)
-        taken = await InstructionQueue(database).claim("w", Wanted(["docs"]))
+        taken = await InstructionQueue(database).claim(Worker("w"), Wanted(["docs"]))
         assert taken is not None
         await jobs.submit(PromptRequest("yes\n\nContext", job.id, words="yes"), template)
         reply = await InstructionQueue(database).next_reply(taken)

@@ -28,7 +28,7 @@ from bot.jobserver.errors import (
 )
 from bot.jobserver.pipeline.retention import remove_branches
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
-from bot.jobserver.store.claims import LEASE, Wanted
+from bot.jobserver.store.claims import LEASE, PREFERENCE, Wanted, Worker
 from bot.jobserver.store.database import SCHEMA, Database, as_text
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -142,16 +142,16 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
         file = AttachedFile(id=hashlib.sha256(b"file").hexdigest(), name="a.png")
         again = await jobs.submit(PromptRequest("one", None, "k-1", files=(file,)), template)
         assert again.id == one.id, "answers that were kept are still given"
-        taken = await queue.claim("w", Wanted(["docs"]))
+        taken = await queue.claim(Worker("w"), Wanted(["docs"]))
         assert taken == Instruction(
             3, three.id, "docs", f"pagehand/{three.id}", "three", "three",
             requester=ADA, attempts=2, was_begun=True, worker="w",
         ), "which was running"  # fmt: skip
         assert await queue.next_reply(taken) == QueuedReply(4, "the red one"), "which answers the question again"
         await jobs.submit(PromptRequest("six", one.id), template)
-        assert (other := await queue.claim("w", Wanted(["docs"])))
+        assert (other := await queue.claim(Worker("w"), Wanted(["docs"])))
         assert other.job_id == four.id
-        more = await queue.claim("w", Wanted(["docs"]))
+        more = await queue.claim(Worker("w"), Wanted(["docs"]))
         assert more is not None
         assert (more.number, more.session) == (7, "s-1")
         assert more.conversation == (EarlierInstruction("one", "Said one", "one"),)
@@ -242,7 +242,7 @@ class Jobs:
         return job.id
 
     async def taken(self, job_id: str) -> Instruction:
-        taken = await self.queue.claim("w", Wanted(["docs"]))
+        taken = await self.queue.claim(Worker("w"), Wanted(["docs"]))
         assert taken is not None
         assert taken.job_id == job_id
         return taken
@@ -327,7 +327,7 @@ async def test_no_query_scans_a_whole_table(scratch: Path) -> None:
         await jobs.queue.watch("w", [taken.number], renew=True)
         await jobs.queue.release("w")
         await jobs.queue.end_leases()
-        assert await jobs.queue.claim("w", Wanted(["other"], besides=[1], suspects=False)) is None
+        assert await jobs.queue.claim(Worker("w"), Wanted(["other"], besides=[1], suspects=False)) is None
         await jobs.queue.backlog()
         await jobs.queue.finish(await jobs.taken(job_id), Outcome())
         await jobs.retention.delete_answers()
@@ -363,14 +363,14 @@ async def test_who_lost_an_instruction_records_nothing(jobs: Jobs) -> None:
     await jobs.store.submit(PromptRequest("more", job_id), TEMPLATE)
     lost = await jobs.taken(job_id)
     jobs.time += LEASE - timedelta(seconds=1)
-    assert await jobs.queue.claim("other", Wanted(["docs"])) is None
+    assert await jobs.queue.claim(Worker("other"), Wanted(["docs"])) is None
     await jobs.queue.watch("w", [lost.number], renew=True)
     jobs.time += timedelta(seconds=2)
-    assert await jobs.queue.claim("other", Wanted(["docs"])) is None, "it was renewed"
+    assert await jobs.queue.claim(Worker("other"), Wanted(["docs"])) is None, "it was renewed"
     jobs.time += LEASE
     await jobs.queue.renew(lost)  # nobody else has claimed it
     jobs.time += LEASE
-    assert await jobs.queue.claim("other", Wanted(["docs"], suspects=False)) is None
+    assert await jobs.queue.claim(Worker("other"), Wanted(["docs"], suspects=False)) is None
     again = await jobs.taken(job_id)
     assert (again.number, again.attempts, again.was_begun) == (lost.number, 2, True)
     before = await jobs.store.get(job_id)
@@ -385,22 +385,48 @@ async def test_projects_take_turns_and_a_jobs_instructions_do_not(jobs: Jobs) ->
     ids = [(await jobs.store.submit(PromptRequest(f"{number}"), TEMPLATE)).id for number in range(3)]
     await jobs.store.submit(PromptRequest("more", ids[0]), TEMPLATE)
     await JobStore(jobs.database, "site", rate_limit=9).submit(PromptRequest("one"), TEMPLATE)
-    claimed = [await jobs.queue.claim(worker, Wanted(["docs", "site"])) for worker in "abacb"]
+    claimed = [await jobs.queue.claim(Worker(worker), Wanted(["docs", "site"])) for worker in "abacb"]
     order = [taken and (taken.project_id, taken.prompt) for taken in claimed]
     assert order == [("docs", "0"), ("site", "one"), ("docs", "1"), ("docs", "2"), None]
     assert claimed[0] is not None
     await jobs.queue.finish(claimed[0], Outcome())
-    assert await jobs.queue.claim("a", Wanted(["site"])) is None
-    more = await jobs.queue.claim("a", Wanted(["docs"]))
+    assert await jobs.queue.claim(Worker("a"), Wanted(["site"])) is None
+    more = await jobs.queue.claim(Worker("a"), Wanted(["docs"]))
     assert more is not None
     assert more.prompt == "more"
+
+
+async def test_a_message_waits_a_little_for_the_worker_that_has_its_jobs_folder(jobs: Jobs) -> None:
+    here, there, wanted = Worker("a", "here"), Worker("b", "there"), Wanted(["docs"])
+    job_id = (await jobs.store.submit(PromptRequest("one"), TEMPLATE)).id
+    first = await jobs.queue.claim(here, wanted)
+    assert first is not None
+    await jobs.queue.finish(first, Outcome())
+    await jobs.queue.announce(here, {"docs": "claude", "site": "codex"})
+    assert await jobs.queue.served() == {"docs", "site"}
+    for prompt, taker, wait in (("two", there, PREFERENCE), ("three", there, timedelta()), ("four", here, PREFERENCE)):
+        await jobs.store.submit(PromptRequest(prompt, job_id), TEMPLATE)
+        if wait:
+            other = here if taker is there else there
+            await jobs.queue.announce(other, {"docs": "claude"})
+            assert await jobs.queue.claim(taker, wanted) is None
+            jobs.time += wait
+        taken = await jobs.queue.claim(taker, wanted)
+        assert taken is not None
+        assert taken.prompt == prompt
+        await jobs.queue.finish(taken, Outcome())
+    await jobs.store.submit(PromptRequest("five", job_id), TEMPLATE)
+    await jobs.queue.leave(here)
+    assert await jobs.queue.claim(there, wanted) is not None, "nobody waits for one that has gone"
+    jobs.time += LEASE
+    assert await jobs.queue.served() == set()
 
 
 async def test_claims_at_once_take_different_instructions(jobs: Jobs) -> None:
     for number in range(8):
         await jobs.store.submit(PromptRequest(f"{number}"), TEMPLATE)
-    claimed = await asyncio.gather(*(jobs.queue.claim(f"{number}", Wanted(["docs"])) for number in range(10)))
-    claimed += [await jobs.queue.claim("late", Wanted(["docs"])) for _ in range(8)]
+    claimed = await asyncio.gather(*(jobs.queue.claim(Worker(f"{number}"), Wanted(["docs"])) for number in range(10)))
+    claimed += [await jobs.queue.claim(Worker("late"), Wanted(["docs"])) for _ in range(8)]
     numbers = [taken.number for taken in claimed if taken]
     assert sorted(numbers) == list(range(1, 9))
 

@@ -17,14 +17,19 @@ from bot.errors import StoreUnavailable
 from bot.jobapi.models import AgentJob, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.settings.server import TokenBudget
 from bot.jobserver.store.claims import LEASE
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import HeldInstruction, PromptRequest, Question
 from bot.jobserver.store.tables import instructions
+from bot.jobserver.usage import Spent
 
 pytestmark = [pytest.mark.postgres, pytest.mark.promise("jobs once")]
 AT_ONCE = 2.0
 """Seconds within which a worker sees what another process has recorded."""
+
+
+BUDGET = TokenBudget(day=1_000)
 
 
 class Gate:
@@ -111,8 +116,8 @@ async def workers(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Wor
     (tmp_path / "second").mkdir()
     async with (
         postgres.empty_database() as url,
-        executing(tmp_path, ScriptedEditor(), url=url) as first,
-        executing(tmp_path / "second", ScriptedEditor(), url=url, like=first) as second,
+        executing(tmp_path, ScriptedEditor(), url=url, budget=BUDGET) as first,
+        executing(tmp_path / "second", ScriptedEditor(), url=url, budget=BUDGET, like=first) as second,
     ):
         workers = Workers(Worker(first), Worker(second))
         await first.runner.start()
@@ -252,6 +257,80 @@ async def test_an_answer_reaches_a_worker_in_another_process(workers: Workers) -
     async with asyncio.timeout(AT_ONCE):
         ended = await world.ended(job.id)
     assert details(ended).summary == "Port 443."
+
+
+async def test_a_worker_in_another_process_begins_what_it_is_told_of_at_once(workers: Workers) -> None:
+    world, waited = workers.world, list[float]()
+    world.runner.look_pause = 30.0
+    hearing = asyncio.create_task(world.database.listen(world.runner.wake))
+    await asyncio.sleep(AT_ONCE)
+    for number in range(5):
+        world.editor.tasks.clear()
+        workers.first.editing.reached.clear()
+        began = asyncio.get_running_loop().time()
+        job = await submit(world, f"{number}")
+        await asyncio.wait_for(workers.first.editing.reached.wait(), AT_ONCE)
+        waited.append(asyncio.get_running_loop().time() - began)
+        await world.ended(job.id)
+    hearing.cancel()
+    assert sorted(waited)[2] < 1.0
+
+
+async def test_a_worker_that_stops_keeps_what_its_agent_had_done(workers: Workers) -> None:
+    """The next one continues from it."""
+    world, first = workers.world, workers.first
+    has_written = asyncio.Event()
+
+    async def writes_and_hangs(task: EditTask, progress: EditProgress) -> None:
+        await append_prompt(task, progress)
+        has_written.set()
+        await asyncio.get_running_loop().create_future()
+
+    async def looks(task: EditTask, _: EditProgress) -> EditResult:
+        return EditResult(await asyncio.to_thread((task.workspace.copy / "notes.md").read_text))
+
+    world.editor.script = writes_and_hangs
+    job = await world.submit("one")
+    await has_written.wait()
+    await world.runner.stop()
+    world.editor.script = looks
+    await world.restarted()
+    done = await world.ended(job.id)
+    assert details(done).summary == "one"
+    assert world.notes(f"pagehand/{job.id}") == "one\n"
+    assert first.prompts == ["one", "one"]
+
+
+async def test_a_worker_that_stops_finishes_what_it_can_in_its_time(workers: Workers) -> None:
+    world, first = workers.world, workers.first
+    world.runner.stop_time = 30.0
+    first.editing.hold()
+    job, next_one = await world.submit("one"), await submit(world, "two")
+    await world.submit("three")
+    await until(lambda: _holds(len(first.prompts) == world.runner.max_concurrent_jobs))
+    stopping = asyncio.create_task(world.runner.stop())
+    await asyncio.sleep(0)
+    first.editing.let_go()
+    await stopping
+    for job_id in (job.id, next_one.id):
+        assert (await world.store.get(job_id)).status is Status.COMPLETED
+    assert first.prompts == ["one", "two"], "nothing new is begun"
+
+
+async def test_the_budget_of_a_day_is_that_of_all_workers(workers: Workers) -> None:
+    other = workers.second.world
+
+    async def uses_much(task: EditTask, progress: EditProgress) -> None:
+        progress.spent(Spent(sent=1_000))
+        await append_prompt(task, progress)
+
+    workers.world.editor.script = uses_much
+    await workers.world.done("one")
+    await workers.world.runner.stop()
+    await other.runner.start()
+    refused = await other.done("two")
+    assert (refused.status, other.editor.tasks) == (Status.FAILED, [])
+    assert "today's budget of all jobs" in str(details(refused).reason)
 
 
 async def test_a_worker_that_stops_gives_back_what_it_runs(workers: Workers) -> None:

@@ -11,7 +11,7 @@ from bot.errors import StoreUnavailable
 from bot.jobapi.models import AgentJob, JobDetails, Requester, Status
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pipeline.job_runner import JobRunner
-from bot.jobserver.store.claims import LEASE, Wanted
+from bot.jobserver.store.claims import LEASE, Wanted, Worker
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -70,7 +70,7 @@ class Jobs:
 
     async def claimed(self) -> Instruction | None:
         """Claims the next instruction as a worker that dies then."""
-        return await self.queue.claim("dead", Wanted(["docs"]))
+        return await self.queue.claim(Worker("dead"), Wanted(["docs"]))
 
     async def get(self, job_id: str) -> AgentJob:
         return await self.store.get(job_id)
@@ -96,7 +96,7 @@ class Jobs:
         runner = JobRunner(
             queue or self.queue,
             lambda _: executor,
-            lambda: ["docs"],
+            lambda: {"docs": "fake"},
             max_concurrent_jobs=at_once,
             retry_pause=0.01,
         )
@@ -287,7 +287,7 @@ async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jo
     done = list[str]()
 
     class CancelledWhileTaken(InstructionQueue):
-        async def claim(self, worker: str, wanted: Wanted) -> Instruction | None:
+        async def claim(self, worker: Worker, wanted: Wanted) -> Instruction | None:
             taken = await super().claim(worker, wanted)
             if taken:
                 cancelled = await jobs.store.cancel(taken.job_id, ROBIN)

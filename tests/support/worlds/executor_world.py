@@ -26,6 +26,7 @@ from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.server import TokenBudget
+from bot.jobserver.store.claims import Worker
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -116,10 +117,11 @@ class ExecutorWorld:
         return JobRunner(
             self.queue,
             lambda _: Pipeline(self.tools),
-            lambda: ["docs"],
+            lambda: {"docs": "fake"},
             max_concurrent_jobs=2,
             arrived=self.tools.asking.arrived,
             retry_pause=0.01,
+            worker=Worker(place=str(self.data)),
         )
 
     async def restarted(self) -> None:

@@ -91,7 +91,7 @@ def _jobs() -> None:
         sa.Column("money", sa.Double(), nullable=False, server_default=sa.text("0")),
         _text("currency", default="''"),
         _number("tokens_agreed", 0, large=True),
-        *_perhaps("asked_at", "open_question"),
+        *_perhaps("asked_at", "open_question", "place"),
         _key("id", table="jobs"),
     )
     _index("jobs_to_archive", "jobs", ["finished_at"], "archived_at IS NULL")
@@ -170,6 +170,7 @@ def _further() -> None:
         _of("job_id", "jobs.id", "proposals"),
     )
     _index("proposals_due", "proposals", ["due_at"])
+    _table("workers", *map(_text, ("place", "name", "projects", "seen_at")), _key("place", table="workers"))
     _table(
         "spending",
         *map(_text, ("project_id", "day")),
