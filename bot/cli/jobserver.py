@@ -12,11 +12,15 @@ from bot.errors import CannotStart
 from bot.jobserver.agents.choice import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
+from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.sandbox.choice import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.setup_check import check_github, check_machine, check_setup
+from bot.jobserver.store.database import Database, sqlite_url
+from bot.jobserver.store.files import FileStore, pieces_of
 from bot.runtime.logging import configure_logging
 from bot.runtime.settings import SettingNames, variable_names
 
@@ -49,6 +53,35 @@ def check_job_server(environ: Mapping[str, str]) -> int:
     projects = read_projects(environ)
     configure_logging("WARNING", projects.secrets)
     return asyncio.run(_print_findings(projects, environ))
+
+
+def print_log(environ: Mapping[str, str], job_id: str) -> None:
+    """Prints a job's log: what is stored, then what is written at the moment, if that is here.
+
+    Raises ConfigError; CannotStart if there is none.
+    """
+    projects = read_projects(environ)
+    configure_logging("WARNING", projects.secrets)
+    asyncio.run(_print_log(projects.process, job_id))
+
+
+async def _print_log(settings: ProcessSettings, job_id: str) -> None:
+    file, url = settings.data_directory / "jobs.sqlite3", settings.database_url
+    if url is None and not file.exists():
+        raise CannotStart(f"there is no {file}")
+    database = Database(url.get_secret_value() if url else sqlite_url(file))
+    is_found = False
+    try:
+        store, running = FileStore(database), JobFolders(settings.data_directory).log(job_id)
+        stored = [store.read(log) for log in await store.logs_of(job_id)]
+        for pieces in (*stored, *([pieces_of(running)] if running.exists() else [])):
+            async for piece in pieces:
+                is_found = True
+                click.echo(piece, nl=False)
+    finally:
+        await database.close()
+    if not is_found:
+        raise CannotStart(f"there is no log of a job {job_id}")
 
 
 async def _print_findings(projects: Projects, environ: Mapping[str, str]) -> int:

@@ -116,7 +116,8 @@ def demo(prompt: str | None, replies: tuple[str, ...], agent: str, port: int | N
 @main.command()
 @click.option("--check", is_flag=True, help="Check the machine, the repository, the agent and GitHub, and exit.")
 @click.option("--config", metavar="FILE", default="", help="A TOML file with several projects.")
-def jobserver(*, check: bool, config: str) -> None:
+@click.option("--log", "job_id", metavar="JOB", help="Print a job's log, and exit.")
+def jobserver(*, check: bool, config: str, job_id: str | None) -> None:
     """Run the self-hosted job server: it edits a git repository and opens pull requests.
 
     \b
@@ -126,13 +127,16 @@ def jobserver(*, check: bool, config: str) -> None:
     """
     with exit_on_error("The job server cannot start", "The job server stopped"):
         require_extra("jobserver")
-        from bot.cli.jobserver import check_job_server, run_job_server
+        from bot.cli.jobserver import check_job_server, print_log, run_job_server
 
         environ = environment(JOB_SERVER_FILE)
         if config:
             environ["PAGEHAND_JOBSERVER_CONFIG"] = config
         if check:
             sys.exit(check_job_server(environ))
+        if job_id is not None:
+            print_log(environ, job_id)
+            return
         run_job_server(environ)
 
 

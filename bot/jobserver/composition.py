@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
-from sqlalchemy import URL
 
 from bot.jobserver.agents.named import NAMED
 from bot.jobserver.api import JobApiHandlers
@@ -25,7 +24,7 @@ from bot.jobserver.pull_requests.local.local_pull_requests import project_of
 from bot.jobserver.settings import PREFIX
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.claims import Worker
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import Database, sqlite_url
 from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import InstructionBacklog
@@ -126,7 +125,7 @@ class Composition:
             if any((self._data / "jobs").glob("*")) and not file.exists():
                 words = f"restore it, or set {PREFIX}DATABASE_URL if it named their database"
                 raise JobServerError(f"{file}, with the jobs of this directory, is missing: {words}")
-            return URL.create("sqlite", database=str(file)).render_as_string()
+            return sqlite_url(file)
         if file.exists():
             raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
         return given.get_secret_value()

@@ -19,6 +19,7 @@ _LONGEST_NAME = 80
 _LONGEST_SUFFIX = 12
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _READ_ONLY = 0o400
+_JOB_ID = re.compile(r"[0-9a-f]{16}")
 ANY_PROGRAMS = (
     ".cache", ".npm/_cacache", ".npm/_logs", ".npm/_npx", ".bun/install/cache", ".cargo/registry", ".local/share/Trash",
     ".local/share/pnpm/store", ".yarn/berry/cache", "go/pkg",
@@ -85,6 +86,11 @@ class JobFolders:
 
     def log(self, job_id: str) -> Path:
         return self._logs / f"{job_id}.log"
+
+    def job_ids(self) -> list[str]:
+        """Returns the ids of jobs that have a folder or a log here."""
+        found = {path.stem for folder in (self._jobs, self._logs) for path in folder.iterdir()}
+        return sorted(filter(_JOB_ID.fullmatch, found))
 
     def workspace(self, job_id: str) -> Workspace:
         """Returns the folders; copy and home exist after `make_empty`, attachments after `attach`."""

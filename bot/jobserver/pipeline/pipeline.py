@@ -40,6 +40,7 @@ from bot.jobserver.pipeline.propose import propose, propose_earlier
 from bot.jobserver.pipeline.tools import Edited, Prepared, Tools
 from bot.jobserver.repository.git_repository import StartingPoint
 from bot.jobserver.settings import PREFIX
+from bot.jobserver.store.files import pieces_of
 from bot.jobserver.store.records import EarlierInstruction, Instruction, Outcome, ProgressUpdate
 from bot.jobserver.usage import Spent
 
@@ -66,19 +67,23 @@ class Pipeline:
     tools: Tools
 
     async def execute(self, instruction: Instruction) -> Outcome:
-        log = self.tools.folders.log(instruction.job_id)
         patience: float | None = None
+        try:
+            return await self._logged(instruction)
+        except asyncio.CancelledError:
+            patience = _HANDING_OVER_S
+            raise
+        finally:
+            await asyncio.shield(self._put_away(instruction, patience))
+
+    async def _logged(self, instruction: Instruction) -> Outcome:
+        log = self.tools.folders.log(instruction.job_id)
         try:
             outcome = await _execute(self.tools, instruction)
         except JobServerError as error:
             error.args = (self.tools.masking.known(str(error)),)
             await asyncio.to_thread(append_line, log, f"failed: {error}")
             raise
-        except asyncio.CancelledError:
-            patience = _HANDING_OVER_S
-            raise
-        finally:
-            await asyncio.shield(self._put_away(instruction, patience))
         proposed = outcome.details.pull_request
         why_not = f"its pull request: {proposed.reason}" if proposed and proposed.reason else None
         if reason := outcome.failure or outcome.details.reason or why_not:
@@ -86,11 +91,12 @@ class Pipeline:
         return outcome
 
     async def _put_away(self, instruction: Instruction, patience: float | None) -> None:
-        """Clears the job's folder, and stores the home for other machines, within so many seconds."""
+        """Clears the job's folder, and stores the log, and the home for other machines, within so many seconds."""
         await asyncio.to_thread(self.tools.folders.clear, instruction.job_id)
-        if self.tools.handover is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await _store_log(self.tools, instruction)
+                if self.tools.handover is not None:
                     await self.tools.handover.keep_home(instruction)
 
     async def finish_pushed(self, instruction: Instruction) -> Outcome:
@@ -101,6 +107,18 @@ class Pipeline:
         except (JobServerError, TimeoutError) as error:
             logger.warning("job %s: what was pushed could not be finished: %s", instruction.job_id, error)
             return Outcome()
+
+
+async def _store_log(tools: Tools, instruction: Instruction) -> None:
+    """Moves what was logged from the disk into the database; what cannot be stored waits for the next instruction."""
+    log = tools.folders.log(instruction.job_id)
+    try:
+        await tools.queue.record_log(instruction, await tools.files.write(pieces_of(log)))
+        await asyncio.to_thread(log.unlink)
+    except FileNotFoundError:
+        return
+    except (JobServerError, OSError, StoreError) as error:
+        logger.warning("job %s: its log is on this machine only: %s", instruction.job_id, error)
 
 
 async def _execute(tools: Tools, instruction: Instruction) -> Outcome:

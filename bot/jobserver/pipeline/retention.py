@@ -11,7 +11,7 @@ from bot.jobapi.models import PullRequestState
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pipeline.tools import Tools
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.store.jobs import JobStore
+from bot.jobserver.store.jobs import BATCH_SIZE, JobStore
 from bot.jobserver.store.uploads import UploadStore
 
 logger = logging.getLogger(__name__)
@@ -69,6 +69,7 @@ class JobCleanup:
         """Archives and deletes everything that is old enough, in batches."""
         archived = await _in_batches(partial(self.jobs.archive, self.archive_after))
         deleted = await _in_batches(self._delete_jobs)
+        await self._remove_folders()
         if archived or deleted:
             logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
         await _in_batches(self.jobs.delete_answers)
@@ -81,12 +82,16 @@ class JobCleanup:
             logger.info("the mirror of the repository was packed")
 
     async def _delete_jobs(self) -> int:
-        """Deletes the folders first: after a crash, the row still leads to the remaining ones."""
         batch = await self.jobs.jobs_to_delete(self.keep_for)
-        for job_id in batch:
-            await asyncio.to_thread(self.tools.folders.delete, job_id)
         await self.jobs.delete_jobs(batch)
         return len(batch)
+
+    async def _remove_folders(self) -> None:
+        """Removes what is here of deleted jobs, wherever they were deleted. Folders come after their rows."""
+        there = await asyncio.to_thread(self.tools.folders.job_ids)
+        for start in range(0, len(there), BATCH_SIZE):
+            for job_id in await self.jobs.without_row(there[start : start + BATCH_SIZE]):
+                await asyncio.to_thread(self.tools.folders.delete, job_id)
 
 
 async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from sqlalchemy import Executable, RowMapping, Select
+from sqlalchemy import URL, Executable, RowMapping, Select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import StoreError
@@ -31,6 +31,10 @@ T = TypeVar("T")
 def as_text(moment: datetime, precision: str = "microseconds") -> str:
     """Returns a moment as stored in the tables: in UTC, so that text sorts like time."""
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def sqlite_url(file: Path) -> str:
+    return URL.create("sqlite", database=str(file)).render_as_string()
 
 
 class Session(OpenTransaction):
@@ -68,6 +72,9 @@ class Database:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
         await self._database.close()
 
     def waiting(self, seconds: float) -> "Database":

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, delete, insert, select, update
 from bot.errors import StoreError
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.store.database import Database, Session, transaction
-from bot.jobserver.store.tables import EXPIRES, chunks, files
+from bot.jobserver.store.tables import EXPIRES, chunks, files, instructions
 
 CHUNK_BYTES = 1_000_000
 _ARRIVES_WITHIN = timedelta(days=1)
@@ -46,6 +46,12 @@ class FileStore:
         while (chunk := await self._chunk(file_id, position)) is not None:
             yield chunk
             position += 1
+
+    @transaction
+    async def logs_of(self, session: Session, job_id: str) -> list[str]:
+        """Returns the ids of a job's logs, the oldest first."""
+        stored = select(instructions.c.log).where(instructions.c.job_id == job_id, instructions.c.log.is_not(None))
+        return [row["log"] for row in await session.rows(stored.order_by(instructions.c.number))]
 
     @transaction
     async def delete_expired(self, session: Session) -> int:

@@ -11,7 +11,7 @@ from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.store.claims import LEASE, Wanted, Worker, claim_first, held, lock_held
 from bot.jobserver.store.database import Database, Session, as_text, transaction
-from bot.jobserver.store.files import keep_file
+from bot.jobserver.store.files import drop_files, keep_file
 from bot.jobserver.store.records import (
     Attachment,
     EarlierInstruction,
@@ -39,6 +39,7 @@ from bot.jobserver.store.tables import (
     WAITING,
     WORDS,
     attachments,
+    files,
     instructions,
     jobs,
     local_pull_requests,
@@ -276,11 +277,11 @@ class InstructionQueue:
 
     @transaction
     async def record_partial(
-        self, session: Session, instruction: Instruction, commit: str | None, files: int = 0
+        self, session: Session, instruction: Instruction, commit: str | None, count: int = 0
     ) -> None:
         """Records the commit that keeps a failed instruction's work; None if there is none."""
         await lock_held(session, instruction)
-        await record_partial_work(session, instruction.job_id, commit, files)
+        await record_partial_work(session, instruction.job_id, commit, count)
 
     @transaction
     async def keep_partial(self, session: Session, instruction: Instruction, file_id: str) -> None:
@@ -300,6 +301,15 @@ class InstructionQueue:
     async def keep_home(self, session: Session, instruction: Instruction, file_id: str) -> None:
         """Keeps the file that was stored for it."""
         await lock_held(session, instruction)
+        await keep_file(session, file_id)
+
+    @transaction
+    async def record_log(self, session: Session, instruction: Instruction, file_id: str) -> None:
+        """Records the file with an instruction's log, in place of an earlier attempt's."""
+        await lock_held(session, instruction)
+        number = instructions.c.number == instruction.number
+        await drop_files(session, files.c.id.in_(select(instructions.c.log).where(number)))
+        await session.execute(_row_of(instruction).values(log=file_id))
         await keep_file(session, file_id)
 
     @transaction

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, upda
 from bot.jobapi.models import AgentJob, AttachedFile, Requester, Status
 from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
 from bot.jobserver.store.database import NEWS, Database, Session, transaction
+from bot.jobserver.store.files import drop_files
 from bot.jobserver.store.records import (
     Cancellation,
     JobTemplate,
@@ -31,6 +32,7 @@ from bot.jobserver.store.tables import (
     WAITING,
     answers,
     attachments,
+    files,
     instructions,
     jobs,
     old_branches,
@@ -150,11 +152,19 @@ class JobStore:
         for job_id in job_ids:
             for column in (jobs.c.home, jobs.c.partial_file):
                 await drop_file_of(session, column, job_id)
+            logs = select(instructions.c.log).where(instructions.c.job_id == job_id)
+            await drop_files(session, files.c.id.in_(logs))
             for name in await _proposed_branches(session, job_id):
                 left = {"project_id": self._project_id, "name": name, "left_at": session.time()}
                 await session.execute(_ADD_BRANCH, left)
             await session.execute(delete(answers).where(answers.c.job_id == job_id))
             await session.execute(delete(jobs).where(jobs.c.id == job_id))
+
+    @transaction
+    async def without_row(self, session: Session, job_ids: Sequence[str]) -> set[str]:
+        """Returns those of these jobs that have been deleted."""
+        known = await session.rows(select(jobs.c.id).where(jobs.c.id.in_(job_ids)))
+        return set(job_ids) - {row["id"] for row in known}
 
     @transaction
     async def jobs_with_partial_work(self, session: Session) -> set[str]:

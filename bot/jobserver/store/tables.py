@@ -117,6 +117,8 @@ instructions = Table(
     _text("request_id", server_default=text("''")),
     # The part of the prompt that is the person's own words; NULL if all of it is.
     _perhaps("words"),
+    # The id of its log in `files`.
+    _perhaps("log"),
     # The worker that runs it, or had begun it, and how long nobody else may.
     _perhaps("claimed_by"),
     _perhaps("claimed_until"),

@@ -139,7 +139,7 @@ async def test_usage_covers_all_instructions_including_failed_ones(tmp_path: Pat
         again = await world.done("go on", job.id)
         assert usage(again) == Usage(tokens_sent=1800, tokens_answered=200, cost=Cost(amount=0.5, currency="USD"))
         assert description(world).endswith("Used: 1,800 tokens sent to the model, 200 answered; 0.50 USD.")
-        assert world.folders.log(job.id).read_text().count("used: 900 tokens sent to the model, 100 answered") == 2
+        assert world.log(job.id).count("used: 900 tokens sent to the model, 100 answered") == 2
 
 
 def description(world: ExecutorWorld) -> str:

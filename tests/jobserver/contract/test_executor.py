@@ -9,6 +9,7 @@ from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, details, executing, pull_request_of
 from support.worlds.jobserver_world import git, until
 
+from bot.errors import StoreUnavailable
 from bot.jobapi.models import (
     AgentJob,
     CheckStatus,
@@ -111,7 +112,7 @@ async def test_an_editor_that_cannot_fix_check_findings_keeps_its_change(tmp_pat
         job = await world.done("one")
         assert job.status is Status.COMPLETED
         assert git(world.bare, "show", f"pagehand/{job.id}:a.md") == "wrong"
-        assert "out of tokens" in world.folders.log(job.id).read_text()
+        assert "out of tokens" in world.log(job.id)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +185,35 @@ async def test_an_old_job_is_deleted_with_all_its_data(tmp_path: Path) -> None:
         assert left == []
         assert world.branches() == {"main", f"pagehand/{merged.id}-2", f"pagehand/{still_open.id}"}
         assert await world.store.old_branches() == []
+
+
+async def test_what_is_here_of_jobs_that_were_deleted_elsewhere_is_removed(tmp_path: Path) -> None:
+    async with executing(tmp_path) as world:
+        kept = (await world.done("one")).id
+        for name in (f"jobs/{'0' * 16}/home", f"logs/{'1' * 16}.log", f"logs/{kept}.log", "jobs/lost+found"):
+            (world.data / name).mkdir(parents=True)
+        await world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90)).sweep()
+        left = {path.name for folder in ("jobs", "logs") for path in (world.data / folder).iterdir()}
+        assert left == {kept, f"{kept}.log", "lost+found"}
+
+
+async def test_a_log_that_cannot_be_stored_waits_for_the_next_instruction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(_: object) -> str:
+        raise StoreUnavailable("the disk is full")
+
+    async with executing(tmp_path) as world:
+        with monkeypatch.context() as patched:
+            patched.setattr(world.files, "write", refused)
+            job = await world.done("one")
+        assert world.log(job.id) == ""
+        await world.done("two", job.id)
+        assert [line.split()[:2] for line in world.log(job.id).splitlines()] == [
+            ["instruction", "1"],
+            ["instruction", "2"],
+        ]
+        assert list((world.data / "logs").iterdir()) == []
 
 
 PORT = QuestionField(title="Port", kind=FieldKind.CHOICE, options=(QuestionOption(label="80"),))

@@ -9,12 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import delete, func, select, update
 from support.servers.postgres import PostgresServer
 from support.worlds.agent_world import PROGRAM
 from support.worlds.jobserver_world import KEY as API_KEY
 from support.worlds.jobserver_world import git, make_bare, push_to, running
 
+from bot.cli.main import main
 from bot.jobserver.errors import LeaseLostError
 from bot.jobserver.pipeline import handover, home_archive
 from bot.jobserver.pipeline.handover import Handover
@@ -25,7 +27,7 @@ from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sealing import Sealing
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.claims import Wanted, Worker
 from bot.jobserver.store.database import Database
@@ -297,6 +299,28 @@ async def test_everything_goes_with_the_job(fleet: Fleet) -> None:
     assert left["files"] == 0
 
 
+def printed_log(bare: Path, job_id: str, **given: str) -> tuple[int, str]:
+    values = {"REPOSITORY": str(bare), "API_KEY": API_KEY} | given
+    environment = {PREFIX + name: value for name, value in values.items()}
+    ended = CliRunner().invoke(main, ["jobserver", "--log", job_id], env=environment, catch_exceptions=False)
+    return ended.exit_code, ended.output
+
+
+async def test_a_jobs_log_is_printed_while_the_server_runs(tmp_path: Path) -> None:
+    bare = make_bare(tmp_path / "docs.git", PAGES)
+    data = {"DATA_DIRECTORY": str(tmp_path / "data")}
+    code, words = await asyncio.to_thread(printed_log, bare, "0" * 16, **data)
+    assert (code, "jobs.sqlite3" in words, (tmp_path / "data").exists()) == (1, True, False)
+    async with running(bare, tmp_path / "data") as world:
+        job = await world.done("Do something unheard of")
+        await world.continued(job["id"], "And this")
+        (tmp_path / "data" / "logs" / f"{job['id']}.log").write_text("now\n")
+        code, log = await asyncio.to_thread(printed_log, bare, job["id"], **data)
+        assert (code, log.count("instruction "), log.endswith("now\n")) == (0, 2, True)
+        code, words = await asyncio.to_thread(printed_log, bare, "0" * 16, **data)
+        assert (code, "there is no log of a job 0000" in words) == (1, True)
+
+
 AGENT = """
 def turn(agent, text):
     if "fail" in text.rpartition("instruction now")[2]:
@@ -325,6 +349,9 @@ async def test_an_agents_session_and_its_partial_work_continue_in_another_data_d
             told = json.loads(world.show(f"pagehand/{job['id']}", "docs/said.json"))
             assert ["the first words" in text for text in told] == [True, False, False], "nothing was told again"
             assert world.show(f"pagehand/{job['id']}", "docs/half.md") == "# Half\n"
+        environment = {"DATABASE_URL": url, "SESSION_KEY": OLD, "DATA_DIRECTORY": str(tmp_path / "four")}
+        code, log = await asyncio.to_thread(printed_log, bare, job["id"], **environment)
+        assert (code, log.count("instruction "), "no credit" in log) == (0, 3, True)
         async with running(bare, tmp_path / "three", **settings | {"session_key": NEW}) as world:
             assert (await world.continued(job["id"], "and on"))["status"] == "completed"
             [told] = json.loads(world.show(f"pagehand/{job['id']}", "docs/said.json"))

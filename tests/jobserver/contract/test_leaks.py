@@ -150,7 +150,7 @@ async def test_a_prompt_with_a_secret_is_pushed_without_it(tmp_path: Path) -> No
             world.bare, "log", "-1", "--format=%(trailers:key=Pagehand-Instruction,valueonly)", f"pagehand/{job.id}"
         )
         assert trailer.strip() == f"{job.id}/1"
-        assert OWN not in world.folders.log(job.id).read_text()
+        assert OWN not in world.log(job.id)
 
 
 async def test_a_change_that_cannot_be_scanned_in_time_is_held_back(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(w
     assert (told.state, told.number, told.reason) == (PullRequestState.PENDING, None, "the host is away")
     words = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away."
     assert details(job).reason == f"{words} The server keeps trying."
-    assert "the host is away" in world.folders.log(job.id).read_text()
+    assert "the host is away" in world.log(job.id)
 
 
 async def test_a_pending_pull_request_is_retried_with_backoff(world: ExecutorWorld) -> None:
@@ -257,7 +257,7 @@ async def test_partial_work_that_no_longer_applies_is_dropped_and_logged(tmp_pat
         again = await world.done("continue", job.id)
         assert details(again).summary == "Found: nothing."
         assert world.notes(branch) == "theirs\n"
-        assert "no longer applies" in world.folders.log(job.id).read_text()
+        assert "no longer applies" in world.log(job.id)
         assert world.subjects(branch) == ["By hand", "one"]
 
 

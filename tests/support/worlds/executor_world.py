@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
-from support.worlds.jobserver_world import KEY, git, make_bare, push_to, until
+from support.worlds.jobserver_world import KEY, git, make_bare, push_to, stored_log, until
 
 from bot.jobapi.models import AgentJob, Changes, JobDetails, PullRequestDetails, Requester, Status
 from bot.jobserver.leaks.own_secrets import OwnSecrets
@@ -151,6 +151,9 @@ class ExecutorWorld:
     async def done(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
         """Sends a prompt, and waits for the job's end."""
         return await self.ended((await self.submit(prompt, job_id, requester)).id)
+
+    def log(self, job_id: str) -> str:
+        return stored_log(self.data.with_name("jobs.sqlite3"), job_id)
 
     def subjects(self, branch: str) -> list[str]:
         return git(self.bare, "log", "--format=%s", "--no-merges", f"main..{branch}").splitlines()

@@ -195,7 +195,14 @@ class JobServerWorld:
         return set(git(self.repository, "for-each-ref", "--format=%(refname:short)", "refs/heads").split())
 
     def log(self, job_id: str) -> str:
-        return (self.settings.data_directory / "logs" / f"{job_id}.log").read_text()
+        return stored_log(self.settings.data_directory / "jobs.sqlite3", job_id)
+
+
+def stored_log(database: Path, job_id: str) -> str:
+    """Returns the log of a job that has ended."""
+    stored = "SELECT content FROM instructions JOIN chunks ON file = log WHERE job_id = ? ORDER BY number, position"
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        return b"".join(row[0] for row in connection.execute(stored, [job_id])).decode()
 
 
 def _body(prompt: str, files: Sequence[Named]) -> dict[str, Any]:

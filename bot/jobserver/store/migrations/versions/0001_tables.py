@@ -107,7 +107,7 @@ def _jobs() -> None:
         *_perhaps("requester_name", "requester_id", "requester_url"),
         sa.Column("answers", sa.Integer(), nullable=True),
         _text("request_id", default="''"),
-        *_perhaps("words", "claimed_by", "claimed_until"),
+        *_perhaps("words", "log", "claimed_by", "claimed_until"),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'done', 'failed', 'stopped')", name=op.f("ck_instructions_state")
         ),
