@@ -60,6 +60,9 @@ def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, config
     slack.receive()
     if answers.get("PAGEHAND_PROJECTS"):
         slack.dialogue.say("PAGEHAND_PROJECTS names the job APIs: `pagehand doctor` checks them.")
+    elif jobs.server.get("PAGEHAND_JOBSERVER_CONFIG"):
+        slack.dialogue.say("PAGEHAND_JOBSERVER_CONFIG names the job server's projects: `pagehand doctor` checks them.")
+        jobs.connect_job_api()
     elif options.repository or jobs.server.get("PAGEHAND_JOBSERVER_REPOSITORY") or _wants_job_server(jobs):
         jobs.set_up_job_server(options.repository, options.agent)
     else:

@@ -33,8 +33,8 @@ from bot.runtime.http.health_pages import metrics_route
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
-_LOOK_S = 3.0
-"""Between looks at the file of the projects."""
+LOOK_S = 3.0
+"""Between looks at the file of the projects, unless told otherwise."""
 _RETRY_S = 60.0
 """Between attempts to open a project that could not be opened."""
 _MIRROR_STATES = ("made", "being made", "out of reach")
@@ -49,11 +49,9 @@ class Parts:
 
 
 class Composition:
-    """Builds the parts; `stack` closes them. `look_pause` is in seconds."""
+    """Builds the parts; `stack` closes them. `look_pause`: seconds between looks at the file of the projects."""
 
-    def __init__(
-        self, config: Projects, data: Path, stack: contextlib.AsyncExitStack, *, look_pause: float = _LOOK_S
-    ) -> None:
+    def __init__(self, config: Projects, data: Path, stack: contextlib.AsyncExitStack, *, look_pause: float) -> None:
         self._config = config
         self._data = data
         self._stack = stack
@@ -198,8 +196,12 @@ class Composition:
         """Closes a project once its last run has ended."""
         await project.stop()
         self._closing.add(project)
-        closed = self._background.spawn(project.close(), name="closing a project")
-        closed.add_done_callback(lambda _: self._closing.discard(project))
+
+        async def close() -> None:
+            await project.close()
+            self._closing.discard(project)
+
+        self._background.spawn(close(), name="closing a project")
 
     async def _close(self) -> None:
         """Closes all projects; nothing runs any more."""

@@ -11,7 +11,7 @@ from typing import IO
 from aiohttp import web
 
 from bot.jobserver.api import error_response
-from bot.jobserver.composition import Composition, Parts
+from bot.jobserver.composition import LOOK_S, Composition, Parts
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
@@ -34,10 +34,14 @@ class JobServer:
     """One job server: `start`, then `stop`; or `serve_forever`.
 
     `everybody` is for demos on a loopback address: nobody needs a key, and whoever merges or closes gets this name.
+    `look_pause`: seconds between looks at the file of the projects, if there is one.
     """
 
-    def __init__(self, settings: JobServerSettings | Projects, *, everybody: str = "") -> None:
+    def __init__(
+        self, settings: JobServerSettings | Projects, *, everybody: str = "", look_pause: float = LOOK_S
+    ) -> None:
         self._config = settings if isinstance(settings, Projects) else Projects.one(settings)
+        self._look_pause = look_pause
         self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
 
@@ -86,7 +90,7 @@ class JobServer:
         stack.callback(listener.close)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        composition = Composition(self._config, data, stack)
+        composition = Composition(self._config, data, stack, look_pause=self._look_pause)
         parts = await composition.start(public_url, everybody=self._everybody)
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)

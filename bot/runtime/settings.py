@@ -19,6 +19,8 @@ from bot.runtime.private_files import warn_of_readers
 from bot.runtime.rotating_secrets import FileText, Rotating, SecretFile
 
 _UNREADABLE = "unreadable_file"
+# Pydantic's own words about a size quote it.
+_WORDS = {"missing": "is missing", "byte_size_unit": "must be a size", "byte_size": "must be a size"}
 
 
 class Settings(BaseSettings):
@@ -79,7 +81,7 @@ class Settings(BaseSettings):
             return fault["msg"]
         key = fault["loc"][0]
         name, field = next((name, field) for name, field in cls.model_fields.items() if key in {name, field.alias})
-        what = "is missing" if fault["type"] == "missing" else fault["msg"].removeprefix("Value error, ")
+        what = _WORDS.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
         what = re.sub("^(Input|String) should", "must", what.partition(", unable to")[0])
         return f"{variable_name(cls, name)} {what}: {field.description}"
 

@@ -59,13 +59,13 @@ def job_server_handlers(directory: Path) -> Reader:
         ("POST", JOB, headers),
         ("POST", JOB, headers | {"Idempotency-Key": "one"}),
         ("POST", f"{JOB}/nosuchjob/message", headers),
-        ("POST", "/pulls/1/merge", pressed),
-        ("POST", "/pulls/1/check", pressed),
+        ("POST", "/docs/pulls/1/merge", pressed),
+        ("POST", "/docs/pulls/1/check", pressed),
         ("PUT", f"{FILE}/{EMPTY}", headers | {"Content-Type": "image/png"}),
         ("PUT", FILE + "/{path}", headers),
-        ("GET", "/pulls/1/after/{path}.png", {}),
+        ("GET", "/docs/pulls/1/after/{path}.png", {}),
         ("GET", JOB + "/{path}", headers),
-        ("GET", "/pulls/{path}", {}),
+        ("GET", "/docs/pulls/{path}", {}),
         ("GET", "/static/{path}", {}),
     ]
     return _reader(loop, origin, calls)

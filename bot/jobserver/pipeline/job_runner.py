@@ -210,10 +210,11 @@ class JobRunner:
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:
+        is_stopped = await self._retry_database(partial(self.queue.is_stopped, instruction))
         executor = self.executor_of(instruction.project_id)
         if executor is None:
             raise LeaseLostError
-        if await self._retry_database(partial(self.queue.is_stopped, instruction)):
+        if is_stopped:
             return await executor.finish_pushed(instruction) if instruction.was_begun else Outcome()
         if instruction.attempts > MAX_ATTEMPTS:
             raise EditError(

@@ -14,6 +14,7 @@ from bot.errors import ConfigError
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.server import JobServerSettings
 from bot.jobserver.settings.values import PREFIX
+from bot.runtime.private_files import warn_of_readers
 from bot.runtime.rotating_secrets import KnownSecrets
 from bot.runtime.settings import SettingNames, read_variable
 from bot.runtime.toml_file import content_of, tables_in
@@ -57,7 +58,7 @@ class Projects:
         self.fault = ""
         self.secrets = KnownSecrets()
         self._environ = environ or {}
-        self._content = b""
+        self._content: bytes | None = None
         self._tables: Mapping[str, _Table] = {}
         self._hide_secrets()
 
@@ -71,7 +72,9 @@ class Projects:
         """Reads variables, and the file that they name. `further` has other faults of theirs. Raises ConfigError."""
         if not read_variable(VARIABLE, environ):
             return cls.one(JobServerSettings.from_environment(environ, further))
-        projects = cls(ProcessSettings.from_environment(environ, further), {}, environ)
+        process = ProcessSettings.from_environment(environ, further)
+        warn_of_readers(process.config or Path(), VARIABLE)
+        projects = cls(process, {}, environ)
         projects._read()
         return projects
 
@@ -163,7 +166,7 @@ def _faults(name: str, table: object) -> Iterator[str]:
     elif not all(map(_NAME.fullmatch, table)):
         yield f"project {name}: it has an entry whose name is no setting's"
     else:
-        named = dict.fromkeys(table, "set")
+        named = dict.fromkeys((setting.removesuffix(_FILE) for setting in table), "set")
         yield from (f"project {name}: {fault}" for fault in (*_NAMES.misspelt(named), *_NAMES.warnings(named)))
         for setting, value in table.items():
             if not isinstance(value, str | int | float):

@@ -99,7 +99,7 @@ class LimitSettings(Settings):
     upload_space_megabytes: float = Field(
         2_000.0,
         gt=0,
-        description="how much space all files that came with prompts may take, in megabytes; more are rejected",
+        description="how much space all files that came with a project's prompts may take, in megabytes",
     )
     budget: BudgetSetting = Field(
         TokenBudget(),

@@ -355,6 +355,32 @@ async def test_the_job_server_stops_on_request(shell: Shell, number: signal.Sign
         assert await server.end(number, within=STOP_WITHIN) == 0
 
 
+async def test_a_job_server_of_several_projects_is_checked_and_started(shell: Shell) -> None:
+    tables = []
+    for name in ("docs", "site"):
+        make_bare(shell.directory / f"{name}.git", {"index.md": "Home\n"})
+        tables.append(f'[projects.{name}]\nrepository = "{name}.git"\napi_key = "{JOB_KEY}-of-{name}"\n')
+    (shell.directory / "projects.toml").write_text("\n".join(tables))
+    given = {"PAGEHAND_JOBSERVER_PORT": "0"}
+    code, said = await shell.run("jobserver", "--check", "--config", "projects.toml", **given)
+    assert code == 0, said
+    for name in ("docs", "site"):
+        assert "push           a branch was pushed and deleted again" in said.partition(f"project {name}\n")[2]
+    server = await shell.start("jobserver", "--config", "projects.toml", **given)
+    await server.prints("listens on http://127.0.0.1:")
+    url = server.output.rpartition("listens on ")[2].split('"')[0].strip()
+    async with aiohttp.ClientSession() as client:
+        for name, key, status in (("docs", "docs", 201), ("site", "site", 201), ("docs", "site", 404)):
+            headers = {"Authorization": f"Bearer {JOB_KEY}-of-{key}"}
+            async with client.post(f"{url}/v2/agent/{name}/job", json={"prompt": "Hi"}, headers=headers) as answer:
+                assert answer.status == status
+    assert await server.end(signal.SIGTERM, within=STOP_WITHIN) == 0
+    (shell.directory / "projects.toml").write_text(tables[0].replace("repository", "repositry"))
+    code, said = await shell.run("jobserver", "--config", "projects.toml", **given)
+    assert (code, "project docs: repositry is unknown: is repository meant?" in said) == (2, True)
+    assert JOB_KEY not in said
+
+
 @pytest.mark.full
 async def test_a_job_server_that_cannot_start_explains_why(shell: Shell) -> None:
     prefix = "PAGEHAND_JOBSERVER_"

@@ -135,7 +135,7 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
         jobs, queue = JobStore(database, "docs", rate_limit=100), InstructionQueue(database)
         one, two, three, four, five = [await jobs.get(f"{number:016}") for number in range(1, 6)]
         assert (one.status, one.pr_link, one.details) == (
-            Status.COMPLETED, "http://x/pulls/1", JobDetails(summary="Said one"),
+            Status.COMPLETED, "http://x/docs/pulls/1", JobDetails(summary="Said one"),
         )  # fmt: skip
         assert two.details == JobDetails(reason="git is away", partial_work=PartialWork(files=3))
         template = JobTemplate("docs", "main", "claude")

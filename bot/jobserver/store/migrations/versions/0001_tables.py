@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from alembic import op
@@ -236,6 +237,10 @@ def _take_over() -> None:
         with engine.begin() as source:
             _copy(source, "pull_requests", "local_pull_requests", owner)
             _copy(source, "judgements", "judgements", owner)
+    # The address of a page names the project now; a host's own ends with /pull/ and a number.
+    own = sa.table("jobs", sa.column("pr_link", sa.Text()))
+    new = sa.func.replace(own.c.pr_link, "/pulls/", f"/{quote(owner, safe='')}/pulls/")
+    op.execute(own.update().where(sa.func.rtrim(own.c.pr_link, "0123456789").like("%/pulls/")).values(pr_link=new))
 
 
 def _copy(source: sa.Connection, earlier: str, table: str, owner: str) -> None:
