@@ -118,7 +118,6 @@ class App:
         self._watch = SetupWatch(
             checks_of(config, edges.session),
             secrets=config.secrets,
-            missing_scopes=edges.missing_scopes,
             token_refused=edges.token_refused,
             monotonic=SteadyClock().monotonic,
             timings=self._timings.watch,
@@ -232,8 +231,7 @@ class App:
         return SteadyClock().monotonic() - self._began
 
     def _build_health(self, config: Config) -> Health:
-        warnings = [self._edges.missing_scopes.warning, self._watch.warning]
-        warnings += [secret.warning for secret in config.rotating_secrets]
+        warnings = [self._watch.warning, *(secret.warning for secret in config.rotating_secrets)]
         warnings += [self._scheduler.history_reader.warning] if self._scheduler is not None else []
         return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)
 

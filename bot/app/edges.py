@@ -10,7 +10,7 @@ from functools import partial
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.checks.slack import SCOPES, scope_findings
+from bot.app.checks.slack import scope_findings
 from bot.app.code_hosts import ConfiguredCodeHosts, github_hosts
 from bot.app.metrics import Counts, MeasuredJobApi
 from bot.app.settings.config import Config
@@ -31,7 +31,7 @@ from bot.slack.receiving.connection_keeper import PING_INTERVAL
 from bot.slack.receiving.history import SlackCurrentMessages, SlackPastMessages
 from bot.slack.receiving.modal_opener import ModalEdges
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.authorization import BOT_TOKEN, HOW_TO_GRANT, MissingScopes, TokenSetting, refusal
+from bot.slack.sending.authorization import BOT_TOKEN, HOW_TO_GRANT, TokenSetting, refusal
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import Permalinks, SlackChannels, SlackConversations, SlackRequesters
 from bot.slack.sending.ephemeral import EphemeralSender
@@ -85,7 +85,6 @@ class Edges:
     history: PastMessages
     requesters: Requesters | None
     closing: contextlib.AsyncExitStack
-    missing_scopes: MissingScopes
     timings: EdgeTimings
     counts: Counts
     token_refused: asyncio.Event
@@ -110,14 +109,13 @@ async def open_edges(
         counts = Counts(timings.slack_limits)
         store = await open_current_store(config.database_url.get_secret_value(), committed=counts.committed)
         stack.push_async_callback(store.close)
-        session, missing, refused = new_session(), MissingScopes(config.left_out), asyncio.Event()
+        session, refused = new_session(), asyncio.Event()
         stack.push_async_callback(session.close)
         client, yielding_client = (
             new_client(
                 config.slack_bot_token,
                 session,
                 base_url=f"{config.slack_api_url}/",
-                missing_scopes=missing,
                 channel_ids=NewestChannelIds(lambda channel_id: newest_id(store, channel_id)),
                 gate=CallGate(partial(_use_budget, store, timings.slack_limits), timings.slack_limits, yields=yields),
                 call_seconds=timings.slack_call,
@@ -128,7 +126,7 @@ async def open_edges(
         )
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
-        check_scopes(identity.granted_scopes, missing, config.left_out)
+        check_scopes(identity.granted_scopes, config.left_out)
         pause = {"default_pause": timings.job_api_pause}
         job_apis = {each.project.name: (each.id, each.job_api.model_copy(update=pause)) for each in config.projects}
         job_api = HttpJobApi(job_apis)
@@ -182,7 +180,6 @@ async def open_edges(
             SlackPastMessages(yielding_client, identity),
             requesters=SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
             closing=stack.pop_all(),
-            missing_scopes=missing,
             timings=timings,
             counts=counts,
             token_refused=refused,
@@ -218,10 +215,9 @@ def token_refused(error: ChatError, setting: TokenSetting) -> CannotStart:
     return CannotStart(f"{refusal(setting, error.reason)} {setting.where}")
 
 
-def check_scopes(granted: Collection[str] | None, missing_scopes: MissingScopes, left_out: Collection[str]) -> None:
-    """Checks the granted scopes as `pagehand doctor` does, and records those that are missing.
-
-    Raises CannotStart if a required one is missing.
+def check_scopes(granted: Collection[str] | None, left_out: Collection[str]) -> None:
+    """Checks the granted scopes as `pagehand doctor` does. Raises CannotStart if a required one is missing; the others
+    are told by the checks of the running bot.
     """
     findings = scope_findings(granted, left_out)
     if granted is None:
@@ -230,7 +226,6 @@ def check_scopes(granted: Collection[str] | None, missing_scopes: MissingScopes,
     if any(fault.status is FindingStatus.ERROR for fault in faults):
         named = "\n".join(f"  {fault.found} {fault.why}" for fault in faults)
         raise CannotStart(f"Slack has not granted the app of SLACK_BOT_TOKEN all scopes.\n{named}\n{HOW_TO_GRANT}")
-    missing_scopes.add(fault.check.removeprefix(f"{SCOPES}.") for fault in faults)
 
 
 async def channel_aliases(store: Store, channel_ids: Collection[str]) -> Mapping[str, str]:

@@ -7,11 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.app.checks.slack import SCOPES
 from bot.app.checks.whole import Check, run_all, without_secrets
 from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.health import ComponentStatus
-from bot.slack.sending.authorization import MissingScopes
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +40,6 @@ class SetupWatch:
     Args:
         checks: All checks; those whose name begins with `slack` run more often.
         secrets: Secrets that no finding may contain; more can be added.
-        missing_scopes: Gets the missing scopes.
         token_refused: Is set when Slack rejects a token.
         monotonic: Returns the time in seconds.
     """
@@ -52,7 +49,6 @@ class SetupWatch:
         checks: Sequence[Check],
         *,
         secrets: Collection[str],
-        missing_scopes: MissingScopes,
         token_refused: asyncio.Event,
         monotonic: Callable[[], float],
         timings: WatchTimings | None = None,
@@ -60,7 +56,6 @@ class SetupWatch:
         self._checks = checks
         self._slack_checks = [check for check in checks if check.name.startswith("slack")]
         self._secrets = secrets
-        self._missing_scopes = missing_scopes
         self._token_refused = token_refused
         self._monotonic = monotonic
         self._timings = timings or WatchTimings()
@@ -91,13 +86,12 @@ class SetupWatch:
         return ComponentStatus("set-up", seconds, " ".join(each.words for each, _ in errors), grace_seconds=0.0)
 
     def counts(self) -> Mapping[FindingStatus, int]:
-        """Returns how many errors and warnings there are, missing scopes included."""
+        """Returns how many errors and warnings there are."""
         return Counter(each.status for each, _ in self._faults.values())
 
     def warning(self) -> str:
-        """Returns the faults that are warnings, without missing scopes, which have their own."""
-        warnings = (each for each, _ in self._faults.values() if each.status is FindingStatus.WARNING)
-        return " ".join(each.words for each in warnings if not each.check.startswith(SCOPES))
+        """Returns the faults that are warnings."""
+        return " ".join(each.words for each, _ in self._faults.values() if each.status is FindingStatus.WARNING)
 
     def _errors(self) -> list[tuple[Finding, float]]:
         return [(each, at) for each, at in self._faults.values() if each.status is FindingStatus.ERROR]
@@ -123,11 +117,8 @@ class SetupWatch:
                 logger.warning("%s: is well again", name)
 
     def _log(self, fault: Finding) -> None:
-        if fault.check.startswith(f"{SCOPES}."):
-            self._missing_scopes.add([fault.check.removeprefix(f"{SCOPES}.")])
-        else:
-            level = logging.ERROR if fault.status is FindingStatus.ERROR else logging.WARNING
-            logger.log(level, "%s: %s", fault.check, fault.words)
+        level = logging.ERROR if fault.status is FindingStatus.ERROR else logging.WARNING
+        logger.log(level, "%s: %s", fault.check, fault.words)
 
     async def _pause(self, seconds: float) -> None:
         if self._errors():  # a rejected token is already known, and rejected again and again

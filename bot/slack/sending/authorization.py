@@ -5,12 +5,9 @@ manifest.yml requests the same scopes. An app can still have fewer: scopes added
 app is reinstalled (docs.slack.dev, "Installing with OAuth"), and whoever installs it can leave some out.
 """
 
-import logging
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-logger = logging.getLogger(__name__)
 
 NOT_ALLOWED: Mapping[str, str] = {
     "accesslimited": "it may not be used from this network",
@@ -124,38 +121,7 @@ NEEDED_SCOPES = (
         required=True,
     ),
 )
-_WITHOUT = {scope.name: scope.without for scope in NEEDED_SCOPES}
-
-
-class MissingScopes:
-    """The scopes that are known to be missing. Each is logged once, and listed in the health report, unless it was
-    `left_out` on purpose.
-    """
-
-    def __init__(self, left_out: Collection[str] = ()) -> None:
-        self._left_out = frozenset(left_out)
-        self._names: set[str] = set()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Slack's names, in alphabetical order."""
-        return tuple(sorted(self._names))
-
-    def warning(self) -> str:
-        """Returns a warning for the health report: what is missing, and how to fix it."""
-        return f"Slack has not granted {', '.join(self.names)}. {HOW_TO_GRANT}" if self._names else ""
-
-    def add(self, names: Iterable[str]) -> None:
-        """Records that these scopes are missing."""
-        for name in sorted(set(names) - self._names - self._left_out):
-            self._names.add(name)
-            without = _WITHOUT.get(name, "what needs it is left out")
-            logger.warning("Slack has not granted the scope %s: %s. %s", name, without, HOW_TO_GRANT)
-
-    def remove_granted(self, headers: Mapping[str, str]) -> None:
-        """Removes those that a response's headers list, because they may have been granted meanwhile."""
-        if self._names:
-            self._names -= granted_scopes(headers) or frozenset()
+_NEEDED = frozenset(scope.name for scope in NEEDED_SCOPES)
 
 
 def granted_scopes(headers: Mapping[str, str]) -> frozenset[str] | None:
@@ -169,7 +135,7 @@ def missing_scopes_in(needed: str, provided: str) -> tuple[str, ...]:
     """
     granted = _names(provided)
     missing = [name for name in _names(needed) if name not in granted]
-    return tuple([name for name in missing if name in _WITHOUT] or missing)
+    return tuple([name for name in missing if name in _NEEDED] or missing)
 
 
 def _names(listed: str) -> list[str]:

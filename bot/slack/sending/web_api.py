@@ -38,7 +38,7 @@ from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.recent import RecentDict
 from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.untrusted_json import text_at
-from bot.slack.sending.authorization import NOT_ALLOWED, MissingScopes, missing_scopes_in, refusal_of_call
+from bot.slack.sending.authorization import NOT_ALLOWED, missing_scopes_in, refusal_of_call
 
 logger = logging.getLogger(__name__)
 
@@ -201,14 +201,13 @@ Called = Callable[[str, ChatError | None, float], None]
 
 
 class SlackClient(AsyncWebClient):
-    """Adds a timeout to each call, uses the current token, and records missing scopes from every response. It never
+    """Adds a timeout to each call, and uses the current token. It never
     retries automatically: a retried post could appear twice; the outbox prevents that.
 
     Args:
         token: The bot token or, for opening sockets, the app-level token.
         session: The session for HTTP requests.
         base_url: A URL other than Slack's own.
-        missing_scopes: Records what the responses show.
         channel_ids: The current ids of channels whose id Slack has changed.
         gate: Delays calls until Slack's limits allow them.
         call_seconds: The timeout of a call.
@@ -222,7 +221,6 @@ class SlackClient(AsyncWebClient):
         session: aiohttp.ClientSession,
         *,
         base_url: str = AsyncWebClient.BASE_URL,
-        missing_scopes: MissingScopes | None = None,
         channel_ids: NewestChannelIds | None = None,
         gate: CallGate | None = None,
         call_seconds: float = CALL_SECONDS,
@@ -242,7 +240,6 @@ class SlackClient(AsyncWebClient):
         self.proxy = slack_proxy(self.base_url)
         self._gate = gate
         self._channel_ids = channel_ids or NewestChannelIds()
-        self._missing_scopes = missing_scopes or MissingScopes()
         self._token_refused = token_refused or asyncio.Event()
         self._called = called
         self._call_seconds = call_seconds
@@ -278,8 +275,6 @@ class SlackClient(AsyncWebClient):
             if not isinstance(error, SlackApiError):
                 raise
             match chat_error_from(error):
-                case ChatMissingScope() as missing:
-                    self._missing_scopes.add(missing.scopes)
                 case ChatNotAllowed():
                     self._token_refused.set()
                 case ChatRateLimited() as limited:
@@ -290,7 +285,6 @@ class SlackClient(AsyncWebClient):
                     pass
             raise
         self._called(api_method, None, time.perf_counter() - began)
-        self._missing_scopes.remove_granted(response.headers)
         return response
 
 

@@ -17,15 +17,14 @@ from bot.app.checks.whole import Check
 from bot.cli.demo_services import manifest
 from bot.domain.findings import Finding, FindingStatus
 from bot.runtime.health import Health
-from bot.slack.sending.authorization import MissingScopes
 from bot.slack.sending.web_api import SlackClient, new_session
 
 pytestmark = pytest.mark.promise("setup watch")
 
 
-def watching(checks: Sequence[Check], missing: MissingScopes | None = None, **more: Any) -> SetupWatch:
+def watching(checks: Sequence[Check], **more: Any) -> SetupWatch:
     options: dict[str, Any] = {"secrets": (), "token_refused": asyncio.Event()} | more
-    return SetupWatch(checks, missing_scopes=missing or MissingScopes(), monotonic=FakeClock().monotonic, **options)
+    return SetupWatch(checks, monotonic=FakeClock().monotonic, **options)
 
 
 @dataclass
@@ -35,19 +34,18 @@ class World:
     workspace: FaultyWorkspace
     watch: SetupWatch
     checks: Sequence[Check]
-    missing_scopes: MissingScopes
     more: list[Finding] = field(default_factory=list)
 
     async def look(self) -> None:
         await self.watch.look(self.checks)
 
     def report(self) -> dict[str, object]:
-        return dict(Health(lambda: [self.watch.status()], [self.watch.warning, self.missing_scopes.warning]).report())
+        return dict(Health(lambda: [self.watch.status()], [self.watch.warning]).report())
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    workspace, missing, more = FaultyWorkspace(manifest()), MissingScopes(), list[Finding]()
+    workspace, more = FaultyWorkspace(manifest()), list[Finding]()
     await workspace.start()
     async with new_session() as session:
         credentials = workspace.credentials
@@ -64,7 +62,7 @@ async def world() -> AsyncIterator[World]:
             return more
 
         checks = [Check("slack", slack), Check("slack.app_token", app_token), Check("more", found)]
-        yield World(workspace, watching(checks, missing, secrets=[credentials.bot_token]), checks, missing, more)
+        yield World(workspace, watching(checks, secrets=[credentials.bot_token]), checks, more)
     await workspace.stop()
 
 
@@ -77,7 +75,8 @@ async def test_a_removed_scope_is_logged_once_and_shown_until_granted(
     with caplog.at_level(logging.WARNING):
         await world.look()
         await world.look()
-    assert [record.levelname for record in caplog.records if "files:read" in record.message] == ["WARNING"]
+    (told,) = [record for record in caplog.records if "files:read" in record.message]
+    assert (told.levelname, "Reinstall to Workspace" in told.message) == ("WARNING", True)
     assert world.report()["ok"] is True
     assert "files:read" in str(world.report()["warnings"])
     assert world.watch.counts() == {FindingStatus.WARNING: 1}

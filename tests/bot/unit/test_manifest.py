@@ -18,11 +18,10 @@ from bot.app.manifest import ManifestChoices, manifest_for, manifest_text
 from bot.cli.main import main
 from bot.errors import CannotStart
 from bot.notices.said import ButtonId
-from bot.runtime.health import ComponentStatus, Health
 from bot.slack.receiving.listeners import buttons, events, messages, openings
 from bot.slack.rendering import blocks
 from bot.slack.rendering.home import HOME_RETRY, HOME_STOP
-from bot.slack.sending.authorization import NEEDED_SCOPES, MissingScopes, granted_scopes
+from bot.slack.sending.authorization import NEEDED_SCOPES, granted_scopes
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"
@@ -239,7 +238,7 @@ def test_scopes_that_identify_people_and_channels_are_required() -> None:
 @pytest.mark.parametrize("name", REQUIRED)
 def test_without_a_vital_scope_the_bot_does_not_start(name: str) -> None:
     with pytest.raises(CannotStart) as caught:
-        check_scopes(ALL - {name, "reactions:write"}, MissingScopes(), ())
+        check_scopes(ALL - {name, "reactions:write"}, ())
     said = str(caught.value)
     assert f"Slack has not granted the scope {name}. Without it, " in said
     assert "Slack has not granted the scope reactions:write. Without it, replies get no marks." in said
@@ -249,32 +248,5 @@ def test_without_a_vital_scope_the_bot_does_not_start(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL - set(REQUIRED)))
-def test_without_an_optional_scope_the_bot_warns_once_and_starts(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    missing = MissingScopes()
-    check_scopes(ALL - {name}, missing, ())
-    missing.add([name])
-    assert missing.names == (name,)
-    (record,) = caplog.records
-    assert name in record.message
-    assert "Reinstall to Workspace" in record.message
-
-
-def test_what_was_declined_on_purpose_is_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
-    left_out = {"files:read", "reactions:read", "reactions:write"}
-    missing = MissingScopes(left_out)
-    check_scopes(ALL - left_out, missing, left_out)
-    missing.add(["files:read"])  # as a call to Slack shows
-    assert (missing.names, caplog.text) == ((), "")
-    check_scopes(ALL - left_out - {"im:history"}, missing, left_out)
-    assert missing.names == ("im:history",)
-
-
-def test_the_health_names_missing_scopes_as_a_warning() -> None:
-    missing = MissingScopes()
-    health = Health(lambda: [ComponentStatus("outbox")], [missing.warning])
-    assert health.report()["warnings"] == []
-    missing.add(["reactions:write", "groups:history"])
-    state = health.report()
-    assert state["ok"] is True
-    assert state["warnings"] == [missing.warning()]
-    assert "Slack has not granted groups:history, reactions:write." in missing.warning()
+def test_without_an_optional_scope_the_bot_starts(name: str) -> None:
+    check_scopes(ALL - {name}, ())

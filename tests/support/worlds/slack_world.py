@@ -19,7 +19,6 @@ from bot.slack.receiving.modal_opener import ModalEdges
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.authorization import MissingScopes
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import Permalinks, SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender
@@ -40,7 +39,6 @@ class SlackWorld:
     client: AsyncWebClient
     identity: Identity
     session: aiohttp.ClientSession
-    missing: MissingScopes
     names_within: float | None
     service: RecordingService = field(default_factory=RecordingService)
     now: list[float] = field(default_factory=lambda: [0.0])
@@ -146,10 +144,9 @@ async def slack_world(
                 workspace.credentials.bot_token,
                 session,
                 base_url=workspace.api_url,
-                missing_scopes=(missing := MissingScopes()),
                 call_seconds=call_seconds,
             )
-            yield SlackWorld(workspace, client, await identify(client), session, missing, names_within)
+            yield SlackWorld(workspace, client, await identify(client), session, names_within)
             assert not (made_up := invented(workspace)), made_up
     finally:
         await workspace.stop()
