@@ -107,7 +107,6 @@ Markdown.
 """
 _NEW = re.compile(r"(new)([:,]?)(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
 _PUNCTUATION = ".,;:!\u2026`*_~\"'()"
-_QUESTION = "?"
 _UNMISTAKABLE = {str(word): word for word in ThreadWord if word is not ThreadWord.NEW} | dict.fromkeys(
     ("cancel", "halt", "abort"), ThreadWord.STOP
 )
@@ -163,7 +162,7 @@ def _marked_word(said: str) -> Word | UnclearWord | None:
         return None
     if len(spoken) == 1 and (word := _UNMISTAKABLE.get(_REPEATED.sub(r"\1", spoken[0]))):
         return Word(word)
-    first = spoken[0].strip(_QUESTION + _PUNCTUATION)
+    first = spoken[0].strip(f"?{_PUNCTUATION}")
     return next((UnclearWord(meant) for word, meant in _PROBABLY.items() if _is_near(first, word)), None)
 
 

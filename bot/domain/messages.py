@@ -21,7 +21,6 @@ from bot.runtime.text import displayable, without_last_word, without_misleading
 
 _OPEN, _CLOSE = "\x02", "\x03"
 _MENTION = re.compile(f"{_OPEN}[@#]([CDGSUW][A-Z0-9]{{1,30}})(?:\\|([^{_OPEN}{_CLOSE}]*+))?{_CLOSE}")
-_CHANNELS = frozenset("CDG")
 PRIVATE_CHANNEL, DIRECT_MESSAGE, USER_GROUP = "a private channel", "a direct message", "a user group"
 """Placeholders for names that are private or that Slack does not give. No channel or group can have such a name."""
 _IN_WORDS = frozenset({PRIVATE_CHANNEL, DIRECT_MESSAGE, USER_GROUP})
@@ -76,7 +75,7 @@ def _shown(slack_id: str, name: str) -> str:
 
 
 def _sign(slack_id: str) -> str:
-    return "#" if slack_id[:1] in _CHANNELS else "@"
+    return "#" if slack_id[:1] in {"C", "D", "G"} else "@"
 
 
 _REFERENCE = re.compile(r"<([^<>|\n]++)(?:\|([^<>\n]*+))?>")

@@ -115,7 +115,6 @@ class HistoryUnread(NoticeContent, kind="history_unread"):
         return NoticeKey(f"unread/{until:.0f}")
 
 
-_NOTHING_TOLD = JobReport()
 DISCARD = "Discard"
 _DISCARD = Confirmation(
     "Discard this work?",
@@ -170,7 +169,7 @@ class JobEnd(_InRound, Addressed):
 
     def tell(self, show: Renderer, thread: "Thread") -> Said:
         """Says the outcome, the pull request, and the size of the change."""
-        report, told = self.report or _NOTHING_TOLD, show.mentioned
+        report, told = self.report or JobReport(), show.mentioned
         first, *more = self._outcome(show, report)
         if told and not (isinstance(self, JobStopped) and told == self.person_id):
             first = show("{who} {words}", who=show.person(told), words=first)
@@ -378,12 +377,11 @@ KINDS_OF_CHANGE: Mapping[ChangeKind, str] = {
     ChangeKind.RENAMED: ", renamed",
     ChangeKind.DELETED: ", deleted",
 }
-_MINUS = "\N{MINUS SIGN}"
 _MAX_NAME = 120
 
 
 def _lines(added: int | None, removed: int | None) -> Markup:
-    counts = [f"+{added}"] * bool(added) + [f"{_MINUS}{removed}"] * bool(removed)
+    counts = [f"+{added}"] * bool(added) + [f"\N{MINUS SIGN}{removed}"] * bool(removed)
     return Markup(f" ({' '.join(counts)})") if counts else NOTHING
 
 

@@ -104,7 +104,8 @@ class RetentionSweeper:
         for kind, age in self._ages.items():
             await self._in_batches(partial(_delete_old, kind, age))
         await self._in_batches(_delete_held)
-        await self._in_batches(_follow_unknown)
+        # What processes of an earlier version recorded during an upgrade; at each start, too.
+        await self._in_batches(lambda limit, tx: tx.pull_requests.follow_unknown(since=tx.now - DAY, limit=limit))
         await self._in_batches(lambda limit, tx: tx.retention.delete_channel_ids(before=tx.now - kept, limit=limit))
         return removed
 
@@ -127,11 +128,6 @@ class RetentionSweeper:
 
 async def _delete_old(kind: OldRows, age: float, limit: int, tx: UpkeepTransaction) -> int:
     return await tx.retention.delete_old(kind, before=tx.now - age, limit=limit)
-
-
-async def _follow_unknown(limit: int, tx: UpkeepTransaction) -> int:
-    """Follows what processes of an earlier version recorded during an upgrade; at each start, too."""
-    return await tx.pull_requests.follow_unknown(since=tx.now - DAY, limit=limit)
 
 
 async def _delete_held(limit: int, tx: UpkeepTransaction) -> int:

@@ -11,7 +11,6 @@ from bot.codehosts.github_client import GitHubClient, NoGitHubAnswerError
 from bot.domain.findings import Finding
 
 _WHY = "The news of pull requests there is not told."
-_FREE = "/rate_limit"
 _SCOPES = "x-oauth-scopes"
 """GitHub tells the scopes of classic tokens only."""
 
@@ -25,7 +24,7 @@ async def check_code_host(host: CodeHostSettings, session: aiohttp.ClientSession
     """Asks the code host whether it takes the token, and tells what such tokens may not read."""
     name, client = name_of(host), GitHubClient(session, host.api_url)
     try:
-        answer = await client.send("GET", _FREE, host.token.newest, None)
+        answer = await client.send("GET", "/rate_limit", host.token.newest, None)
     except NoGitHubAnswerError as error:
         fix = f"Check CODE_HOST_URL ({host.url}; in a projects' file: url), and the network between."
         return [Finding.warning(name, f"{host.url} gives no answer ({error}).", why=_WHY, fix=fix)]

@@ -48,7 +48,6 @@ from bot.notices.job import (
 from bot.notices.notice import NewNotice, NoticeKey
 from bot.runtime.text import shortened
 
-_NOTHING_TOLD = JobReport()
 JobNews = JobFinished | JobFailed | JobStopped | JobArchived | JobActiveAgain | JobStatusChanged
 """What can be said of a job's status."""
 EXPLAIN_WITHIN = 60.0
@@ -406,7 +405,7 @@ def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) 
     report = report_of(details, unchanged=_unchanged(state, details, new_link=new_link))
     if not _is_new_question(state, details):
         report = replace(report, question="", question_fields=())
-    return None if report == _NOTHING_TOLD else report
+    return None if report == JobReport() else report
 
 
 def _is_new_question(state: ThreadState, details: JobDetails) -> bool:

@@ -13,7 +13,6 @@ _MOST_WORDS = 300
 _LONGEST_LINE = 1 << 20
 """Bytes of a line, or of a whole JSON response, that is parsed for its usage."""
 _MOST_TOKENS = 10**9
-_USAGE_FIELD = b'"usage'
 _ERROR = re.compile(rb'"error"\s*:\s*[{"]|"type"\s*:\s*"error"')
 _TELLING = re.compile(rb'"usage|"error"')
 
@@ -77,7 +76,7 @@ class ModelAnswer:
         text = line.strip().removeprefix(b"data:")
         if _ERROR.search(line) and (words := _error(text)) is not None:
             self.fault = f"its model's answer ended in an error: {words}"
-        for usage in _usages(text) if _USAGE_FIELD in line else ():
+        for usage in _usages(text) if b'"usage' in line else ():
             told = Spent(_sum(usage, self._api.sent), _sum(usage, self._api.answered))
             self.tokens = Spent(max(self.tokens.sent, told.sent), max(self.tokens.answered, told.answered))
 

@@ -26,11 +26,9 @@ from bot.jobserver.settings.sandbox import OPEN, AllowedHost, find_allowed, host
 
 MOST_NAMES = 20
 """Distinct names kept per run: a program could try any number."""
-_OTHERS = "others"
 _SHOWN_NAMES = 5
 _SHOWN_CHARACTERS = 80
 UNREADABLE = "an address that is not a host name"
-_HTTPS = 443
 MOST_CONNECTIONS = 64
 """Simultaneous connections of one run; more are closed."""
 MOST_ADDRESSES = 8
@@ -44,7 +42,6 @@ _IDLE_S = 300.0
 _CHUNK = 2**16
 _LOOKUP_THREADS = ThreadPoolExecutor(8, thread_name_prefix="look-up")
 """Own threads, so that slow lookups block nothing else."""
-_HTTP = 80
 _ONLY_CONNECT = "This proxy supports only CONNECT requests for listed hosts."
 _NOT_LISTED = "This host is not allowed: PAGEHAND_JOBSERVER_EGRESS lists those that are."
 _NOT_PUBLIC = "This host's name resolves to an address that is not public."
@@ -54,10 +51,9 @@ _NOT_THERE = "This host cannot be reached. This server's own proxy does not conn
 PROXY_PORT = 8702
 """Inside the sandbox, whose own loopback interface has nothing else."""
 _PROXY = f"http://127.0.0.1:{PROXY_PORT}"
-_LOOPBACK = "127.0.0.1,localhost"
 PROXY_VARIABLES = {
     **dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), _PROXY),
-    **dict.fromkeys(("NO_PROXY", "no_proxy"), _LOOPBACK),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
 }
 """Tell programs about the proxy; a program that ignores them has no network."""
 Connected = Callable[[Program], Program]
@@ -77,7 +73,7 @@ class EgressRefusals:
     def note(self, name: str) -> None:
         """Counts a refusal under a trusted name."""
         is_counted = name in self._counts or len(self._counts) < MOST_NAMES
-        self._counts[name if is_counted else _OTHERS] += 1
+        self._counts[name if is_counted else "others"] += 1
 
     @property
     def total(self) -> int:
@@ -108,7 +104,7 @@ def _shown(host: str, port: int) -> str:
     except ValueError:
         return UNREADABLE
     cut = name if len(name) <= _SHOWN_CHARACTERS else f"…{name[-_SHOWN_CHARACTERS:]}"
-    return cut if port in {0, _HTTPS} else f"{cut}:{port}"
+    return cut if port in {0, 443} else f"{cut}:{port}"
 
 
 class _Refusal(Exception):
@@ -260,7 +256,7 @@ def _plain_request(address: str) -> _Refusal:
     """Refuses a request for an unencrypted page, which the proxy would have to fetch; one to itself has no host."""
     try:
         parts = urlsplit(address)
-        host, port = parts.hostname, parts.port or _HTTP
+        host, port = parts.hostname, parts.port or 80
     except ValueError:
         host, port = "", 0
     return _Refusal(405, _ONLY_CONNECT, host, port)

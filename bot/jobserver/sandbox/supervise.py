@@ -22,7 +22,6 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _HIGHEST_CAPABILITY = 63
 _CANNOT_BE_STARTED = 127
-_BARE = "bare"
 FILTER_FD = 20
 """The descriptor of the system call filter, which the program (bubblewrap) applies."""
 _PAUSE_S = 0.005
@@ -96,7 +95,7 @@ def _become(command: list[str], mode: str) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if mode == _BARE:
+        if mode == "bare":
             _give_up_privileges()
         else:
             _open_filter(base64.b64decode(mode, validate=True))

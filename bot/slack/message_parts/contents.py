@@ -32,7 +32,6 @@ _MIME_TYPE = re.compile(r"[a-z0-9.+\-]{1,60}/[a-z0-9.+\-]{1,100}")
 _MAX_FILE_NAME, _MAX_KIND = 200, 40
 _EXTERNAL, _DELETED = "external", "tombstone"
 """Modes of files: Slack only has a link to it; it was deleted, and stays in its message."""
-_FILE_SHARE = "file_share"
 
 
 def attachments_of(message: SlackMessage) -> Attachments:
@@ -40,7 +39,7 @@ def attachments_of(message: SlackMessage) -> Attachments:
     have a preview. If Slack says that there is a file but not which one, it is a file without a name.
     """
     files = (*files_of(message), *unread_parts(message))
-    if message.files is None and message.subtype == _FILE_SHARE:
+    if message.files is None and message.subtype == "file_share":
         files = (SlackFile("", ""),)
     return Attachments(files, only_forwarded_of(message))
 

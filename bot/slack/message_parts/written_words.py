@@ -17,7 +17,6 @@ MAX_CHARACTERS = 80_000
 _MAX_DEPTH = 10
 _MAX_INDENT, _INDENT = 8, "    "
 _MAX_NUMBER = 10_000
-_LIST = "rich_text_list"
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}")
 _GROUP = re.compile(r"S[A-Z0-9]{1,30}")
@@ -28,7 +27,6 @@ _TICKS = re.compile(r"`++")
 _PIPES = {ord("|"): "\\|"}
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ESCAPES_IN_CELLS = {**_ESCAPES, **_PIPES}
-_LINE_BREAK = "&lt;br&gt;"
 _INLINE = frozenset({"text", "link", "user", "channel", "usergroup", "broadcast", "emoji", "date", "color"})
 
 
@@ -156,7 +154,7 @@ class _Writer:
     def _table(self, part: BlockPart) -> str:
         """Writes a table of Markdown: each cell on one line, and the first row as its heading."""
         escapes, self._escapes = self._escapes, _ESCAPES_IN_CELLS
-        rows = [[_LINE_BREAK.join(self.written(cell).split("\n")) for cell in row] for row in part.rows]
+        rows = [["&lt;br&gt;".join(self.written(cell).split("\n")) for cell in row] for row in part.rows]
         self._escapes = escapes
         width = max(map(len, rows), default=0)
         if not any(map(any, rows)):
@@ -171,7 +169,7 @@ class _Writer:
             text = self.written(part).strip("\n")
             if text:
                 # A list of several levels comes as several lists; anything else is a separate paragraph.
-                read += ("\n" if part.type == after == _LIST else "\n\n") + text
+                read += ("\n" if part.type == after == "rich_text_list" else "\n\n") + text
                 after = part.type
         return read.strip("\n")
 

@@ -25,7 +25,6 @@ from bot.slack.sending.conversations import PAGE_SIZE, message_page, raw_message
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call, next_cursor
 
-_PRIVATE_CHANNELS = "groups:read"
 RawMessage = Mapping[str, Any]
 
 
@@ -49,7 +48,7 @@ class SlackPastMessages(PastMessages):
     def __init__(self, client: AsyncWebClient, identity: Identity) -> None:
         self._client = client
         granted = identity.granted_scopes
-        private = ("private_channel",) if granted is None or _PRIVATE_CHANNELS in granted else ()
+        private = ("private_channel",) if granted is None or "groups:read" in granted else ()
         self._kinds = ",".join(("public_channel", *private))
 
     async def messages(

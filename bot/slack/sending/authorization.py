@@ -69,7 +69,6 @@ HOW_TO_GRANT = (
     "At api.slack.com/apps, choose your app and then OAuth & Permissions: add what is not among the Bot Token Scopes, "
     "and click Reinstall to Workspace (Install App has the same button)."
 )
-_HEADER = "X-OAuth-Scopes"
 _SCOPE = re.compile(r"[a-z][a-z0-9_.:-]{0,60}")
 _MOST_NAMED = 200
 
@@ -126,7 +125,7 @@ _NEEDED = frozenset(scope.name for scope in NEEDED_SCOPES)
 
 def granted_scopes(headers: Mapping[str, str]) -> frozenset[str] | None:
     """Returns the scopes that Slack's response headers list; None if a substitute or proxy leaves them out."""
-    return frozenset(_names(headers.get(_HEADER, ""))) or None
+    return frozenset(_names(headers.get("X-OAuth-Scopes", ""))) or None
 
 
 def missing_scopes_in(needed: str, provided: str) -> tuple[str, ...]:

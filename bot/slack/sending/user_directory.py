@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Annotated
 
-from pydantic import StrictBool
+from pydantic import AliasPath, Field, StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.people import Account, Member
@@ -51,12 +52,6 @@ class UserProfile(LenientModel):
     real_name: Text = ""
 
 
-class EnterpriseUser(LenientModel):
-    """A person in their organization."""
-
-    enterprise_id: Text = ""
-
-
 class DescribedUser(LenientModel):
     """A person as Slack describes them. Unless Slack says otherwise, they are a guest. Slack no longer shows the old
     `name`.
@@ -69,7 +64,7 @@ class DescribedUser(LenientModel):
     deleted: StrictBool = False
     real_name: Text = ""
     profile: UserProfile = UserProfile()
-    enterprise_user: EnterpriseUser = EnterpriseUser()
+    enterprise_id: Annotated[Text, Field(validation_alias=AliasPath("enterprise_user", "enterprise_id"))] = ""
 
     @property
     def shown_name(self) -> str:
@@ -90,7 +85,7 @@ def read_user(user_id: str, user: DescribedUser) -> Member:
         is_guest=user.is_restricted or user.is_ultra_restricted,
         account=Account.BOT if user.is_bot else Account.PERSON,
         deleted=user.deleted,
-        enterprise_id=user.enterprise_user.enterprise_id,
+        enterprise_id=user.enterprise_id,
     )
 
 

@@ -70,7 +70,6 @@ def quiet_libraries() -> None:
 
 CALL_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
-_NOT_FOUND = "channel_not_found"
 _GRACE_SECONDS = 1.0
 """How much longer a call may take than its HTTP request, whose own timeout gives a more precise error."""
 
@@ -255,7 +254,7 @@ class SlackClient(AsyncWebClient):
         try:
             return await self._call(api_method, _with_channel(options, where, newest))
         except SlackApiError as error:
-            if error.response.get("error") != _NOT_FOUND:
+            if error.response.get("error") != "channel_not_found":
                 raise
             found = await self._channel_ids.look_up(channel_id)
             if found == newest:

@@ -117,7 +117,9 @@ class Renderer:
         if message.edited_ts:
             body["edited"] = {"user": message.edited_by, "ts": message.edited_ts}
         if message.reactions:
-            body["reactions"] = _reactions(message)
+            body["reactions"] = [
+                {"name": name, "users": list(users), "count": len(users)} for name, users in message.reactions.items()
+            ]
         if metadata and message.metadata is not None:
             body["metadata"] = message.metadata
         return body | self._thread_fields(message)
@@ -204,10 +206,6 @@ class Renderer:
         if message.blocks is not None or message.bot_id or message.subtype in {"channel_join", "channel_leave"}:
             return message.blocks
         return rich_text_of(message.text) if message.text and message.subtype != "tombstone" else None
-
-
-def _reactions(message: Message) -> list[Json]:
-    return [{"name": name, "users": list(users), "count": len(users)} for name, users in message.reactions.items()]
 
 
 def _given(**fields: object) -> Json:

@@ -24,9 +24,6 @@ logger = logging.getLogger(__name__)
 
 _SUBTYPES_OF_PEOPLE = frozenset({"", "file_share", "me_message", "thread_broadcast"})
 """`me_message` is the result of `/me`."""
-_SLACKBOT = "USLACKBOT"
-_MENTION = "app_mention"
-_PRIVATE_MESSAGES = "groups:history"
 
 
 def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> Reply | None:
@@ -36,7 +33,7 @@ def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival =
     event, bot_user_id = payload.event, identity.bot_user_id
     if event.hidden or event.is_edited or not may_be_from_a_person(event, event.user, identity):
         return None
-    person, is_mention = author_of(payload, identity), event.type == _MENTION
+    person, is_mention = author_of(payload, identity), event.type == "app_mention"
     if is_mention and not person.team_id and _comes_as_message(identity):
         return None
     if not (event.ts and event.channel):
@@ -62,7 +59,7 @@ def may_be_from_a_person(message: SlackMessage, author_id: str, identity: Identi
     (bot.slack.receiving.dependencies). False for system messages.
     """
     return (
-        author_id not in {"", identity.bot_user_id, _SLACKBOT}
+        author_id not in {"", identity.bot_user_id, "USLACKBOT"}
         and message.subtype in _SUBTYPES_OF_PEOPLE
         and not identity.wrote(message)
     )
@@ -70,7 +67,7 @@ def may_be_from_a_person(message: SlackMessage, author_id: str, identity: Identi
 
 def _comes_as_message(identity: Identity) -> bool:
     """Returns whether each mention also comes as a message, which says more about people in shared channels."""
-    return identity.granted_scopes is None or _PRIVATE_MESSAGES in identity.granted_scopes
+    return identity.granted_scopes is None or "groups:history" in identity.granted_scopes
 
 
 TOMBSTONE = "tombstone"
