@@ -8,7 +8,7 @@ from bot.domain.requests.request import Action, Reply, RequestKind, RequestState
 from bot.domain.threads.thread import Thread, can_only_be_stopped_here
 from bot.errors import ChatRejected, ChatUnreachable, JobApiError, JobApiUncertain, JobApiUnreachable
 from bot.jobapi.models import Job, PromptCall
-from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted
+from bot.notices.answers import ActionAnswer, ActionAnswered, CardNotPosted, PostNotDelivered
 
 pytestmark = pytest.mark.promise("ahead of cards")
 
@@ -137,6 +137,17 @@ async def test_a_card_that_cannot_be_posted_stops_the_job(world: CoreWorld) -> N
     assert world.job_api.cancelled == [JOB]
     assert world.chat.private == [CardNotPosted(ANA.id, "is_archived", may_have_job=True)]
     assert await start_of(world) == (RequestState.ACCEPTED, "")
+
+
+async def test_replies_to_a_job_whose_card_cannot_be_posted_are_refused(world: CoreWorld) -> None:
+    world.chat.fail(post_card=ARCHIVED)
+    await world.receive(Reply(ANA, "C1", "1.1", "1.2", "Do it", mentions_us=True))
+    await world.prepare()
+    await world.step(world.request_sender)
+    await world.receive(Reply(BEN, "C1", "1.1", "1.3", "shorter", mentions_us=True), wait=60)
+    assert (world.job_api.cancelled, world.job_api.messages) == ([JOB], {})
+    (told,) = world.chat.private_as(PostNotDelivered)
+    assert (told.post.kind, told.post.texts) == ("request_rejected", ["shorter"])
 
 
 async def test_the_work_of_a_job_that_ended_without_a_card_is_told_privately(world: CoreWorld) -> None:

@@ -199,6 +199,12 @@ def test_a_completed_step_speeds_up_polling_but_current_activity_does_not() -> N
     assert play.state.work.changed_at > changed_at
 
 
+def test_no_activity_outlasts_an_end_however_soon_that_comes() -> None:
+    play = PolledJob(every=1.0)
+    play.see(job(details=JobDetails(activity="Reading")), job("completed", link=LINK))
+    assert play.state.work.progress == Progress()
+
+
 def test_the_pull_requests_state_is_on_the_card() -> None:
     play = PolledJob()
     play.see(job(), job("completed", link=LINK))
