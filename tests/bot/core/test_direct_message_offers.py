@@ -221,6 +221,15 @@ async def test_an_edit_that_names_a_project_starts_a_job(working: CoreWorld) -> 
     assert working.chat.answers() == ["nothing_new"]
 
 
+async def test_an_edit_that_names_a_project_is_asked_about_after_one_into_thanks(working: CoreWorld) -> None:
+    await write_line(working, "Fix the manual", LATER[0])
+    await working.revise(an_edit("thanks", LATER[0], LATER[1]))
+    await working.revise(an_edit("Fix the index", LATER[0], LATER[2], options=Options("docs")), wait=8)
+    assert asked(working) == ["Fix the manual", "Fix the index"]
+    await answer(working, NEW_JOB, which=-1)
+    assert working.job_api.created == ["Fix the guides", "Fix the index"]
+
+
 @pytest.mark.parametrize("kind", [ADD, NEW_JOB])
 async def test_a_deleted_line_is_not_sent(working: CoreWorld, kind: RequestKind) -> None:
     await write_line(working, "Fix the manual", LATER[0])

@@ -488,6 +488,7 @@ async def test_thanks_after_an_end_get_a_reaction_and_are_not_sent(world: CoreWo
         ("ended", "go ahead", NO_ATTACHMENTS),
         ("ended", "Thanks, now the index", NO_ATTACHMENTS),
         ("ended", "Thanks!", Attachments((SlackFile(id="F1", name="a.png"),))),
+        ("at work", ":tada:", Attachments((SlackFile(id="F1", name="a.png"),))),
         ("at work", "Thanks!", NO_ATTACHMENTS),
         ("asking", "Thanks!", NO_ATTACHMENTS),
     ],

@@ -57,7 +57,6 @@ from bot.notices.notice import (
     Delivery,
     Notice,
     NoticeContent,
-    NoticeKey,
     ReactionChanged,
     ToPerson,
     UnknownNotice,
@@ -65,9 +64,7 @@ from bot.notices.notice import (
     within_thread,
 )
 from bot.notices.pull_requests import PullRequestClosed
-from bot.notices.questions import (
-    ReplyEdited,
-)
+from bot.notices.questions import ReplyEdited, RequestRefused
 from bot.notices.requests import (
     AccessDenied,
     OutageEnded,
@@ -174,7 +171,7 @@ def test_notice_keys_match_stored_ones() -> None:
     assert of_request == ("r2.9.1/refused/3", "r2.9.1/unsure/3", "r2.9.1/out")
     assert (ReplyEdited.key(follow_up), RequestRejected.unreadable_key("r2")) == ("r2.9.1/edited/9.2", "r2/unreadable")
     assert (ReplyNotFullySent.key(follow_up), ReactionChanged.key(follow_up)) == ("r2/not_carried", "r2/mark")
-    assert NoticeKey("click/1") == "click/1"
+    assert RequestRefused.key(follow_up) == "r2.9.1/refused/9.2"
     stored = in_database("t1", PostNotDelivered.key(JobStarted.KEY))
     assert (stored, within_thread("t1", stored)) == ("t1/started/told", "started/told")
 

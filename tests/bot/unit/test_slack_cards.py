@@ -578,6 +578,8 @@ def test_only_the_first_of_many_changed_pages_are_named() -> None:
     assert "• Page 7, new\n• and 3 more" in message.blocks[2]["text"]["text"]
     assert "changes 11 files: Page 0, new, Page 1" in message.text
     assert "•" not in message.text
+    counted = thread(job=job("completed", pr_link=LINK), progress=Progress(changes=Changes(file_count=3)))
+    assert card(counted, CONTEXT).blocks[2]["text"]["text"] == "The pull request changes 3 files."
 
 
 KEPT = Progress(partial_files=3)
