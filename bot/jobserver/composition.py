@@ -21,7 +21,7 @@ from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.project import Project, Shared, mirror_of, open_project
 from bot.jobserver.pull_requests.local.local_pull_requests import project_of
-from bot.jobserver.settings import PREFIX
+from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.claims import Worker
 from bot.jobserver.store.database import Database, sqlite_url
@@ -155,7 +155,7 @@ class Composition:
         while True:
             await asyncio.sleep(self._look_pause)
             try:
-                is_due = self._faults and time.monotonic() - self._tried_at >= _RETRY_S
+                is_due = self._not_as_wanted() and time.monotonic() - self._tried_at >= _RETRY_S
                 if await asyncio.to_thread(self._config.look) or is_due:
                     await self._open(shared)
             except Exception:
@@ -168,24 +168,30 @@ class Composition:
         for name in self._projects.keys() - wanted.keys():
             await self._let_go(self._projects.pop(name))
         self._faults = {name: fault for name, fault in self._faults.items() if name in wanted}
-        for name, settings in wanted.items():
-            served = self._projects.get(name)
-            if served is not None and served.settings is settings:
-                continue
-            try:
-                opened = await open_project(settings, shared)
-            except JobServerError as error:
-                self._note(name, str(error))
-                continue
-            self._faults.pop(name, None)
-            self._projects[name] = opened
-            if served is not None:
-                await self._let_go(served)
-            self._counts.serve(name, opened.agent)
-            opened.start()
-            for _, words in settings.warnings:
-                logger.warning("project %s: %s", name, words)
-            logger.info("project %s works on %s", name, settings.repository)
+        # At once, so that none waits for another's repository.
+        await asyncio.gather(*(self._serve(name, wanted[name], shared) for name in self._not_as_wanted()))
+
+    def _not_as_wanted(self) -> list[str]:
+        """Returns the projects that are not served, or not with the settings that they have now."""
+        served = {name: project.settings for name, project in self._projects.items()}
+        return [name for name, settings in self._config.current.items() if served.get(name) is not settings]
+
+    async def _serve(self, name: str, settings: JobServerSettings, shared: Shared) -> None:
+        """Opens a project in the place of what it was."""
+        try:
+            opened = await open_project(settings, shared)
+        except JobServerError as error:
+            self._note(name, str(error))
+            return
+        self._faults.pop(name, None)
+        earlier, self._projects[name] = self._projects.get(name), opened
+        if earlier is not None:
+            await self._let_go(earlier)
+        self._counts.serve(name, opened.agent)
+        opened.start()
+        for _, words in settings.warnings:
+            logger.warning("project %s: %s", name, words)
+        logger.info("project %s works on %s", name, settings.repository)
 
     def _note(self, name: str, fault: str) -> None:
         if self._config.has_file and self._faults.get(name) != fault:

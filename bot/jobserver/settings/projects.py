@@ -57,7 +57,7 @@ class Projects:
         self.current = current
         self.fault = ""
         self.secrets = KnownSecrets()
-        self._environ = environ or {}
+        self._environ = dict(environ or {})  # the secrets in it are about to be removed from the process's own
         self._content: bytes | None = None
         self._tables: Mapping[str, _Table] = {}
         self._hide_secrets()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import ConfigError
+from bot.jobserver.sandbox.choice import forget_secrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
@@ -147,6 +148,17 @@ def test_what_has_not_changed_keeps_its_settings(tmp_path: Path) -> None:
     assert projects.look()
     assert projects.current["docs"] is before["docs"]
     assert projects.current["site"].rate_limit == 9
+
+
+def test_what_is_read_later_has_the_secrets_that_the_process_has_forgotten(tmp_path: Path) -> None:
+    file = tmp_path / "projects.toml"
+    file.write_text(DOCS)
+    environ = {f"{PREFIX}CONFIG": str(file), f"{PREFIX}REVIEWERS": "Ada: planted-key-of-a-reviewer"}
+    projects = Projects.read(environ, [])
+    forget_secrets(environ)
+    file.write_text(DOCS + SITE)
+    assert projects.look()
+    assert [one.name for one in projects.current["site"].reviewer_list] == ["Ada"]
 
 
 def test_a_change_that_is_not_valid_waits_until_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
