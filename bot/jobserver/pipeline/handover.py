@@ -42,11 +42,15 @@ class Handover:
     async def keep_home(self, instruction: Instruction) -> None:
         """Stores the home that an instruction left. From the first step on, no machine continues an earlier one."""
         job_id, file_id = instruction.job_id, new_file_id()
-        if await asyncio.to_thread(self.folders.home_version, job_id) != instruction.home:
-            return  # nothing has run here
         home = self.folders.workspace(job_id).home
+        version = await asyncio.to_thread(self.folders.home_version, job_id)
+        has_run = version == instruction.home and await asyncio.to_thread(home.is_dir)
+        if not has_run and not instruction.was_begun:
+            return
         try:
             await self.queue.record_home(instruction, file_id)
+            if not has_run:
+                return  # a machine that is gone has its home
             await asyncio.to_thread(self.folders.set_home_version, job_id, file_id)
             async with self._scratch(job_id) as packed:
                 await asyncio.to_thread(lambda: pack(home, packed, self.left_out()))

@@ -74,7 +74,7 @@ class Pipeline:
             patience = _HANDING_OVER_S
             raise
         finally:
-            await asyncio.shield(self._put_away(instruction, patience))
+            await _completed(self._put_away(instruction, patience))
 
     async def _logged(self, instruction: Instruction) -> Outcome:
         log = self.tools.folders.log(instruction.job_id)

@@ -1,6 +1,7 @@
 """Instructions are executed on a real repository and a real store; messages answer questions that come up meanwhile."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -195,6 +196,29 @@ async def test_what_is_here_of_jobs_that_were_deleted_elsewhere_is_removed(tmp_p
         await world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90)).sweep()
         left = {path.name for folder in ("jobs", "logs") for path in (world.data / folder).iterdir()}
         assert left == {kept, f"{kept}.log", "lost+found"}
+
+
+async def test_a_stop_while_the_log_is_stored_loses_no_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storing, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(pieces: AsyncIterator[bytes]) -> str:
+        storing.set()
+        await may_go_on.wait()
+        return await write(pieces)
+
+    async with executing(tmp_path) as world:
+        write = world.files.write
+        monkeypatch.setattr(world.files, "write", slow)
+        job = await world.submit("one")
+        await asyncio.wait_for(storing.wait(), 30)
+        cancelled = await world.store.cancel(job.id)
+        assert cancelled.running is not None
+        world.runner.interrupt(cancelled.running)
+        may_go_on.set()
+        ended = await world.ended(job.id)
+        assert (ended.status, bool(ended.pr_link)) == (Status.COMPLETED, True)
+        assert details(ended).reason == "stopped by request, after the change had been pushed"
+        assert "instruction " in world.log(job.id)
 
 
 async def test_a_log_that_cannot_be_stored_waits_for_the_next_instruction(

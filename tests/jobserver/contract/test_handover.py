@@ -236,6 +236,19 @@ async def test_what_never_ran_here_is_not_taken_for_the_home(fleet: Fleet) -> No
     assert await fleet.run("two", "b") == (True, "a b")
 
 
+async def test_what_a_machine_did_that_was_lost_with_its_home_is_told_again(fleet: Fleet) -> None:
+    """Another one finishes what it had pushed."""
+    await fleet.run("one", "a")
+    one, two = fleet.machine("one"), fleet.machine("two")
+    await one.take(await fleet.asked())
+    await one.queue.release(one.name)
+    taken = await two.take(fleet.job_id)
+    await two.handover.keep_home(taken)
+    await two.queue.finish(taken, Outcome(commit="c0ffee"))
+    assert await fleet.run("two", "b") == (False, "b")
+    assert await fleet.run("one", "c") == (True, "b c")
+
+
 async def test_a_machine_that_has_lost_the_instruction_stores_nothing_of_it(fleet: Fleet) -> None:
     await fleet.run("one", "a")
     one, two = fleet.machine("one"), fleet.machine("two")
