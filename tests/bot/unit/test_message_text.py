@@ -333,7 +333,7 @@ def test_misleading_characters_are_removed_from_displayed_text(sign: str) -> Non
     assert text.safe_url(f"https://example.org/{sign}x") is None
     assert sign not in visible_line(said)
     assert f"[U+{ord(sign):04X}]" in visible_line(said)
-    answer = render_page("error.html", message=said, status=400)
+    answer = render_page("error.html", message=said, status=400, root="/pulls")
     assert isinstance(answer.body, bytes)
     assert sign not in answer.body.decode()
 
