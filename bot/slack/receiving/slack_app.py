@@ -38,7 +38,7 @@ from bot.slack.rendering.ephemeral_texts import OTHER_INSTALLATION
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.web_api import quiet_libraries, quiet_logger
+from bot.slack.sending.web_api import quiet_logger
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,6 @@ class SlackApp:
     ) -> None:
         self._note = note
         self._acknowledged = acknowledged
-        quiet_libraries()
         self._recording_health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, self._recording_health, recording_timeout=recording_timeout)
         opener = ModalOpener(service, recorder, modal_edges)

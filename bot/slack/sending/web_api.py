@@ -42,8 +42,6 @@ from bot.slack.sending.authorization import NOT_ALLOWED, missing_scopes_in, refu
 
 logger = logging.getLogger(__name__)
 
-_LIBRARIES = ("slack_sdk", "slack_bolt")
-
 
 def quiet_logger(name: str) -> logging.Logger:
     """Returns a logger at level WARNING for a library, which then does not even format its debug messages."""
@@ -60,12 +58,6 @@ def silent_logger(name: str) -> logging.Logger:
     logger.setLevel(logging.CRITICAL + 1)
     logger.propagate = False
     return logger
-
-
-def quiet_libraries() -> None:
-    """Sets the loggers of Slack's libraries to WARNING, whatever level the root logger has."""
-    for name in _LIBRARIES:
-        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 CALL_SECONDS = 10.0
@@ -226,7 +218,6 @@ class SlackClient(AsyncWebClient):
         token_refused: asyncio.Event | None = None,
         called: Called = lambda _, __, ___: None,
     ) -> None:
-        quiet_libraries()
         self._rotating_token = RotatingSecret(token) if isinstance(token, str) else token
         super().__init__(
             timeout=int(call_seconds),
