@@ -10,6 +10,7 @@ import click
 from bot.domain.findings import Finding
 from bot.errors import CannotStart
 from bot.jobserver.agents.choice import check_editor
+from bot.jobserver.composition import Role
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pipeline.job_folders import JobFolders
@@ -31,8 +32,8 @@ JOB_SERVER = "job_server"
 _FIX = "bot/docs/start.md and bot/docs/security.md have what it needs."
 
 
-def run_job_server(environ: MutableMapping[str, str]) -> None:
-    """Runs the job server until SIGTERM or Ctrl-C, and removes its secrets from `environ`.
+def run_job_server(environ: MutableMapping[str, str], role: str) -> None:
+    """Runs the job server, or this part of it, until SIGTERM or Ctrl-C, and removes its secrets from `environ`.
 
     Raises ConfigError; CannotStart with the job server's own message.
     """
@@ -43,7 +44,7 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     for words in without_effect:
         logger.warning(words)
     try:
-        asyncio.run(JobServer(projects).serve_forever())
+        asyncio.run(JobServer(projects, Role(role)).serve_forever())
     except JobServerError as error:
         raise CannotStart(str(error)) from None
 

@@ -113,11 +113,18 @@ def demo(prompt: str | None, replies: tuple[str, ...], agent: str, port: int | N
             browse(port, agent)
 
 
+_check = click.option(
+    "--check", is_flag=True, help="Check the machine, the repository, the agent and GitHub, and exit."
+)
+_config = click.option("--config", metavar="FILE", default="", help="A TOML file with several projects.")
+
+
 @main.command()
-@click.option("--check", is_flag=True, help="Check the machine, the repository, the agent and GitHub, and exit.")
-@click.option("--config", metavar="FILE", default="", help="A TOML file with several projects.")
+@_check
+@_config
 @click.option("--log", "job_id", metavar="JOB", help="Print a job's log, and exit.")
-def jobserver(*, check: bool, config: str, job_id: str | None) -> None:
+@click.option("--without-worker", is_flag=True, help="Run no agents: `pagehand jobworker` does, on the same database.")
+def jobserver(*, check: bool, config: str, job_id: str | None, without_worker: bool) -> None:
     """Run the self-hosted job server: it edits a git repository and opens pull requests.
 
     \b
@@ -125,6 +132,22 @@ def jobserver(*, check: bool, config: str, job_id: str | None) -> None:
             PAGEHAND_JOBSERVER_API_KEY    (the key that the bot sends: choose a long one)
     or both for each project of the file.
     """
+    _run_job_server("api" if without_worker else "both", check=check, config=config, job_id=job_id)
+
+
+@main.command()
+@_check
+@_config
+def jobworker(*, check: bool, config: str) -> None:
+    """Run the job server's agents only, any number of them on one PAGEHAND_JOBSERVER_DATABASE_URL.
+
+    Settings as for `jobserver --without-worker`, with a data directory for each. With PAGEHAND_JOBSERVER_METRICS_TOKEN
+    it serves /health and /metrics, without it nothing.
+    """
+    _run_job_server("worker", check=check, config=config)
+
+
+def _run_job_server(role: str, *, check: bool, config: str, job_id: str | None = None) -> None:
     with exit_on_error("The job server cannot start", "The job server stopped"):
         require_extra("jobserver")
         from bot.cli.jobserver import check_job_server, print_log, run_job_server
@@ -137,7 +160,7 @@ def jobserver(*, check: bool, config: str, job_id: str | None) -> None:
         if job_id is not None:
             print_log(environ, job_id)
             return
-        run_job_server(environ)
+        run_job_server(environ, role)
 
 
 @main.command()

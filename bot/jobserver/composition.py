@@ -6,8 +6,9 @@ import logging
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from aiohttp import web
@@ -40,21 +41,43 @@ _RETRY_S = 60.0
 _MIRROR_STATES = ("made", "being made", "out of reach")
 
 
+class Role(Enum):
+    """What a process does: everything, or on a database that several share, one of the two."""
+
+    BOTH = "both"
+    API = "api"
+    WORKER = "worker"
+
+    @property
+    def runs_agents(self) -> bool:
+        return self is not Role.API
+
+
 @dataclass(frozen=True)
 class Parts:
-    """The request handlers."""
+    """The request handlers; a worker has no API."""
 
     api: JobApiHandlers
     routes: Sequence[web.RouteDef]
+    monitoring: Sequence[web.RouteDef]
 
 
 class Composition:
     """Builds the parts; `stack` closes them. `look_pause`: seconds between looks at the file of the projects."""
 
-    def __init__(self, config: Projects, data: Path, stack: contextlib.AsyncExitStack, *, look_pause: float) -> None:
+    def __init__(
+        self,
+        config: Projects,
+        data: Path,
+        stack: contextlib.AsyncExitStack,
+        role: Role,
+        *,
+        look_pause: float,
+    ) -> None:
         self._config = config
         self._data = data
         self._stack = stack
+        self._role = role
         self._look_pause = look_pause
         self._counts = RunCounts()
         self._projects: dict[str, Project] = {}
@@ -75,7 +98,7 @@ class Composition:
         await self._take_over(queue)
         caches = [cache for agent in NAMED.values() for cache in agent.caches]
         await asyncio.to_thread(JobFolders(self._data, caches).prepare)
-        shared = Shared(self._data, database, self._counts, public_url, everybody)
+        shared = Shared(self._data, database, self._counts, public_url, everybody, runs_agents=self._role.runs_agents)
         self._stack.push_async_callback(self._close)
         await self._open(shared)
         if not self._projects:
@@ -87,12 +110,14 @@ class Composition:
             process.max_concurrent_jobs,
             self._arrived,
             counts=self._counts,
+            stop_time=process.stop_time.total_seconds(),
             worker=Worker(place=f"{socket.gethostname()}:{self._data}"),
         )
-        self._stack.push_async_callback(runner.stop)
-        await runner.start()
+        if self._role.runs_agents:
+            self._stack.push_async_callback(runner.stop)
+            await runner.start()
+            self._background.spawn(database.listen(runner.wake), name="what the database tells")
         self._stack.push_async_callback(self._background.cancel)
-        self._background.spawn(database.listen(runner.wake), name="what the database tells")
         if self._config.has_file:
             self._background.spawn(self._follow(shared), name="the projects' file")
 
@@ -100,7 +125,8 @@ class Composition:
             return self._counts.render(await queue.backlog())
 
         async def health() -> Mapping[str, object]:
-            return self._health(await queue.backlog())
+            served = self._projects if self._role.runs_agents else await queue.served()
+            return self._health(await queue.backlog(), served)
 
         async def owner(number: int) -> str | None:
             return await project_of(database, number)
@@ -114,7 +140,8 @@ class Composition:
         )
         pages = PageRoutes(lambda: {name: project.pages for name, project in self._projects.items()}, owner)
         token = process.metrics_token
-        return Parts(api, [*pages.all(), *([metrics_route(metrics, token)] if token else ())])
+        monitoring = [metrics_route(metrics, token)] if token else ()
+        return Parts(api, [*pages.all(), *monitoring], [web.get("/health", api.show_health), *monitoring])
 
     def _database_url(self) -> str:
         """Returns the URL of the database: a file in the data directory unless the settings name another."""
@@ -219,17 +246,19 @@ class Composition:
         for project in (*self._projects.values(), *self._closing):
             project.tools.asking.arrived(job_id)
 
-    def _health(self, backlog: Mapping[str, InstructionBacklog]) -> Mapping[str, object]:
+    def _health(self, backlog: Mapping[str, InstructionBacklog], served: Collection[str]) -> Mapping[str, object]:
         mirrors = {name: project.first_fetch.state for name, project in self._projects.items()}
         worst = max(mirrors.values(), key=_MIRROR_STATES.index, default="made")
-        return {"status": "ok", "mirror": worst, "projects": mirrors, "problems": list(self._problems(backlog))}
+        return {"status": "ok", "mirror": worst, "projects": mirrors, "problems": list(self._problems(backlog, served))}
 
-    def _problems(self, backlog: Mapping[str, InstructionBacklog]) -> Iterator[str]:
+    def _problems(self, backlog: Mapping[str, InstructionBacklog], served: Collection[str]) -> Iterator[str]:
         """Yields what anybody may read: the log says why."""
         if self._config.fault:
             yield "The file of the projects is not valid as it is now, and not in use."
         for name in self._faults:
             yield f"Project {name} cannot be served as its settings are now."
+        for name in self._projects.keys() - set(served):
+            yield f"No worker runs the jobs of project {name}: start pagehand jobworker with it."
         for name in backlog.keys() - self._projects.keys():
             waiting = backlog[name].queued
             if waiting:

@@ -70,13 +70,16 @@ _OUTAGE_S = 900.0
 
 @dataclass(frozen=True)
 class Shared:
-    """What the projects of a server share. `data` is its directory; `everybody` may merge, if it is not empty."""
+    """What the projects of a server share. `data` is its directory; `everybody` may merge, if it is not empty. Where no
+    agents run, neither they nor a sandbox need to be there.
+    """
 
     data: Path
     database: Database
     counts: RunCounts
     public_url: str
     everybody: str = ""
+    runs_agents: bool = True
     mirror_locks: defaultdict[Path, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
 
@@ -237,6 +240,8 @@ class _ProjectComposition:
 
     async def _sandbox(self) -> Sandbox:
         """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""
+        if not self._shared.runs_agents:
+            return MissingSandbox("agents run in other processes")
         try:
             return await open_sandbox(self._settings, self._shared.data)
         except JobServerError as error:
@@ -246,6 +251,8 @@ class _ProjectComposition:
 
     def _editor(self, sandbox: Sandbox, mask: Callable[[str], str]) -> Editor:
         settings = self._settings
+        if not self._shared.runs_agents:
+            return BuiltinEditor()
         match settings.editor:
             case "builtin":
                 logger.info("the demo's editor does the work, and knows four things; for an agent: %s", AGENT)

@@ -11,13 +11,13 @@ from typing import IO
 from aiohttp import web
 
 from bot.jobserver.api import error_response
-from bot.jobserver.composition import LOOK_S, Composition, Parts
+from bot.jobserver.composition import LOOK_S, Composition, Parts, Role
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.handlers import error_page
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.runtime.http.server import HttpServer, listening_socket
@@ -38,15 +38,21 @@ class JobServer:
     """
 
     def __init__(
-        self, settings: JobServerSettings | Projects, *, everybody: str = "", look_pause: float = LOOK_S
+        self,
+        settings: JobServerSettings | Projects,
+        role: Role = Role.BOTH,
+        *,
+        everybody: str = "",
+        look_pause: float = LOOK_S,
     ) -> None:
         self._config = settings if isinstance(settings, Projects) else Projects.one(settings)
         self._look_pause = look_pause
+        self._role = role
         self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
 
     async def start(self) -> str:
-        """Starts, and returns the server's address without a trailing slash.
+        """Starts, and returns the server's address without a trailing slash; a worker may have none.
 
         Raises:
             JobServerError: the repository, the data directory or the port cannot be used.
@@ -57,7 +63,7 @@ class JobServer:
         return url
 
     async def stop(self) -> None:
-        """Accepts no more requests and stops within 10 s; interrupted instructions run again after the next start."""
+        """Accepts no more requests; what runs ends within STOP_TIME and 10 s, and what does not is given back."""
         await self._closing.aclose()
 
     async def serve_forever(self) -> None:
@@ -80,9 +86,15 @@ class JobServer:
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._config.process
-        if any(project.runs_programs for project in self._config.current.values()):
+        _require_shareable(self._config, self._role)
+        if self._role.runs_agents and any(project.runs_programs for project in self._config.current.values()):
             require_ordinary_user(settings, own_user())
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
+        composition = Composition(self._config, data, stack, self._role, look_pause=self._look_pause)
+        if self._role is Role.WORKER and settings.metrics_token is None:
+            await composition.start(settings.public_url or "", everybody="")
+            logger.info("a worker runs the jobs of %s", ", ".join(self._config.current))
+            return ""
         try:
             listener = listening_socket(settings.host, settings.port)
         except OSError as error:
@@ -90,13 +102,28 @@ class JobServer:
         stack.callback(listener.close)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        composition = Composition(self._config, data, stack, look_pause=self._look_pause)
         parts = await composition.start(public_url, everybody=self._everybody)
-        server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
+        server = HttpServer(_application(settings, public_url, parts, self._role), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
         logger.info("job server for %s listens on %s", ", ".join(self._config.current), url)
         return url
+
+
+def _require_shareable(config: Projects, role: Role) -> None:
+    """Checks that other processes can do the other part of the work. Raises JobServerError."""
+    if role is Role.BOTH:
+        return
+    if config.process.database_url is None:
+        raise JobServerError(f"agents run in processes of their own only with a database: set {PREFIX}DATABASE_URL")
+    for name, settings in config.current.items():
+        if "://" not in settings.repository and repository_protocol(settings.repository) == "file":
+            words = (
+                "a directory, which other machines lack: give its address (https, ssh, or file:// on a common mount)"
+            )
+            raise JobServerError(f"the repository of project {name} is {words}")
+        if role is Role.WORKER and settings.pull_requests == "local" and config.process.public_url is None:
+            raise JobServerError(f"a worker cannot link to the pull requests of project {name}: set {PREFIX}PUBLIC_URL")
 
 
 def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> Path:
@@ -124,14 +151,17 @@ def _own_url(host: str, listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _application(settings: ProcessSettings, public_url: str, parts: Parts) -> web.Application:
+def _application(settings: ProcessSettings, public_url: str, parts: Parts, role: Role) -> web.Application:
     hosts = allowed_hosts(settings.host, public_url, settings.host_names)
     app = web.Application(
         middlewares=[with_request_id, answer_errors(_error_response), require_host(hosts, _error_response)],
         client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + _OTHER_BODY_BYTES,
     )
-    parts.api.add_routes(app)
-    app.router.add_routes(parts.routes)
+    if role is Role.WORKER:
+        app.router.add_routes(parts.monitoring)
+    else:
+        parts.api.add_routes(app)
+        app.router.add_routes(parts.routes)
     return app
 
 

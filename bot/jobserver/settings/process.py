@@ -1,5 +1,6 @@
 """The settings of the server's process, which all its projects share."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -8,7 +9,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from bot.jobserver.settings.sandbox import MachineSettings
-from bot.jobserver.settings.values import PREFIX, Names
+from bot.jobserver.settings.values import PREFIX, DurationOrNone, Names
 from bot.queue.engine import passwords_in, sqlite_path
 from bot.runtime.logging import LogFormat
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
@@ -76,6 +77,11 @@ class ProcessSettings(MachineSettings):
     )
     max_prompt_characters: int = Field(250_000, ge=1, description="the longest accepted prompt, with its context")
     max_concurrent_jobs: int = Field(2, ge=1, le=64, description="how many jobs are worked on at once")
+    stop_time: DurationOrNone = Field(
+        timedelta(0),
+        description="how long what runs may go on after the process was told to stop; then what agents have done is "
+        "kept, and another process, or the next start, continues (seconds or ISO 8601)",
+    )
     config: Path | None = Field(
         None,
         description="a TOML file with several projects, as `pagehand jobserver --config` names it; without one, the "

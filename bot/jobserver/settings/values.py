@@ -86,6 +86,7 @@ def _seconds(value: object) -> object:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_seconds), Field(gt=timedelta(0))]
+DurationOrNone = Annotated[timedelta, BeforeValidator(_seconds), Field(ge=timedelta(0))]
 Identity = Annotated[str, AfterValidator(_identity)]
 Folders = Annotated[tuple[Path, ...], BeforeValidator(_words), AfterValidator(_absolute)]
 Allowances = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_allowances)]

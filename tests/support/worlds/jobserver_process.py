@@ -14,7 +14,7 @@ from support.worlds.jobserver_world import JOB, KEY, WITHOUT_TLS, until
 
 from bot.jobserver.settings import PREFIX
 
-SERVE = ("-m", "bot", "jobserver")
+SERVE = ("-m", "bot")
 
 
 class JobServerProcess:
@@ -35,6 +35,9 @@ class JobServerProcess:
             return (await self.client.get("/health")).is_success
         except httpx.TransportError:
             return False
+
+    def ask_to_stop(self) -> None:
+        self._process.terminate()
 
     def kill(self) -> None:
         if self._process.returncode is None:
@@ -62,12 +65,13 @@ async def job_server_process(
     settings: Mapping[str, str],
     python: Sequence[str] = (sys.executable,),
     environment: Mapping[str, str] = os.environ,
+    arguments: Sequence[str] = ("jobserver",),
 ) -> AsyncIterator[JobServerProcess]:
     """Starts one; the settings are named without their prefix."""
     port = free_port()
     given = {"API_KEY": KEY, "DATA_DIRECTORY": str(data), "PORT": str(port), "ALLOW_ROOT": "true", **settings}
     named = {PREFIX + name: value for name, value in given.items()}
-    server = JobServerProcess((*python, *SERVE), {**environment, **named}, port)
+    server = JobServerProcess((*python, *SERVE, *arguments), {**environment, **named}, port)
     async with server.client:
         try:
             await server.start()

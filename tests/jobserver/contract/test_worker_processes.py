@@ -1,0 +1,140 @@
+"""`pagehand jobserver --without-worker` and `pagehand jobworker`, as processes over one PostgreSQL."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.servers.postgres import PostgresServer
+from support.worlds.jobserver_process import JobServerProcess, job_server_process
+from support.worlds.jobserver_world import JOB, KEY, git, make_bare, until
+
+from bot.jobserver.composition import Role
+from bot.jobserver.errors import JobServerError
+from bot.jobserver.server import JobServer
+from bot.jobserver.settings import JobServerSettings
+
+TOKEN = secrets.token_hex(16)
+SLOWLY = "Fix the typos slowly"
+"""The built-in editor takes ten seconds."""
+
+
+class Machines:
+    """An API process, and workers."""
+
+    def __init__(self, folder: Path, url: str, stack: AsyncExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self.repository = make_bare(folder / "manual.git", {"docs/start.md": "# Start\n\nTeh end.\n"})
+        self._settings = {
+            "REPOSITORY": f"file://{self.repository}", "DATABASE_URL": url, "METRICS_TOKEN": TOKEN, "EDITOR": "builtin",
+            "PUBLIC_URL": "https://docs.example",
+        }  # fmt: skip
+
+    async def start(self, name: str, *arguments: str, **settings: str) -> JobServerProcess:
+        started = job_server_process(self._folder / name, {**self._settings, **settings}, arguments=arguments)
+        return await self._stack.enter_async_context(started)
+
+    async def api(self) -> JobServerProcess:
+        return await self.start("api", "jobserver", "--without-worker")
+
+    async def worker(self, name: str, **settings: str) -> JobServerProcess:
+        return await self.start(name, "jobworker", **settings)
+
+
+@pytest.fixture
+async def machines(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Machines]:
+    async with postgres.empty_database() as url, AsyncExitStack() as stack:
+        yield Machines(tmp_path, url, stack)
+
+
+async def problems(api: JobServerProcess) -> list[str]:
+    found: list[str] = (await api.client.get("/health")).json()["problems"]
+    return found
+
+
+async def activity(api: JobServerProcess, job: str) -> str | None:
+    details = (await api.client.get(f"{JOB}/{job}")).json().get("details") or {}
+    shown: str | None = details.get("activity")
+    return shown
+
+
+async def patiently(api: JobServerProcess, job: str) -> str:
+    """Returns the job's status at its end, which may come only after the lease of a worker that was killed."""
+    for _ in range(2):
+        with contextlib.suppress(TimeoutError):
+            return str((await api.ended(job))["status"])
+    return "active"
+
+
+@pytest.mark.postgres
+@pytest.mark.promise("jobs once")
+async def test_a_worker_does_what_an_api_process_accepts(machines: Machines) -> None:
+    api = await machines.api()
+    job = await api.create("Fix the typos")
+    await until(lambda: problems(api))
+    assert await problems(api) == ["No worker runs the jobs of project docs: start pagehand jobworker with it."]
+    worker = await machines.worker("one")
+    ended = await api.ended(job)
+    assert (ended["status"], ended["prLink"]) == ("completed", "https://docs.example/docs/pulls/1")
+    assert not await problems(api)
+    assert (await worker.client.get(f"{JOB}/{job}")).status_code == 404, "it has no API"
+    assert (await worker.client.get("/metrics")).status_code == 401
+    worker.ask_to_stop()
+    await worker.dies()
+    assert await problems(api)
+
+
+@pytest.mark.full
+@pytest.mark.postgres
+@pytest.mark.promise("jobs once")
+async def test_a_job_goes_on_elsewhere_when_its_worker_is_stopped_or_killed(machines: Machines) -> None:
+    api, one = await machines.api(), await machines.worker("one")
+    for end in (JobServerProcess.ask_to_stop, JobServerProcess.kill):
+        job = await api.create(SLOWLY)
+        await until(partial(activity, api, job))
+        two = await machines.worker(f"after {end.__name__}")
+        end(one)
+        await one.dies()
+        assert await patiently(api, job) == "completed"
+        commits = git(machines.repository, "log", "--format=%s", f"pagehand/{job}", "--not", "main").split("\n")
+        assert [subject for subject in commits if subject] == [SLOWLY]
+        one = two
+
+
+@pytest.mark.full
+@pytest.mark.postgres
+async def test_a_stop_time_lets_a_worker_finish(machines: Machines) -> None:
+    api, worker = await machines.api(), await machines.worker("one", STOP_TIME="60")
+    job = await api.create(SLOWLY)
+    await until(partial(activity, api, job))
+    worker.ask_to_stop()
+    await worker.dies()
+    assert (await api.client.get(f"{JOB}/{job}")).json()["status"] == "completed"
+
+
+POSTGRES = "postgresql://pagehand:x@127.0.0.1/pagehand"
+REFUSED: list[tuple[Role, dict[str, Any], str]] = [
+    (Role.WORKER, {}, "set PAGEHAND_JOBSERVER_DATABASE_URL"),
+    (Role.API, {}, "set PAGEHAND_JOBSERVER_DATABASE_URL"),
+    (Role.WORKER, {"database_url": POSTGRES}, "project docs is a directory, which other machines lack"),
+    (
+        Role.WORKER,
+        {"database_url": POSTGRES, "repository": "https://host.example/r"},
+        "set PAGEHAND_JOBSERVER_PUBLIC_URL",
+    ),
+]
+
+
+@pytest.mark.parametrize(("role", "settings", "words"), REFUSED)
+async def test_what_machines_cannot_share_is_refused(
+    tmp_path: Path, role: Role, settings: dict[str, Any], words: str
+) -> None:
+    given: dict[str, Any] = {"repository": str(tmp_path), "api_key": KEY, "data_directory": tmp_path / "data"}
+    with pytest.raises(JobServerError, match=words):
+        await JobServer(JobServerSettings(**(given | settings)), role).start()
+    assert not await asyncio.to_thread((tmp_path / "data").exists)
