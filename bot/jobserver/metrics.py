@@ -5,6 +5,7 @@ A project has the name that its operator gave it; no other label is an id or wha
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
@@ -25,38 +26,19 @@ class RunCounts:
     """Counts what the runs of all projects do. The agent of each is told by `serve`."""
 
     def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
+        self._registry = CollectorRegistry()
         self._agents: dict[str, str] = {}
-        self._runs = Counter(
-            "pagehand_jobserver_runs",
-            "Runs of instructions that have ended.",
-            ("project", "agent", "outcome"),
-            registry=registry,
-        )
-        self._refused = Counter(
-            "pagehand_jobserver_egress_refusals",
-            "Connections and requests that runs were refused.",
-            ("project",),
-            registry=registry,
-        )
-        self._tokens = Counter(
-            "pagehand_jobserver_tokens",
-            "Tokens sent to models and answered, where told.",
-            ("project",),
-            registry=registry,
-        )
-        self._instructions = Gauge(
-            "pagehand_jobserver_instructions",
-            "Instructions that have not ended.",
-            ("project", "state"),
-            registry=registry,
-        )
-        self._oldest = Gauge(
-            "pagehand_jobserver_queued_seconds",
-            "For how long the oldest queued instruction waits.",
-            ("project",),
-            registry=registry,
-        )
+        counter, gauge = partial(Counter, registry=self._registry), partial(Gauge, registry=self._registry)
+        of_run = ("project", "agent", "outcome")
+        self._runs = counter("pagehand_jobserver_runs", "Runs of instructions that have ended.", of_run)
+        refused = "Connections and requests that runs were refused."
+        self._refused = counter("pagehand_jobserver_egress_refusals", refused, ("project",))
+        tokens = "Tokens sent to models and answered, where told."
+        self._tokens = counter("pagehand_jobserver_tokens", tokens, ("project",))
+        waiting = "Instructions that have not ended."
+        self._instructions = gauge("pagehand_jobserver_instructions", waiting, ("project", "state"))
+        oldest = "For how long the oldest queued instruction waits."
+        self._oldest = gauge("pagehand_jobserver_queued_seconds", oldest, ("project",))
 
     def serve(self, project: str, agent: str) -> None:
         """A project is served from now on, by this agent."""

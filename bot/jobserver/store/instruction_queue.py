@@ -42,7 +42,6 @@ from bot.jobserver.store.tables import (
     files,
     instructions,
     jobs,
-    local_pull_requests,
     spending,
     uploads,
     workers,
@@ -79,29 +78,25 @@ class InstructionQueue:
     @transaction
     async def backlog(self, session: Session) -> dict[str, InstructionBacklog]:
         """Returns what has not ended, by project."""
-        project, state = instructions.c.project_id, instructions.c.state
-        found = select(project, state, func.count().label("count"), func.min(instructions.c.created_at).label("since"))
-        backlog: dict[str, InstructionBacklog] = {}
-        for row in await session.rows(
-            found.select_from(instructions.join(jobs)).where(WAITING).group_by(project, state)
-        ):
-            known = backlog.get(row["project_id"], InstructionBacklog())
-            waits = (session.moment - datetime.fromisoformat(row["since"])).total_seconds()
-            is_queued = row["state"] == "queued"
-            new = (
-                {"queued": row["count"], "oldest_seconds": max(waits, 0.0)} if is_queued else {"running": row["count"]}
-            )
-            backlog[row["project_id"]] = replace(known, **new)
-        return backlog
+        project, is_queued = instructions.c.project_id, instructions.c.state == "queued"
+        queued, running = func.count(case((is_queued, 1))), func.count(case((~is_queued, 1)))
+        since = func.min(case((is_queued, instructions.c.created_at)))
+        found = select(project, queued.label("queued"), running.label("running"), since.label("since"))
+        rows = await session.rows(found.select_from(instructions.join(jobs)).where(WAITING).group_by(project))
+
+        def waits(since: str | None) -> float:
+            return max((session.moment - datetime.fromisoformat(since)).total_seconds(), 0.0) if since else 0.0
+
+        return {
+            row["project_id"]: InstructionBacklog(row["queued"], row["running"], waits(row["since"])) for row in rows
+        }
 
     @transaction
     async def newest_project(self, session: Session) -> str | None:
         """Returns the project that was used last."""
-        for table in (instructions, local_pull_requests):
-            newest = select(table.c.project_id).order_by(table.c.number.desc()).limit(1)
-            if row := await session.first(newest):
-                return str(row["project_id"])
-        return None
+        newest = select(instructions.c.project_id).order_by(instructions.c.number.desc()).limit(1)
+        row = await session.first(newest)
+        return str(row["project_id"]) if row else None
 
     @transaction
     async def claim(self, session: Session, worker: Worker, wanted: Wanted) -> Instruction | None:

@@ -233,6 +233,15 @@ async def test_the_job_server_gets_its_own_file_and_key(world: World) -> None:
     assert bot["JOB_API_KEY"] not in result.output
 
 
+async def test_the_job_servers_projects_are_left_to_their_file(world: World) -> None:
+    server = world.directory / "jobserver.env"
+    server.write_text("PAGEHAND_JOBSERVER_CONFIG=projects.toml\n")
+    result = await world.set_up_alone()
+    assert result.exit_code == 0, result.output
+    assert "PAGEHAND_JOBSERVER_CONFIG names the job server's projects: `pagehand doctor` checks them." in result.output
+    assert server.read_text() == "PAGEHAND_JOBSERVER_CONFIG=projects.toml\n"
+
+
 UNCONFINED = {"SANDBOX": "none", "EGRESS": "open", "ALLOW_ROOT": "true"}
 
 

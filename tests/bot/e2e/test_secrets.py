@@ -245,7 +245,7 @@ async def _ask(url: str) -> bytes:
                 async with session.get(f"{jobs}/{job['id']}", headers=right) as answer:
                     job = await answer.json()
                     answers.append(await answer.read())
-        for page in ("/", "/pulls", "/pulls/1", "/health", "/openapi.json", "/nothing"):
+        for page in ("/", "/pulls", "/docs/pulls", "/docs/pulls/1", "/health", "/openapi.json", "/nothing"):
             async with session.get(url + page) as answer:
                 answers.append(await answer.read())
     return b"\n".join(answers)

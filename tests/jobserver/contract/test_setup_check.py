@@ -11,6 +11,8 @@ from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
 from support.servers.postgres import PostgresServer
 from support.worlds.jobserver_world import KEY, REVIEWER_KEY, git, make_bare
 
+from bot.cli.jobserver import Part, find_faults
+from bot.domain.findings import FindingStatus
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.projects import Projects
@@ -125,3 +127,24 @@ async def test_a_check_inside_the_repository_is_looked_for_later(tmp_path: Path,
     """It comes with each copy."""
     findings = await found(tmp_path, repository=str(bare), checks=(("scripts/check.sh",),))
     assert findings["checks"].is_ok is None
+
+
+async def test_of_several_projects_each_is_checked_and_named(tmp_path: Path, bare: Path) -> None:
+    """As `pagehand doctor` does."""
+    tables = [
+        f'[projects.{name}]\nrepository = "{repository}"\napi_key = "{KEY}-of-{name}"\n'
+        for name, repository in (("docs", bare), ("site", tmp_path / "none.git"))
+    ]
+    (tmp_path / "projects.toml").write_text("".join(tables))
+    given = {"CONFIG": "projects.toml", "DATA_DIRECTORY": "data"}
+    environ = {f"PAGEHAND_JOBSERVER_{name}": str(tmp_path / value) for name, value in given.items()}
+    parts: list[Part] = ["machine"]
+    told = {each.check: each.status for each in [one async for one in find_faults(environ, parts)]}
+    assert told == {
+        "job_server.data": FindingStatus.OK,
+        "job_server.docs.git": FindingStatus.OK,
+        "job_server.docs.repository": FindingStatus.OK,
+        "job_server.docs.push": FindingStatus.OK,
+        "job_server.site.git": FindingStatus.OK,
+        "job_server.site.repository": FindingStatus.ERROR,
+    }
