@@ -48,6 +48,14 @@ async def test_in_an_existing_thread_only_mentions_reach_the_job(world: CoreWorl
     assert world.chat.private == []
 
 
+async def test_a_mention_includes_what_was_written_before_it(world: CoreWorld) -> None:
+    before, after = ThreadMessage("Cleo", "The guide is wrong", ROOT), ThreadMessage("Cleo", "Never mind", AT[1])
+    world.reading.threads[ROOT] = [before, after]
+    await world.receive(said(ANA, "Fix it", AT[0]), wait=5)
+    (prompt,) = world.job_api.created
+    assert ("The guide is wrong" in prompt, "Never mind" in prompt) == (True, False)
+
+
 async def test_a_failed_mention_leaves_its_context_to_the_next(world: CoreWorld) -> None:
     """The job API rejects it while another is being sent."""
     job = await conversation(world)
@@ -113,6 +121,17 @@ async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> 
     assert world.chat.refusals() == [("UCLEO", Refusal.NOT_THE_WRITER)]
     assert len(world.chat.private_as(ReplyHeld)) == 2
     assert (await world.thread(ts)).state.people.participants == ()
+
+
+async def test_who_has_all_replies_sent_is_not_asked_again(world: CoreWorld) -> None:
+    world.count_replies(ReplyMode.PARTICIPANTS)
+    ts = await world.started()
+    await world.reply(ts, "shorter", AT[0], BEN, wait=0)
+    (held,) = world.chat.private_as(ReplyHeld)
+    await world.press(RequestKind.SEND_ALL_HELD, BEN, held.request_id, key="p1", wait=0)
+    await world.reply(ts, "much shorter", AT[1], BEN, wait=5)
+    assert world.job_api.messages["job-1"] == ["shorter", "much shorter"]
+    assert len(world.chat.private_as(ReplyHeld)) == 1
 
 
 async def test_a_muted_job_receives_no_replies_and_says_so_for_each(world: CoreWorld) -> None:
