@@ -126,6 +126,11 @@ async def _execute(tools: Tools, instruction: Instruction) -> Outcome:
         return await _completed(_finish(tools, instruction, commit))
     for _ in range(_STARTS):
         prepared = await prepare(tools, instruction)
+        if instruction.was_begun:
+            # Once more: what a dead worker was pushing may have arrived before the branch was fetched to start from.
+            if commit := await pushed_before(tools, prepared.instruction):
+                return await _completed(_finish(tools, prepared.instruction, commit))
+            await tools.queue.free_replies(prepared.instruction)
         edited = await edit(tools, prepared)
         if not edited.commit:
             return await _completed(propose_earlier(tools, prepared, edited))
@@ -364,9 +369,10 @@ async def _push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | No
         try:
             await tools.repository.push(edited.commit, instruction.branch)
         except PushRejectedError:
+            merged = await _on_top(tools, prepared, edited.commit)
+            # Looked for last: what arrives even later is in the way of the next push.
             if ours := await pushed_before(tools, instruction):
                 return replace(edited, commit=ours)
-            merged = await _on_top(tools, prepared, edited.commit)
             if merged is None:
                 return None
             edited = replace(edited, commit=merged)

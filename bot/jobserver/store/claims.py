@@ -15,7 +15,7 @@ from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import LeaseLostError
 from bot.jobserver.store.database import Session
 from bot.jobserver.store.records import Instruction, change_job, read_details
-from bot.jobserver.store.tables import IS_REPLY, WAITING, instructions, jobs, workers
+from bot.jobserver.store.tables import WAITING, instructions, jobs, workers
 from bot.queue.claims import is_free, owner_name
 
 LEASE = timedelta(seconds=30)
@@ -61,9 +61,6 @@ async def claim_first(session: Session, worker: Worker, wanted: Wanted) -> RowMa
         claim |= {"attempts": instructions.c.attempts + 1}
         if (await session.execute(claiming.values(claim))).rowcount:
             await change_job(session, found["job_id"], place=worker.place)
-            # Each answers the question again, or becomes an instruction.
-            replies = update(instructions).where(IS_REPLY, instructions.c.answers == found["number"])
-            await session.execute(replies.values(answers=None))
             of_job = jobs.c["branch", "session", "home", "partial_commit", "partial_file"]
             was_begun = or_(instructions.c.attempts > 1, literal(found["claimed_by"] is not None))
             claimed = select(instructions, *of_job, was_begun.label("was_begun")).join(jobs)

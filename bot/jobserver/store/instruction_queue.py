@@ -36,6 +36,7 @@ from bot.jobserver.store.records import (
     write_details,
 )
 from bot.jobserver.store.tables import (
+    IS_REPLY,
     WAITING,
     WORDS,
     attachments,
@@ -245,6 +246,15 @@ class InstructionQueue:
         if is_used:
             await change_job(session, instruction.job_id, open_question=None)
         return is_used
+
+    @transaction
+    async def free_replies(self, session: Session, instruction: Instruction) -> None:
+        """Lets what answered an earlier run's questions wait again: it answers them in this run, or is an instruction
+        after all.
+        """
+        await lock_held(session, instruction)
+        replies = update(instructions).where(IS_REPLY, instructions.c.answers == instruction.number)
+        await session.execute(replies.values(answers=None))
 
     @transaction
     async def use_next_branch(self, session: Session, instruction: Instruction) -> Instruction:

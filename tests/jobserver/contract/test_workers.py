@@ -16,7 +16,7 @@ from support.worlds.jobserver_world import until
 from bot.errors import StoreUnavailable
 from bot.jobapi.models import AgentJob, Status
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.repository.git_repository import GitRepository
+from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.settings.server import TokenBudget
 from bot.jobserver.store.claims import LEASE
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -51,11 +51,18 @@ class Gate:
 
 
 class HeldRepository(GitRepository):
-    """One in which a push waits before, or after."""
+    """One in which a push waits before, or after, and so does the second look at the branch."""
 
     def __init__(self, repository: GitRepository) -> None:
         super().__init__(repository.mirror, repository._base, repository._limits)
-        self.before, self.after = Gate(), Gate()
+        self.before, self.after, self.second_look = Gate(), Gate(), Gate()
+        self._looks = 0
+
+    async def start(self, branch: str) -> StartingPoint:
+        self._looks += 1
+        if self._looks == 2:
+            await self.second_look()
+        return await super().start(branch)
 
     async def push(self, commit: str, branch: str) -> None:
         await self.before()
@@ -186,6 +193,41 @@ async def test_one_that_sleeps_while_it_pushes_adds_no_second_commit(workers: Wo
     assert second.prompts == (["one"] if moment == "before" else []), "what is pushed is not done again"
 
 
+async def test_a_push_that_arrives_between_the_search_for_it_and_the_fetch_is_found(workers: Workers) -> None:
+    """As of a git that goes on for a while when its worker is dead."""
+    world, first, second = workers.world, workers.first, workers.second
+    first.repository.before.hold()
+    second.repository.second_look.hold()
+    job = await world.submit("one")
+    await first.repository.before.reached.wait()
+    await workers.taken_over()
+    await second.repository.second_look.reached.wait()
+    first.repository.before.let_go()
+    await first.repository.after.reached.wait()
+    second.repository.second_look.let_go()
+    assert (await world.ended(job.id)).status is Status.COMPLETED
+    assert world.subjects(f"pagehand/{job.id}") == ["one"]
+
+
+async def test_an_answer_of_what_was_pushed_before_its_worker_slept_is_no_instruction(workers: Workers) -> None:
+    world, first = workers.world, workers.first
+
+    async def asks(task: EditTask, progress: EditProgress) -> None:
+        await progress.ask(Question("Which port?"), str.isdigit)
+        await append_prompt(task, progress)
+
+    world.editor.script = asks
+    first.repository.after.hold()
+    job = await world.submit("one")
+    await _asked(world, job)
+    await submit(world, "443", job.id)
+    await first.repository.after.reached.wait()
+    await workers.taken_over()
+    assert (await world.ended(job.id)).status is Status.COMPLETED
+    assert world.subjects(f"pagehand/{job.id}") == ["one"]
+    assert workers.second.prompts == []
+
+
 async def test_a_push_after_another_ones_is_no_second_one(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
     world, first = workers.world, workers.first
     first.repository.before.hold()
@@ -247,12 +289,7 @@ async def test_an_answer_reaches_a_worker_in_another_process(workers: Workers) -
 
     world.editor.script = asks
     job = await world.submit("one")
-
-    async def is_asked() -> bool:
-        seen = (await world.store.get(job.id)).details
-        return seen is not None and seen.question is not None
-
-    await until(is_asked)
+    await _asked(world, job)
     await submit(world, "443", job.id)
     async with asyncio.timeout(AT_ONCE):
         ended = await world.ended(job.id)
@@ -352,6 +389,14 @@ async def submit(world: ExecutorWorld, prompt: str, job_id: str | None = None) -
 
 async def attempts(world: ExecutorWorld) -> list[int]:
     return [row["attempts"] for row in await world.database.rows(select(instructions.c.attempts))]
+
+
+async def _asked(world: ExecutorWorld, job: AgentJob) -> None:
+    async def is_asked() -> bool:
+        seen = (await world.store.get(job.id)).details
+        return seen is not None and seen.question is not None
+
+    await until(is_asked)
 
 
 async def _holds(condition: object) -> bool:
