@@ -64,19 +64,18 @@ class Handover:
         job_id, file_id = instruction.job_id, instruction.home
         if file_id is None or file_id == await asyncio.to_thread(self.folders.home_version, job_id):
             return True
-        home = self.folders.workspace(job_id).home
+        home, is_had = self.folders.workspace(job_id).home, True
         await asyncio.to_thread(self.folders.empty_home, job_id)
         try:
             async with self._scratch(job_id) as packed:
                 await self._fetch(packed, job_id, file_id)
                 await asyncio.to_thread(unpack, packed, home)
-        except JobServerError as error:
+        except (JobServerError, OSError) as error:
             logger.warning("job %s: the session that another machine left cannot be used: %s", job_id, error)
             await asyncio.to_thread(self.folders.empty_home, job_id)
-            return False
-        finally:
-            await asyncio.to_thread(self.folders.set_home_version, job_id, file_id)
-        return True
+            is_had = False
+        await asyncio.to_thread(self.folders.set_home_version, job_id, file_id)
+        return is_had
 
     async def keep_partial(self, instruction: Instruction, start: StartingPoint) -> None:
         """Stores the commit that the mirror keeps."""
@@ -96,7 +95,7 @@ class Handover:
             async with self._scratch(job_id) as bundle:
                 await self._fetch(bundle, job_id, instruction.partial_file or "")
                 await self.repository.unbundle(job_id, commit, bundle)
-        except JobServerError as error:
+        except (JobServerError, OSError) as error:
             logger.warning("job %s: the partial work of another machine cannot be used: %s", job_id, error)
 
     async def _store(self, path: Path, job_id: str, file_id: str) -> None:

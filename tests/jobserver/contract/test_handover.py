@@ -17,6 +17,7 @@ from support.worlds.jobserver_world import KEY as API_KEY
 from support.worlds.jobserver_world import git, make_bare, push_to, running
 
 from bot.cli.main import main
+from bot.errors import StoreUnavailable
 from bot.jobserver.errors import LeaseLostError
 from bot.jobserver.pipeline import handover, home_archive
 from bot.jobserver.pipeline.handover import Handover
@@ -234,6 +235,25 @@ async def test_what_never_ran_here_is_not_taken_for_the_home(fleet: Fleet) -> No
     await two.handover.keep_home(taken)
     await two.queue.finish(taken, Outcome(failure="the repository is away"))
     assert await fleet.run("two", "b") == (True, "a b")
+
+
+async def test_a_home_that_was_on_its_way_when_the_database_went_away_is_brought_again(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fleet.run("one", "a")
+    two = fleet.machine("two")
+    taken = await two.take(await fleet.asked())
+
+    async def broken(_: str) -> AsyncIterator[bytes]:
+        yield b""
+        raise StoreUnavailable("it is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(two.files, "read", broken)
+        with pytest.raises(StoreUnavailable):
+            await two.handover.bring_home(taken)
+    await two.queue.release(two.name)
+    assert await two.run(fleet.job_id, "b") == (True, "a b")
 
 
 async def test_what_a_machine_did_that_was_lost_with_its_home_is_told_again(fleet: Fleet) -> None:
