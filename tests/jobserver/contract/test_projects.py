@@ -251,6 +251,26 @@ async def test_a_removed_project_ends_what_runs_and_keeps_what_waits(tmp_path: P
         assert (ended["status"], await is_well(many)) == ("completed", True)
 
 
+async def test_what_runs_ends_with_the_tools_that_it_began_with(tmp_path: Path) -> None:
+    many, go_on = ManyProjects(tmp_path), tmp_path / "go-on"
+    command = json.dumps([sys.executable, "-c", WAITS, str(go_on)])
+    many.write(docs=DOCS | {"editor": "command", "command": command})
+    async with started(many):
+        job = (await many.create("docs", KEY)).json()["id"]
+        await until(lambda: logged(many, job))
+        many.write(docs=DOCS | {"rate_limit": 1})
+
+        async def is_limited() -> bool:
+            told = await many.call(KEY, "POST", f"docs/job/{job}/message", json={"prompt": "What can you do?"})
+            return told.status_code == 429
+
+        await until(is_limited)
+        go_on.touch()
+        ended = await many.ended("docs", KEY, job)
+    assert git(many.repositories["docs"], "show", f"pagehand/{job}:b.md") == "B."
+    assert "four things" in ended["details"]["reason"], "what came before the change was done by the new editor"
+
+
 async def logged(many: ManyProjects, job: str) -> bool:
     return (many.folder / "data" / "logs" / f"{job}.log").exists()
 
