@@ -355,6 +355,7 @@ async def test_the_job_server_stops_on_request(shell: Shell, number: signal.Sign
         assert await server.end(number, within=STOP_WITHIN) == 0
 
 
+@pytest.mark.full
 async def test_a_job_server_of_several_projects_is_checked_and_started(shell: Shell) -> None:
     tables = []
     for name in ("docs", "site"):
