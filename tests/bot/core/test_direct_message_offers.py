@@ -69,11 +69,14 @@ async def test_separate_lines_get_separate_questions(working: CoreWorld) -> None
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
-@pytest.mark.parametrize("explicit", [False, True], ids=["after the end", "asked for explicitly"])
-async def test_a_line_that_can_only_be_a_job_starts_one(working: CoreWorld, *, explicit: bool) -> None:
-    if not explicit:
+@pytest.mark.parametrize("why", ["the job above has ended", "it is gone", "asked for explicitly"])
+async def test_a_line_that_can_only_be_a_job_starts_one(working: CoreWorld, why: str) -> None:
+    if why == "the job above has ended":
         await ended(working)
-    await write_line(working, "Fix the manual", LATER[0], may_be_reply=not explicit)
+    elif why == "it is gone":
+        working.job_api.jobs.clear()
+        await working.pass_time(200)
+    await write_line(working, "Fix the manual", LATER[0], may_be_reply=why != "asked for explicitly")
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
     assert asked(working) == []
 

@@ -426,20 +426,7 @@ async def test_an_edit_of_words_that_were_sent_gives_no_command(pagehand: Tutori
     assert pagehand.job_api.messages == {"job-1": ["do this"]}
 
 
-SENT_AT, EDITED, EDITED_AGAIN = "1700000005.000100", "1700000006.000100", "1700000007.000100"
-
-
-async def test_each_edit_is_answered_once_by_all_instances(world: CoreWorld) -> None:
-    """However late and in whatever order they come."""
-    ts = await world.started()
-    await world.reply(ts, "do this", SENT_AT)
-    into_stop = Reply(ANA, "C1", ts, SENT_AT, "", edited_at=EDITED, withdrawn=True, word=STOP)
-    into_status = Reply(ANA, "C1", ts, SENT_AT, "", edited_at=EDITED_AGAIN, withdrawn=True, word=STATUS)
-    for instance, edit in (("one", into_stop), ("two", into_stop), ("one", into_status), ("two", into_stop)):
-        world.restart(instance)
-        await world.revise(edit, wait=5)
-    assert told(world) == [(STOP, ""), (STATUS, "")]
-    assert world.job_api.messages == {}
+SENT_AT, EDITED = "1700000005.000100", "1700000006.000100"
 
 
 @pytest.mark.parametrize("sent", [False, True])

@@ -381,13 +381,6 @@ async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: 
     assert world.job_api.messages[JOB] == ["One\n\nTwo"]
 
 
-async def test_merged_replies_are_requested_by_their_author(world: CoreWorld, ts: str) -> None:
-    """The agent's questions go to that person."""
-    await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
-    await world.step(world.request_sender)
-    assert (await world.thread(ts)).state.people.asker_id == BEN.id
-
-
 SENT_AT = [f"170000000{n}.000200" for n in range(1, 10)]
 
 
@@ -439,12 +432,6 @@ async def test_a_status_request_repeats_questions_about_replies(world: CoreWorld
     before = len(asked(world))
     await status(world, held_ts, SENT_AT[3])
     assert asked(world)[before:] == [("UBEN", f"and {number}") for number in range(1, 6)]
-
-
-async def test_an_answered_question_is_not_repeated(world: CoreWorld, held_ts: str) -> None:
-    await world.press(RequestKind.DISCARD_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
-    await status(world, held_ts, SENT_AT[1])
-    assert len(asked(world)) == 1
 
 
 async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(world: CoreWorld, held_ts: str) -> None:

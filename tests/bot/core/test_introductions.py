@@ -9,7 +9,7 @@ from support.worlds.core_world import CoreWorld
 from support.worlds.listening_world import listening_app
 
 from bot.domain.people import ChannelInfo
-from bot.errors import ChatNotInChannel, ChatRejected, ChatUncertain, ChatUnreachable
+from bot.errors import ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.notices.answers import Introduction
 
 
@@ -73,14 +73,6 @@ async def test_no_introduction_where_nobody_may_use_pagehand(world: CoreWorld, w
     world.rules = replace(world.rules, channels=frozenset(), allow_shared_channels=True)
     world.restart("three")
     await introduce(world, "C1", wait=0)
-    assert introduced_in(world) == ["C1"]
-
-
-async def test_an_introduction_waits_until_slack_says_what_the_channel_is(world: CoreWorld) -> None:
-    world.reading.faults.append(ChatUnreachable("no connection"))
-    await introduce(world, "C1", wait=0)
-    assert introduced_in(world) == []
-    await world.pass_time(60)
     assert introduced_in(world) == ["C1"]
 
 

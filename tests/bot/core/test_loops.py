@@ -157,13 +157,6 @@ async def test_a_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
     assert sorted(world.job_api.created) == ["one", "three", "two"]
 
 
-async def test_a_message_with_refused_blocks_is_posted_as_plain_text(world: CoreWorld) -> None:
-    world.chat.fail(post=[ChatRejected("invalid_blocks")])
-    ts = await world.started()
-    await world.pass_time(5)
-    assert world.chat.said(ts) == ["job_started"]
-
-
 @pytest.mark.parametrize(
     ("refusals", "as_text"),
     [
@@ -265,20 +258,6 @@ async def test_stopping_the_poller_waits_for_a_claim_in_flight(world: CoreWorld)
     assert running.done()
     assert [message.kind for message in world.chat.messages] == ["card_changed"]
     assert list(world.outbox._tasks) == []
-
-
-async def test_polls_waiting_to_be_saved_take_no_slot(world: CoreWorld) -> None:
-    """Otherwise, no more polls than slots could run in the time over which results are collected."""
-    await _at_rest(world, 5)
-    world.assemble(concurrency=2, batch_window=3_600.0)
-    running = asyncio.create_task(world.job_poller.run())
-    async with asyncio.timeout(10):
-        while world.job_api.polls < 5:  # noqa: ASYNC110 - the fake tells nobody
-            await asyncio.sleep(0)
-    await world.job_poller.stop(5.0)
-    await running
-    world.restart("two")
-    assert await world.job_poller.claim(10) == []
 
 
 @pytest.mark.full

@@ -1,7 +1,5 @@
 """Who gets a message that cannot be posted in its place, and what is posted in a job's thread."""
 
-from dataclasses import replace
-
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
@@ -9,7 +7,7 @@ from bot.domain.delivery import MAX_FAULTS, person_mentioned
 from bot.domain.projects import ChannelSettings
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import RequestKind, WayIn
-from bot.domain.threads.thread import FollowUpCounts, ThreadOrigin
+from bot.domain.threads.thread import FollowUpCounts
 from bot.errors import ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable, JobApiUnreachable
 from bot.notices.answers import PostNotDelivered
 from bot.notices.job import JobFinished
@@ -65,17 +63,6 @@ async def test_a_failing_message_is_given_up_and_reported_to_the_asker(
 
 
 IN_THREAD = NewJob(ANA, "C1", "Do it", "k1", WayIn.MENTION, thread_ts="1.1", message_ts="1.2")
-
-
-async def test_in_an_existing_thread_card_and_notices_are_replies(world: CoreWorld) -> None:
-    """All are in the thread of the request."""
-    await world.ask(replace(IN_THREAD, origin=ThreadOrigin.CONVERSATION), wait=0)
-    await world.show("completed", "https://git.example/1", wait=30)
-    assert [(message.kind, message.thread_ts) for message in world.chat.messages] == [
-        ("card_changed", "1.1"),
-        ("job_started", "1.1"),
-        ("job_finished", "1.1"),
-    ]
 
 
 async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_reposting(world: CoreWorld) -> None:

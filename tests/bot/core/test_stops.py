@@ -339,22 +339,9 @@ async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWor
     assert refused.state is RequestState.REJECTED
 
 
-async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: CoreWorld, ts: str) -> None:
-    """It was on its way when the job was stopped, and did not arrive. What was sent anyway is not withdrawn again."""
-    await world.reply(ts, "Before", at(1), BEN)
-    world.clock.advance(1.5)
-    being_sent = await world.claim(world.request_sender)
-    await said(world, ts, at(50))
-    world.job_api.faults = [JobApiUnreachable("down")]
-    await being_sent.process(wait=60)
-    assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before")])
-    world.job_api.faults_of["send_message"] = [JobApiUnreachable("down")]
-    await anyway(world, "Before")
-    assert (world.job_api.messages[JOB], len(asked(world))) == (["Before"], 1)
-
-
 @pytest.mark.parametrize("fault", ["down", "paused past its lease"])
 async def test_a_reply_that_comes_back_unsent_after_a_stop_is_withdrawn(world: CoreWorld, ts: str, fault: str) -> None:
+    """It was on its way when the job was stopped. What is sent anyway is not withdrawn again."""
     await world.reply(ts, "Before", at(1), BEN)
     world.clock.advance(1.5)
     being_sent = await world.claim(world.request_sender)
@@ -365,6 +352,9 @@ async def test_a_reply_that_comes_back_unsent_after_a_stop_is_withdrawn(world: C
         world.clock.advance(25)
     await being_sent.process(wait=60)
     assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before")])
+    world.job_api.faults_of["send_message"] = [JobApiUnreachable("down")]
+    await anyway(world, "Before")
+    assert (world.job_api.messages[JOB], len(asked(world))) == (["Before"], 1)
 
 
 async def test_a_reply_that_may_have_arrived_is_repeated_in_spite_of_a_stop(world: CoreWorld, ts: str) -> None:

@@ -39,13 +39,6 @@ def faults(environ: dict[str, str]) -> list[str]:
     return caught.value.faults
 
 
-def test_five_settings_are_enough() -> None:
-    config = load(COMPLETE)
-    assert config.job_api_url == "https://jobs.example.org"
-    assert config.database_url.get_secret_value().startswith("sqlite")
-    assert config.keep_days == 90
-
-
 def test_all_missing_settings_are_listed_with_where_to_get_them() -> None:
     listed = faults({})
     assert [fault.split()[0] for fault in listed] == [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.domain.jobs.observe import JobObserved, decide, open_round
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.slack_limits import MINUTE, SLACK_LIMITS, TIER_2, TIER_3, Budget, CallKind, Grant, Limit
+from bot.domain.slack_limits import MINUTE, SLACK_LIMITS, TIER_2, TIER_3, Budget, Grant, Limit
 from bot.domain.threads.thread import ThreadState
 from bot.errors import ChatRateLimited, StoreUnavailable
 from bot.jobapi.models import Job
@@ -193,10 +193,6 @@ def test_what_nobody_waits_for_leaves_half_of_a_limit_to_others() -> None:
     assert budget.take("users.info", limit.calls, yields=True).calls == limit.calls - limit.calls // 2
     assert budget.take("users.info", 1, yields=True).wait == pytest.approx(limit.seconds)
     assert budget.take("users.info", limit.calls).calls == limit.calls // 2
-
-
-def test_each_kind_of_call_has_a_limit() -> None:
-    assert all(kind.method in SLACK_LIMITS.methods for kind in CallKind)
 
 
 class SharedBudget:

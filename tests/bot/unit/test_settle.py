@@ -147,11 +147,14 @@ def test_an_end_that_was_told_since_the_first_attempt_is_not_news(ended_at: floa
     assert settled(tried, Accepted(ACTIVE, outdated=True), state, now=30.0).state.announcements.last_status == told
 
 
-@pytest.mark.parametrize("stopped_by", ["U1", "U2"])
-def test_a_refused_stop_claims_no_end_and_leaves_another_persons_to_it(stopped_by: str) -> None:
-    state = replace(RUNNING, people=Participation(stopped_by=stopped_by))
-    after = settled(replace(FOLLOW_UP, kind=RequestKind.STOP), REFUSED, state).state
-    assert after.people.stopped_by == ("" if stopped_by == FOLLOW_UP.person_id else stopped_by)
+@pytest.mark.parametrize(
+    ("outcome", "before", "after"),
+    [(REFUSED, "U1", ""), (REFUSED, "U2", "U2"), (Uncertain("timeout", ask_again=True), "U1", "U1")],
+)
+def test_a_stop_that_certainly_had_no_effect_claims_no_end(outcome: SendOutcome, before: str, after: str) -> None:
+    """That of another person may have had one."""
+    state = replace(RUNNING, people=Participation(stopped_by=before))
+    assert settled(replace(FOLLOW_UP, kind=RequestKind.STOP), outcome, state).state.people.stopped_by == after
 
 
 REFUSALS = [

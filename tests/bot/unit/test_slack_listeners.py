@@ -678,12 +678,6 @@ def test_the_person_who_used_a_modal_or_shortcut_is_read(
     assert allowed({"type": kind, "user": person, "view": {"app_installed_team_id": "T1"}} | where) == expected
 
 
-def test_a_button_press_does_not_show_a_persons_organization() -> None:
-    """Its payload names the app's workspace, whoever pressed it: the person is looked up."""
-    body = {"type": "block_actions", "team": OF_T1 | OF_E1, "user": {"id": "U1", "team_id": "T2"}} | E1
-    assert user_of(InteractionPayload.read(body), GRID) == Person("U1", "T2")
-
-
 @pytest.mark.parametrize(
     "body", [None, [], {}, {"event": []}, {"user": []}, {"type": "shortcut", "team": ["T1"], "enterprise": 7}]
 )
