@@ -147,6 +147,7 @@ async def test_the_data_of_an_earlier_version_is_taken_over(tmp_path: Path, vers
             3, three.id, "docs", f"pagehand/{three.id}", "three", "three",
             requester=ADA, attempts=2, was_begun=True, worker="w",
         ), "which was running"  # fmt: skip
+        await queue.free_replies(taken)
         assert await queue.next_reply(taken) == QueuedReply(4, "the red one"), "which answers the question again"
         await jobs.submit(PromptRequest("six", one.id), template)
         assert (other := await queue.claim(Worker("w"), Wanted(["docs"])))
