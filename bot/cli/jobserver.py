@@ -15,7 +15,7 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.sandbox.choice import close_to_others, forget_secrets
-from bot.jobserver.server import JobServer
+from bot.jobserver.server import JobServer, require_shareable
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
@@ -30,6 +30,10 @@ logger = logging.getLogger(__name__)
 _SIGNS = {True: "ok", False: "FAIL", None: "note"}
 JOB_SERVER = "job_server"
 _FIX = "bot/docs/start.md and bot/docs/security.md have what it needs."
+Part = Literal["machine", "editor"]
+"""What is checked: the machine with the repository, and the editor, which an agent is."""
+_EVERYTHING: tuple[Part, ...] = ("machine", "editor")
+_WITHOUT_AGENTS: tuple[Part, ...] = ("machine",)
 
 
 def run_job_server(environ: MutableMapping[str, str], role: str) -> None:
@@ -49,11 +53,19 @@ def run_job_server(environ: MutableMapping[str, str], role: str) -> None:
         raise CannotStart(str(error)) from None
 
 
-def check_job_server(environ: Mapping[str, str]) -> int:
-    """Prints a line for each check, and returns the exit code: 1 if any failed. Raises ConfigError."""
+def check_job_server(environ: Mapping[str, str], role: str) -> int:
+    """Prints a line for each check, and returns the exit code: 1 if any failed.
+
+    Raises ConfigError; CannotStart if other processes cannot do the other part of the work.
+    """
     projects = read_projects(environ)
     configure_logging("WARNING", projects.secrets)
-    return asyncio.run(_print_findings(projects, environ))
+    try:
+        require_shareable(projects, Role(role))
+    except JobServerError as error:
+        raise CannotStart(str(error)) from None
+    parts = _EVERYTHING if Role(role).runs_agents else _WITHOUT_AGENTS
+    return asyncio.run(_print_findings(projects, environ, parts))
 
 
 def print_log(environ: Mapping[str, str], job_id: str) -> None:
@@ -85,9 +97,9 @@ async def _print_log(settings: ProcessSettings, job_id: str) -> None:
         raise CannotStart(f"there is no log of a job {job_id}")
 
 
-async def _print_findings(projects: Projects, environ: Mapping[str, str]) -> int:
+async def _print_findings(projects: Projects, environ: Mapping[str, str], parts: Collection[Part]) -> int:
     exit_code, last = 0, ""
-    async for project, found in _findings(projects, environ):
+    async for project, found in _findings(projects, environ, parts):
         if project != last and projects.has_file:
             click.echo(f"\nproject {project}")
         last = project
@@ -96,13 +108,7 @@ async def _print_findings(projects: Projects, environ: Mapping[str, str]) -> int
     return exit_code
 
 
-Part = Literal["machine", "editor"]
-"""What is checked: the machine with the repository, and the editor, which an agent is."""
-
-
-async def find_faults(
-    environ: Mapping[str, str], parts: Collection[Part] = ("machine", "editor")
-) -> AsyncIterator[Finding]:
+async def find_faults(environ: Mapping[str, str], parts: Collection[Part] = _EVERYTHING) -> AsyncIterator[Finding]:
     """Checks the job server whose settings are in the environment. Raises ConfigError."""
     projects = read_projects(environ)
     async for project, each in _findings(projects, environ, parts):
@@ -119,7 +125,7 @@ async def find_faults(
 
 
 async def _findings(
-    projects: Projects, environ: Mapping[str, str], parts: Collection[Part] = ("machine", "editor")
+    projects: Projects, environ: Mapping[str, str], parts: Collection[Part] = _EVERYTHING
 ) -> AsyncIterator[tuple[str, SetupFinding]]:
     """Checks the machine, then each project, whose name comes with what is found: its repository, GitHub if it is used,
     and the editor.

@@ -156,7 +156,7 @@ def _run_job_server(role: str, *, check: bool, config: str, job_id: str | None =
         if config:
             environ["PAGEHAND_JOBSERVER_CONFIG"] = config
         if check:
-            sys.exit(check_job_server(environ))
+            sys.exit(check_job_server(environ, role))
         if job_id is not None:
             print_log(environ, job_id)
             return

@@ -86,7 +86,7 @@ class JobServer:
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._config.process
-        _require_shareable(self._config, self._role)
+        require_shareable(self._config, self._role)
         if self._role.runs_agents and any(project.runs_programs for project in self._config.current.values()):
             require_ordinary_user(settings, own_user())
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
@@ -110,7 +110,7 @@ class JobServer:
         return url
 
 
-def _require_shareable(config: Projects, role: Role) -> None:
+def require_shareable(config: Projects, role: Role) -> None:
     """Checks that other processes can do the other part of the work. Raises JobServerError."""
     if role is Role.BOTH:
         return

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy import select
 from support.fakes.job_ports import ScriptedEditor, append_prompt
+from support.servers.pgbouncer import PROGRAM, pgbouncer
 from support.servers.postgres import PostgresServer
 from support.worlds.executor_world import TEMPLATE, ExecutorWorld, details, executing
 from support.worlds.jobserver_world import until
@@ -311,6 +313,25 @@ async def test_a_worker_in_another_process_begins_what_it_is_told_of_at_once(wor
         await world.ended(job.id)
     hearing.cancel()
     assert sorted(waited)[2] < 1.0
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="PgBouncer is left out: it is not installed")
+async def test_behind_a_pooler_a_worker_looks_each_second(postgres: PostgresServer, tmp_path: Path) -> None:
+    async with pgbouncer(postgres) as pooler, postgres.empty_database() as direct:
+        url = pooler.url(urlsplit(direct).path.lstrip("/"))
+        async with executing(tmp_path, ScriptedEditor(), url=url) as world:
+            async with asyncio.timeout(10):
+                await world.database.listen(world.runner.wake)  # which ends, since nothing would be heard
+            await world.runner.start()
+            await world.done("one")
+            held = Gate()
+            held.hold()
+            world.editor.script = lambda *_: held()
+            job = await submit(world, "two")
+            await asyncio.wait_for(held.reached.wait(), AT_ONCE)
+            await world.store.cancel(job.id)
+            async with asyncio.timeout(AT_ONCE):
+                await world.ended(job.id)
 
 
 async def test_a_worker_that_stops_keeps_what_its_agent_had_done(workers: Workers) -> None:
