@@ -130,9 +130,10 @@ class JobRunner:
         await self._tasks.drain(self.stop_time)
         await self._loops.stop(_STOP_S)
         # If this cannot be written, the attempts count, as after a crash.
-        with contextlib.suppress(StoreError):
-            await self.queue.release(self.worker.name)
-            await self.queue.leave(self.worker)
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(_STOP_S):
+                await self.queue.release(self.worker.name)
+                await self.queue.leave(self.worker)
 
     async def _look(self) -> None:
         """Claims while there is work and a free slot, and looks again when woken, or after a pause."""

@@ -87,6 +87,7 @@ class RecordedProgress:
         self._has_news.clear()
         unwritten, self._unwritten = self._unwritten, ProgressUpdate()
         writing = asyncio.ensure_future(record(unwritten))
+        writing.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody else asks
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:

@@ -19,8 +19,6 @@ from bot.jobserver.store.tables import WAITING, instructions, jobs, workers
 from bot.queue.claims import is_free, owner_name
 
 LEASE = timedelta(seconds=30)
-
-
 PREFERENCE = timedelta(seconds=3)
 """How long a message waits for the worker that has the job's folder."""
 
@@ -46,19 +44,14 @@ class Wanted:
 
 async def claim_first(session: Session, worker: Worker, wanted: Wanted) -> RowMapping | None:
     """Claims the first instruction of a job, of the project that has the fewest running: the one that has waited for
-    longest. Returns its row with what it needs of its job, and whether it was begun before; the job
-    is locked.
+    longest. Returns its row with what it needs of its job, and whether it was begun before; the job is locked.
     """
     while found := await session.first(_first(session, worker, wanted)):
         # Asked twice: only now nobody else can change the job.
         is_still = (WAITING, is_free(instructions, session.time()))
         claiming = update(instructions).where(instructions.c.number == found["number"], *is_still)
-        claim: dict[str, Any] = {
-            "claimed_by": worker.name,
-            "claimed_until": session.time(ago=-LEASE),
-            "state": "running",
-        }
-        claim |= {"attempts": instructions.c.attempts + 1}
+        claim: dict[str, Any] = {"state": "running", "attempts": instructions.c.attempts + 1}
+        claim |= {"claimed_by": worker.name, "claimed_until": session.time(ago=-LEASE)}
         if (await session.execute(claiming.values(claim))).rowcount:
             await change_job(session, found["job_id"], place=worker.place)
             of_job = jobs.c["branch", "session", "home", "partial_commit", "partial_file"]
@@ -69,8 +62,8 @@ async def claim_first(session: Session, worker: Worker, wanted: Wanted) -> RowMa
 
 
 def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
-    earlier = instructions.alias("earlier")
-    of_job = (earlier.c.job_id == instructions.c.job_id, earlier.c.number < instructions.c.number, WAITING)
+    same = instructions.alias("same")
+    first_of_job = select(func.min(same.c.number)).where(same.c.job_id == instructions.c.job_id, WAITING)
     running = select(instructions.c.project_id, func.count().label("count")).where(
         WAITING, instructions.c.state == "running", instructions.c.claimed_until > session.time()
     )
@@ -82,8 +75,8 @@ def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
         .where(
             WAITING,
             is_free(instructions, session.time()),
-            instructions.c.project_id.in_(wanted.projects),
-            ~exists().where(*of_job),
+            instructions.c.project_id.in_(list(wanted.projects)),
+            instructions.c.number == first_of_job.scalar_subquery(),
             or_(*_may_be_here(session, worker)),
         )
     )
