@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from bot.errors import SchemaMismatch
 from bot.jobserver.agents.named import NAMED
 from bot.jobserver.api import JobApiHandlers
 from bot.jobserver.errors import JobServerError
@@ -38,6 +39,8 @@ LOOK_S = 3.0
 """Between looks at the file of the projects, unless told otherwise."""
 _RETRY_S = 60.0
 """Between attempts to open a project that could not be opened."""
+_OF_1_0_0 = ("mirror.git", "uploads")
+"""What 1.0.0 kept in folders for its one project."""
 _MIRROR_STATES = ("made", "being made", "out of reach")
 
 
@@ -93,9 +96,11 @@ class Composition:
             JobServerError: a database cannot be used, or none of the projects.
         """
         process = self._config.process
-        database = await self._stack.enter_async_context(Database(await asyncio.to_thread(self._database_url)))
+        url = await asyncio.to_thread(self._database_url)
+        earlier = await self._owner_of_1_0_0(url)
+        database = await self._stack.enter_async_context(Database(url))
         queue = InstructionQueue(database)
-        await self._take_over(queue)
+        await self._take_over(database, earlier)
         caches = [cache for agent in NAMED.values() for cache in agent.caches]
         await asyncio.to_thread(JobFolders(self._data, caches).prepare)
         shared = Shared(self._data, database, self._counts, public_url, everybody, runs_agents=self._role.runs_agents)
@@ -155,27 +160,36 @@ class Composition:
             raise JobServerError(f"{file} has jobs that {PREFIX}DATABASE_URL would leave behind: use another directory")
         return given.get_secret_value()
 
-    async def _take_over(self, queue: InstructionQueue) -> None:
-        """Gives the mirror and the uploads of 1.0.0, which had one project, to that.
+    async def _owner_of_1_0_0(self, url: str) -> str | None:
+        """Returns the project of 1.0.0, which had one, if its folders are here. Asked before the tables are changed.
 
         Raises:
             JobServerError: it is not among the projects.
         """
-        mirror, uploads = self._data / "mirror.git", self._data / "uploads"
-        await asyncio.to_thread(mirror_of(self._data, "").parent.mkdir, mode=0o700, exist_ok=True)
-        if not (mirror.exists() or uploads.exists()):
-            return
-        owner = await queue.newest_project()
-        if owner is None:
-            for folder in (mirror, uploads):
-                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        elif owner not in self._config.current:
+        if not any((self._data / folder).exists() for folder in _OF_1_0_0):
+            return None
+        database = Database(url)
+        try:
+            owner = await InstructionQueue(database).newest_project()
+        except SchemaMismatch:
+            return None  # it has no tables yet
+        finally:
+            await database.close()
+        if owner is not None and owner not in self._config.current:
             words = f"its jobs are the project {owner}'s, which is not served: name it so"
             raise JobServerError(f"{self._data} is a data directory of 1.0.0, and {words}")
-        else:
-            await UploadStore(FileStore(queue.database), owner, UploadLimits(0, 0)).take_over(uploads)
+        return owner
+
+    async def _take_over(self, database: Database, owner: str | None) -> None:
+        """Gives the mirror and the uploads of 1.0.0 to their project. Without one, they are nobody's."""
+        mirror, uploads = (self._data / folder for folder in _OF_1_0_0)
+        await asyncio.to_thread(mirror_of(self._data, "").parent.mkdir, mode=0o700, exist_ok=True)
+        if owner is not None:
+            await UploadStore(FileStore(database), owner, UploadLimits(0, 0)).take_over(uploads)
             with contextlib.suppress(FileNotFoundError):
                 mirror.rename(mirror_of(self._data, owner))
+        for folder in (mirror, uploads):
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def _follow(self, shared: Shared) -> None:
         """Follows the file of the projects; never returns."""

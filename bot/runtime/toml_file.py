@@ -14,9 +14,12 @@ def content_of(file: Path, named_by: str) -> bytes:
     """Returns what is in the file that a setting names. Raises ConfigError if it cannot be read."""
     try:
         with file.open("rb") as stream:
-            return stream.read(_LARGEST)
+            content = stream.read(_LARGEST + 1)
     except OSError as error:
         raise ConfigError([f"{named_by} names a file that cannot be read: {error.strerror}"]) from None
+    if len(content) > _LARGEST:  # its beginning may be valid, and lack what restricts something
+        raise ConfigError([f"{named_by} names a file that is larger than 1 MiB"])
+    return content
 
 
 def tables_in(content: bytes, named_by: str) -> dict[str, Any]:
@@ -25,7 +28,7 @@ def tables_in(content: bytes, named_by: str) -> dict[str, Any]:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError:
         what = "names a file that cannot be read: it is not text"
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         _, at, place = str(error).rpartition("(at ")
         what = f"names a file that is not TOML {at}{place if at else ''}".rstrip()
     # Raised outside of the except clause, because the original error contains the file's text.

@@ -119,7 +119,8 @@ class Projects:
         return is_new
 
     def _project(self, folder: Path, name: str, table: _Table) -> JobServerSettings:
-        own = {setting: str(folder / value) if setting.endswith(_FILE) else value for setting, value in table.items()}
+        named = {setting: str(folder / value) for setting, value in table.items() if value and setting.endswith(_FILE)}
+        own = {**table, **named}
         replaced = {setting.removesuffix(_FILE) for setting in (*own, *_NO_DEFAULT)}
         variables = {
             variable: value

@@ -304,6 +304,8 @@ async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path) -> None:
     many.write(site=SITE)
     with pytest.raises(JobServerError, match="its jobs are the project docs's, which is not served"):
         await JobServer(many.settings()).start()
+    with contextlib.closing(sqlite3.connect(data / "jobs.sqlite3")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (7,), "1.0.0 can still read it"
     assert (data / "mirror.git").exists()
     many.write(site=SITE, docs=DOCS)
     async with started(many):

@@ -29,14 +29,16 @@ def test_a_project_has_its_own_settings_and_those_of_the_environment_by_default(
     (tmp_path / "key").write_text(f"{KEY}\n")
     (tmp_path / "token").write_text("planted-token-of-all")
     docs = '[projects.docs]\nrepository = "/srv/docs.git"\napi_key_file = "key"\nrate_limit = 7\ntime_limit = 90\n'
-    docs += 'draft = true\npaths = "docs/** README.md"\ngithub_token = ""\n'
+    docs += 'draft = true\npaths = "docs/** README.md"\ngithub_token = ""\nmodel_key_file = ""\n'
     environ = {"RATE_LIMIT": "3", "LABELS": "a,b", "GITHUB_TOKEN_FILE": str(tmp_path / "token"), "PORT": "1"}
+    environ |= {"MODEL_KEY": "planted-key-of-all"}
     projects = read(tmp_path, docs + SITE.replace("/srv/site.git", "https://github.com/acme/site"), **environ)
     docs_settings, site = projects.current["docs"], projects.current["site"]
     assert (docs_settings.project_id, docs_settings.rate_limit, docs_settings.labels) == ("docs", 7, ("a", "b"))
     assert (docs_settings.draft, docs_settings.paths) == (True, ("docs/**", "README.md"))
     assert (docs_settings.time_limit.total_seconds(), docs_settings.api_key.newest) == (90, KEY)
     assert (docs_settings.pull_requests, site.pull_requests) == ("local", "github"), "empty text takes a default away"
+    assert (docs_settings.model_key is None, site.model_key is None) == (True, False)
     assert (site.rate_limit, projects.process.port, site.port) == (3, 1, 1)
     assert {KEY, OTHER_KEY, "planted-token-of-all"} <= set(projects.secrets)
 
@@ -118,6 +120,8 @@ def test_a_setting_that_is_not_valid_is_named_with_its_project(
         (b"\xff\xfe", "names a file that cannot be read: it is not text"),
         (b"[projects.docs\napi_key = 'planted-value'", "names a file that is not TOML (at line 1, column 15)"),
         (b"x = " + b"[" * 100_000, "names a file that is not TOML"),
+        (b"x = " + b"9" * 5_000, "names a file that is not TOML"),
+        (DOCS.encode() + b"#" * (1 << 20), "names a file that is larger than 1 MiB"),
     ],
 )
 def test_what_is_not_toml_is_not_quoted(tmp_path: Path, content: bytes, what: str) -> None:
