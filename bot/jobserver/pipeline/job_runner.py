@@ -218,6 +218,9 @@ class JobRunner:
         if is_stopped:
             return await executor.finish_pushed(instruction) if instruction.was_begun else Outcome()
         if instruction.attempts > MAX_ATTEMPTS:
+            # Once, since this may be what ends it.
+            if instruction.attempts == MAX_ATTEMPTS + 1 and (done := await executor.finish_pushed(instruction)).commit:
+                return done
             raise EditError(
                 f"The job server ended unexpectedly {MAX_ATTEMPTS} times while it worked on this, so it will not try "
                 "again. Its log may say why; a smaller request may succeed."

@@ -244,7 +244,10 @@ async def test_work_finished_despite_a_stop_is_recorded_and_nothing_more_starts(
     assert two.prompt == "two"
 
 
-async def test_an_instruction_that_crashed_the_server_three_times_fails(jobs: Jobs) -> None:
+@pytest.mark.parametrize("pushed", [NOTHING, Outcome(commit="abc")])
+async def test_an_instruction_that_crashed_the_server_three_times_fails_unless_it_was_pushed(
+    jobs: Jobs, pushed: Outcome
+) -> None:
     job_id, done = await jobs.add("one"), list[str]()
 
     async def execute(instruction: Instruction) -> None:
@@ -255,11 +258,12 @@ async def test_an_instruction_that_crashed_the_server_three_times_fails(jobs: Jo
         assert taken is not None
         assert taken.attempts == attempt
         jobs.time += LEASE
-    runner = jobs.runner(execute)
+    runner = jobs.runner(execute, pushed=pushed)
     await jobs.add("two", job_id)
     await runner.start()
-    assert (await jobs.ended(job_id)).status is Status.FAILED
-    assert "ended unexpectedly 3 times" in str((await jobs.details(job_id)).reason)
+    assert (await jobs.ended(job_id)).status is (Status.COMPLETED if pushed.commit else Status.FAILED)
+    why = "ended unexpectedly 3 times" in str((await jobs.details(job_id)).reason)
+    assert why == (pushed.commit is None)
     assert done == ["two"]
 
 
