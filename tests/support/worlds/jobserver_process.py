@@ -36,6 +36,10 @@ class JobServerProcess:
         except httpx.TransportError:
             return False
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def ask_to_stop(self) -> None:
         self._process.terminate()
 
