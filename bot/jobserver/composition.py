@@ -103,7 +103,15 @@ class Composition:
         await self._take_over(database, earlier)
         caches = [cache for agent in NAMED.values() for cache in agent.caches]
         await asyncio.to_thread(JobFolders(self._data, caches).prepare)
-        shared = Shared(self._data, database, self._counts, public_url, everybody, runs_agents=self._role.runs_agents)
+        shared = Shared(
+            self._data,
+            database,
+            self._counts,
+            public_url,
+            self._config.secrets,
+            everybody,
+            runs_agents=self._role.runs_agents,
+        )
         self._stack.push_async_callback(self._close)
         await self._open(shared)
         if not self._projects:

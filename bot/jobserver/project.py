@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -70,14 +70,15 @@ _OUTAGE_S = 900.0
 
 @dataclass(frozen=True)
 class Shared:
-    """What the projects of a server share. `data` is its directory; `everybody` may merge, if it is not empty. Where no
-    agents run, neither they nor a sandbox need to be there.
+    """What the projects of a server share. `data` is its directory; `secrets` are all projects'; `everybody` may merge,
+    if it is not empty. Where no agents run, neither they nor a sandbox need to be there.
     """
 
     data: Path
     database: Database
     counts: RunCounts
     public_url: str
+    secrets: Collection[str]
     everybody: str = ""
     runs_agents: bool = True
     mirror_locks: defaultdict[Path, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
@@ -204,7 +205,7 @@ class _ProjectComposition:
         settings, of_runs = self._settings, self._shared.database.waiting(_OUTAGE_S)
         queue, proposals = InstructionQueue(of_runs), ProposalStore(of_runs, settings.project_id)
         sandbox = await self._sandbox()
-        known = await asyncio.to_thread(KnownValues, settings, os.environ)
+        known = await asyncio.to_thread(KnownValues, settings, os.environ, self._shared.secrets)
         folders = JobFolders(self._shared.data, agent_for(settings.agent).caches if settings.editor == "agent" else ())
         largest, allowed = int(settings.max_file_megabytes * 1_000_000), AllowedPaths(settings.paths)
         limits = ChangeLimits(settings.max_changed_files, largest, allowed)

@@ -186,9 +186,10 @@ class KnownSecrets(Collection[str]):
         self._rotating |= dict.fromkeys(rotating)
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._fixed
-        for each in self._rotating:
-            yield from each.ever_held
+        # Copies, since a thread may add meanwhile.
+        yield from tuple(self._fixed)
+        for each in tuple(self._rotating):
+            yield from tuple(each.ever_held)
 
     def __len__(self) -> int:
         return len(self._fixed) + sum(len(each.ever_held) for each in self._rotating)

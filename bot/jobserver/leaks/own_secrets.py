@@ -8,7 +8,7 @@ import html
 import re
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -136,20 +136,25 @@ class OwnSecrets:
 class KnownValues:
     """Returns the server's own secrets. Rereads key files every 30 s, since keys may be rotated meanwhile.
 
-    `environment` is the environment before secrets were removed from it.
+    `environment` is the environment before secrets were removed from it; `others` are other projects' secrets, of which
+    there may be more later.
     """
 
-    def __init__(self, settings: JobServerSettings, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: JobServerSettings, environment: Mapping[str, str], others: Collection[str] = ()
+    ) -> None:
         self._environment = {**settings.agent_environment, **environment}
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
         self._rotating = settings.rotating_secrets
+        self._others = others
         self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
         self._secrets = OwnSecrets(())
         self._read_at = -_READ_AGAIN_S
 
     def __call__(self) -> OwnSecrets:
         if time.monotonic() - self._read_at >= _READ_AGAIN_S:
-            found = self._fixed.union(self._of_environment(), *(each.ever_held for each in self._rotating))
+            rotating = (each.ever_held for each in self._rotating)
+            found = self._fixed.union(self._others, self._of_environment(), *rotating)
             self._secrets = OwnSecrets(tuple(sorted(filter(_counts, found), key=len, reverse=True)))
             self._read_at = time.monotonic()
         return self._secrets

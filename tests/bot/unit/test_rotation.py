@@ -91,6 +91,14 @@ def test_every_value_that_was_ever_valid_is_masked(file: SecretFileWorld) -> Non
     assert len(known) == 3
 
 
+def test_secrets_that_a_thread_adds_end_no_masking() -> None:
+    known = KnownSecrets(["planted-first", "planted-second"])
+    masking = iter(known)
+    next(masking)
+    known.add(["planted-third"], [])
+    assert list(masking) == ["planted-second"]
+
+
 def test_each_secret_can_have_two_values_and_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "signing").write_text("planted0new0secret0000\nplanted0signing0secret\n")
     (tmp_path / "api").write_text("planted-new-key\nplanted-old-key\n")

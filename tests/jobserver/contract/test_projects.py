@@ -292,6 +292,14 @@ async def test_a_project_whose_repository_is_away_keeps_no_other_from_work(tmp_p
             pass
 
 
+async def test_a_key_of_another_project_is_not_pushed(tmp_path: Path) -> None:
+    many, writes = ManyProjects(tmp_path), f"import pathlib; pathlib.Path('b.md').write_text('{SITE_KEY}')"
+    many.write(docs=DOCS | {"editor": "command", "command": json.dumps([sys.executable, "-c", writes])}, site=SITE)
+    async with started(many):
+        job = await many.done("docs", KEY)
+    assert (job["status"], "a key of this job server" in (job["details"]["reason"] or "")) == ("failed", True)
+
+
 @pytest.mark.promise("upgrades")
 async def test_the_data_of_1_0_0_is_its_projects(tmp_path: Path) -> None:
     many, data = ManyProjects(tmp_path), tmp_path / "data"
