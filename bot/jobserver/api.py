@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -142,7 +142,7 @@ ProjectHandler = Callable[[ProjectApi, web.Request], Awaitable[web.Response]]
 
 @dataclass(frozen=True)
 class JobApiHandlers:
-    """The handlers. `projects` returns the projects by their ids; `health` is what /health tells.
+    """The handlers. `projects` returns the projects by their ids.
 
     `wake` receives the id of a job with new work, `interrupt` the number of an instruction to stop.
     """
@@ -151,19 +151,17 @@ class JobApiHandlers:
     max_prompt_characters: int
     wake: Callable[[str], None]
     interrupt: Callable[[int], None]
-    health: Callable[[], Awaitable[Mapping[str, object]]]
 
-    def add_routes(self, app: web.Application) -> None:
+    def routes(self) -> Iterator[web.RouteDef]:
         project = "/v2/agent/{project_id}"
-        app.router.add_post(f"{project}/job", self._authorized(self.create))
-        app.router.add_get(f"{project}/job/{{job_id}}", self._authorized(self.get))
-        app.router.add_get(f"{project}/job/{{job_id}}/pull-request", self._authorized(self.pull_request))
-        app.router.add_post(f"{project}/job/{{job_id}}/message", self._authorized(self.message))
-        app.router.add_post(f"{project}/job/{{job_id}}/cancel", self._authorized(self.cancel))
-        app.router.add_post(f"{project}/job/{{job_id}}/discard", self._authorized(self.discard))
-        app.router.add_put(f"{project}/file/{{file_id}}", self._authorized(self.upload))
-        app.router.add_get("/openapi.json", self.openapi)
-        app.router.add_get("/health", self.show_health)
+        yield web.post(f"{project}/job", self._authorized(self.create))
+        yield web.get(f"{project}/job/{{job_id}}", self._authorized(self.get))
+        yield web.get(f"{project}/job/{{job_id}}/pull-request", self._authorized(self.pull_request))
+        yield web.post(f"{project}/job/{{job_id}}/message", self._authorized(self.message))
+        yield web.post(f"{project}/job/{{job_id}}/cancel", self._authorized(self.cancel))
+        yield web.post(f"{project}/job/{{job_id}}/discard", self._authorized(self.discard))
+        yield web.put(f"{project}/file/{{file_id}}", self._authorized(self.upload))
+        yield web.get("/openapi.json", self.openapi)
 
     async def create(self, project: ProjectApi, request: web.Request) -> web.Response:
         return await self._submit(project, request, None, status=201)
@@ -216,9 +214,6 @@ class JobApiHandlers:
 
     async def openapi(self, _: web.Request) -> web.Response:
         return web.json_response(openapi_document(self.max_prompt_characters))
-
-    async def show_health(self, _: web.Request) -> web.Response:
-        return web.json_response(await self.health())
 
     async def _submit(
         self, project: ProjectApi, request: web.Request, job_id: str | None, *, status: int

@@ -6,9 +6,9 @@ import logging
 import shutil
 import socket
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -56,15 +56,6 @@ class Role(Enum):
         return self is not Role.API
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The request handlers; a worker has no API."""
-
-    api: JobApiHandlers
-    routes: Sequence[web.RouteDef]
-    monitoring: Sequence[web.RouteDef]
-
-
 class Composition:
     """Builds the parts; `stack` closes them. `look_pause`: seconds between looks at the file of the projects."""
 
@@ -89,8 +80,8 @@ class Composition:
         self._tried_at = 0.0
         self._background = BackgroundTasks()
 
-    async def start(self, public_url: str, *, everybody: str) -> Parts:
-        """Starts the background work and returns the request handlers.
+    async def start(self, public_url: str, *, everybody: str) -> Iterable[web.RouteDef]:
+        """Starts the background work and returns what is served; a worker has no API.
 
         Raises:
             JobServerError: a database cannot be used, or none of the projects.
@@ -137,24 +128,22 @@ class Composition:
         async def metrics() -> bytes:
             return self._counts.render(await queue.backlog())
 
-        async def health() -> Mapping[str, object]:
+        async def health(_: web.Request) -> web.Response:
             served = self._projects if self._role.runs_agents else await queue.served()
-            return self._health(await queue.backlog(), served)
-
-        async def owner(number: int) -> str | None:
-            return await project_of(database, number)
+            return web.json_response(self._health(await queue.backlog(), served))
 
         api = JobApiHandlers(
             lambda: {name: project.api for name, project in self._projects.items()},
             process.max_prompt_characters,
             wake=runner.wake,
             interrupt=runner.interrupt,
-            health=health,
         )
+        owner = partial(project_of, database)
         pages = PageRoutes(lambda: {name: project.pages for name, project in self._projects.items()}, owner)
-        token = process.metrics_token
-        monitoring = [metrics_route(metrics, token)] if token else ()
-        return Parts(api, [*pages.all(), *monitoring], [web.get("/health", api.show_health), *monitoring])
+        monitoring = [web.get("/health", health)]
+        if token := process.metrics_token:
+            monitoring.append(metrics_route(metrics, token))
+        return monitoring if self._role is Role.WORKER else [*monitoring, *api.routes(), *pages.all()]
 
     def _database_url(self) -> str:
         """Returns the URL of the database: a file in the data directory unless the settings name another."""

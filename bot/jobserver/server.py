@@ -5,13 +5,14 @@ import contextlib
 import logging
 import re
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
 from aiohttp import web
 
 from bot.jobserver.api import error_response
-from bot.jobserver.composition import LOOK_S, Composition, Parts, Role
+from bot.jobserver.composition import LOOK_S, Composition, Role
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
@@ -102,8 +103,8 @@ class JobServer:
         stack.callback(listener.close)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        parts = await composition.start(public_url, everybody=self._everybody)
-        server = HttpServer(_application(settings, public_url, parts, self._role), shutdown_timeout=_SHUTDOWN_S)
+        routes = await composition.start(public_url, everybody=self._everybody)
+        server = HttpServer(_application(settings, public_url, routes), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
         logger.info("job server for %s listens on %s", ", ".join(self._config.current), url)
@@ -151,17 +152,13 @@ def _own_url(host: str, listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _application(settings: ProcessSettings, public_url: str, parts: Parts, role: Role) -> web.Application:
+def _application(settings: ProcessSettings, public_url: str, routes: Iterable[web.RouteDef]) -> web.Application:
     hosts = allowed_hosts(settings.host, public_url, settings.host_names)
     app = web.Application(
         middlewares=[with_request_id, answer_errors(_error_response), require_host(hosts, _error_response)],
         client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + _OTHER_BODY_BYTES,
     )
-    if role is Role.WORKER:
-        app.router.add_routes(parts.monitoring)
-    else:
-        parts.api.add_routes(app)
-        app.router.add_routes(parts.routes)
+    app.router.add_routes(routes)
     return app
 
 

@@ -20,16 +20,23 @@ def pack(home: Path, target: Path, left_out: Collection[PurePosixPath] = ()) -> 
         JobServerError: there is too much, or something cannot be read.
     """
     size = 0
+
+    def counted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        nonlocal size
+        try:
+            tarfile.data_filter(member, str(home))
+        except tarfile.FilterError:
+            return None
+        size += ENTRY + member.size
+        if size > LARGEST:
+            raise JobServerError(f"it is larger than {LARGEST / 1e6:g} MB")
+        return member
+
     try:
         with tarfile.open(target, "x:gz", compresslevel=1) as archive:
             for entry, path in walk(home):
-                member = None if path in left_out else archive.gettarinfo(entry.path, str(path))
-                if member is None or not _stays(member, home):
-                    continue
-                size += ENTRY + member.size
-                if size > LARGEST:
-                    raise JobServerError(f"it is larger than {LARGEST / 1e6:g} MB")
-                _add(archive, member, entry.path)
+                if path not in left_out:
+                    archive.add(entry.path, str(path), recursive=False, filter=counted)
     except OSError as error:
         raise JobServerError(f"it cannot be packed: {error.strerror or error}") from error
 
@@ -45,19 +52,3 @@ def unpack(source: Path, home: Path) -> None:
             archive.extractall(home, filter="data")
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         raise JobServerError(f"it cannot be unpacked: {error}") from error
-
-
-def _stays(member: tarfile.TarInfo, home: Path) -> bool:
-    try:
-        tarfile.data_filter(member, str(home))
-    except tarfile.FilterError:
-        return False
-    return True
-
-
-def _add(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
-    if member.isreg():
-        with open(path, "rb") as stream:  # noqa: PTH123 - a path as it was found
-            archive.addfile(member, stream)
-    else:
-        archive.addfile(member)

@@ -183,29 +183,27 @@ class JobRunner:
         run.execution = asyncio.create_task(self._execute(instruction), name=f"the execution of {name}")
         try:
             outcome = await run.execution
+            end = RunEnd.FAILED if outcome.failure else RunEnd.DONE
         except asyncio.CancelledError:
             if self._is_stopping and not run.is_ending:
                 raise
             if run.is_lost:
                 raise LeaseLostError from None
-            logger.info("%s was stopped", name)
-            self.counts.ended(instruction.project_id, RunEnd.STOPPED)
-            return Outcome()
+            outcome, end = Outcome(), RunEnd.STOPPED
         except LeaseLostError:
             raise
         except JobServerError as error:
             logger.warning("%s failed: %s", name, error)
-            self.counts.ended(instruction.project_id, RunEnd.FAILED)
             question = error.question if isinstance(error, BudgetUsedUpError) else ""
             failure = shortened(str(error), MAX_REASON) or type(error).__name__
-            return Outcome(failure=failure, details=JobDetails(question=question or None))
+            outcome = Outcome(failure=failure, details=JobDetails(question=question or None))
+            end = RunEnd.FAILED
         except Exception as error:
             logger.exception("%s failed unexpectedly", name)
-            self.counts.ended(instruction.project_id, RunEnd.CRASHED)
             kind = type(error).__name__
-            return Outcome(failure=f"Something unexpected went wrong in the job server ({kind}). Its log says what.")
+            outcome = Outcome(failure=f"Something unexpected went wrong in the job server ({kind}). Its log says what.")
+            end = RunEnd.CRASHED
         link = f": {outcome.pr_link}" if outcome.pr_link else ""
-        end = RunEnd.FAILED if outcome.failure else RunEnd.DONE
         logger.info("%s %s%s", name, end, link)
         self.counts.ended(instruction.project_id, end)
         return outcome

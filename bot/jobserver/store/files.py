@@ -32,7 +32,7 @@ class FileStore:
         await self._begin(file_id)
         try:
             async for chunk in _in_chunks(pieces):
-                await self._add(file_id, position, chunk)
+                await self.database.execute(insert(chunks).values(file=file_id, position=position, content=chunk))
                 position += 1
         except BaseException:
             with contextlib.suppress(StoreError):
@@ -42,16 +42,15 @@ class FileStore:
 
     async def read(self, file_id: str) -> AsyncIterator[bytes]:
         """Yields a file's chunks; nothing if it does not exist."""
-        position = 0
-        while (chunk := await self._chunk(file_id, position)) is not None:
-            yield chunk
+        position, of_file = 0, select(chunks.c.content).where(chunks.c.file == file_id)
+        while found := await self.database.rows(of_file.where(chunks.c.position == position)):
+            yield bytes(found[0]["content"])
             position += 1
 
-    @transaction
-    async def logs_of(self, session: Session, job_id: str) -> list[str]:
+    async def logs_of(self, job_id: str) -> list[str]:
         """Returns the ids of a job's logs, the oldest first."""
         stored = select(instructions.c.log).where(instructions.c.job_id == job_id, instructions.c.log.is_not(None))
-        return [row["log"] for row in await session.rows(stored.order_by(instructions.c.number))]
+        return [row["log"] for row in await self.database.rows(stored.order_by(instructions.c.number))]
 
     @transaction
     async def delete_expired(self, session: Session) -> int:
@@ -71,16 +70,6 @@ class FileStore:
     async def _begin(self, session: Session, file_id: str) -> None:
         values = {"id": file_id, "expires_at": session.time(ago=-_ARRIVES_WITHIN)}
         await session.execute(insert(files).values(values))
-
-    @transaction
-    async def _add(self, session: Session, file_id: str, position: int, content: bytes) -> None:
-        await session.execute(insert(chunks).values(file=file_id, position=position, content=content))
-
-    @transaction
-    async def _chunk(self, session: Session, file_id: str, position: int) -> bytes | None:
-        found = select(chunks.c.content).where(chunks.c.file == file_id, chunks.c.position == position)
-        row = await session.first(found)
-        return None if row is None else bytes(row["content"])
 
     @transaction
     async def _drop(self, session: Session, file_id: str) -> None:
