@@ -56,7 +56,9 @@ class FileStore:
     async def delete_expired(self, session: Session) -> int:
         """Deletes some chunks of an expired file, with the last ones also the file; returns 0 if there is none."""
         expired = select(files.c.id).where(EXPIRES, files.c.expires_at <= session.time())
-        row = await session.first(expired.order_by(files.c.expires_at).limit(1))
+        # One process at a time: what another one is deleting would seem to be the last chunks.
+        first = expired.order_by(files.c.expires_at).limit(1)
+        row = await session.first(first.with_for_update(skip_locked=True))
         if row is None:
             return 0
         of_file = chunks.c.file == row["id"]

@@ -102,7 +102,8 @@ class UploadStore:
             await session.execute(select(func.pg_advisory_xact_lock(_ADDING)))
         used = select(func.coalesce(func.sum(uploads.c.size), 0)).where(self._is_own, uploads.c.id != file_id)
         has_room = bool((await session.execute(used)).scalar_one() + size <= self.limits.space)
-        row = await session.first(select(uploads.c.file).where(self._is_own, uploads.c.id == file_id))
+        found = select(uploads.c.file).where(self._is_own, uploads.c.id == file_id)
+        row = await session.first(found.with_for_update())  # a sweep may be deleting it
         known = row["file"] if row else None
         if not has_room or known:
             await drop_files(session, files.c.id == stored)

@@ -5,8 +5,10 @@ import hashlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
+import asyncpg
 import pytest
 from sqlalchemy import func, select
+from support.servers.postgres import PostgresServer
 
 from bot.jobserver.errors import JobServerError, RequestRejectedError
 from bot.jobserver.store.database import Database
@@ -98,6 +100,39 @@ async def test_large_files_are_deleted_in_batches(stored: Files, monkeypatch: py
     stored.time += DAY
     assert await stored.sweep() == 3
     assert await stored.counts() == (0, 0)
+
+
+@pytest.mark.postgres
+async def test_several_processes_sweep_at_the_same_time(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.jobserver.store.files.CHUNK_BYTES", 100)
+    async with postgres.empty_database() as url:
+        stored = Files(url)
+        async with stored.database:
+            await stored.store.write(pieces(bytes(20_000)))
+            stored.time += DAY
+            await asyncio.gather(*(stored.sweep() for _ in range(5)))
+            assert await stored.counts() == (0, 0)
+
+
+@pytest.mark.postgres
+async def test_a_file_that_is_uploaded_again_while_it_is_swept_is_there(postgres: PostgresServer) -> None:
+    async with postgres.empty_database() as url:
+        stored = Files(url)
+        async with stored.database:
+            file_id = await stored.upload(LARGE)
+            sweeping = await asyncpg.connect(url)
+            async with sweeping.transaction():
+                gone = await sweeping.fetchval("DELETE FROM uploads RETURNING file")
+                await sweeping.execute("UPDATE files SET expires_at = '' WHERE id = $1", gone)
+                uploading = asyncio.create_task(stored.upload(LARGE))
+                await asyncio.sleep(0.5)
+            await uploading
+            await sweeping.close()
+            await stored.sweep()
+            [row] = await stored.database.rows(select(uploads.c.file))
+            assert hashlib.sha256(await contents(stored.store, row["file"])).hexdigest() == file_id
 
 
 async def test_uploads_by_two_servers_at_the_same_time_share_the_space(stored: Files) -> None:
