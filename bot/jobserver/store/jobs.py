@@ -275,7 +275,8 @@ async def _tell_workers(session: Session, job_id: str) -> None:
 async def _stop_instructions(session: Session, job_id: str, reason: str) -> int | None:
     """Ends instructions that never started; others may be partly pushed, so the queue decides how they end."""
     of_job = update(instructions).where(instructions.c.job_id == job_id)
-    new = of_job.where(instructions.c.state == "queued", instructions.c.attempts == 0)
+    is_queued = instructions.c.state == "queued"
+    new = of_job.where(is_queued, instructions.c.attempts == 0, instructions.c.claimed_by.is_(None))
     await session.execute(new.values(stop_reason=reason, answer=f"({reason})", state="stopped"))
     others = of_job.where(WAITING).values(stop_reason=func.coalesce(instructions.c.stop_reason, reason))
     stopping = (await session.execute(others.returning(instructions.c.number, instructions.c.state))).mappings()

@@ -403,6 +403,21 @@ async def test_a_worker_that_stops_gives_back_what_it_runs(workers: Workers) -> 
     assert await attempts(world) == [1]
 
 
+async def test_what_was_pushed_before_a_worker_stopped_is_proposed_though_it_is_cancelled_meanwhile(
+    workers: Workers,
+) -> None:
+    world, first = workers.world, workers.first
+    first.repository.after.hold()
+    job = await world.submit("one")
+    await first.repository.after.reached.wait()
+    await world.runner.stop()
+    await world.store.cancel(job.id)
+    await workers.second.world.runner.start()
+    ended = await world.ended(job.id)
+    assert (ended.status, ended.pr_link) == (Status.COMPLETED, "https://host/pulls/1")
+    assert details(ended).reason == "stopped by request, after the change had been pushed"
+
+
 async def submit(world: ExecutorWorld, prompt: str, job_id: str | None = None) -> AgentJob:
     """Has a prompt recorded, as another process does."""
     return await world.store.submit(PromptRequest(prompt, job_id), TEMPLATE)
