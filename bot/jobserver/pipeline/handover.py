@@ -44,7 +44,7 @@ class Handover:
         job_id, file_id = instruction.job_id, new_file_id()
         home = self.folders.workspace(job_id).home
         version = await asyncio.to_thread(self.folders.home_version, job_id)
-        has_run = version == instruction.home and await asyncio.to_thread(home.is_dir)
+        has_run = version == _in_use(instruction) and await asyncio.to_thread(home.is_dir)
         if not has_run and not instruction.was_begun:
             return
         try:
@@ -62,9 +62,13 @@ class Handover:
     async def bring_home(self, instruction: Instruction) -> bool:
         """Makes the job's home what its newest instruction left; returns False if that is gone, and the home empty."""
         job_id, file_id = instruction.job_id, instruction.home
-        if file_id is None or file_id == await asyncio.to_thread(self.folders.home_version, job_id):
-            return True
-        home, is_had = self.folders.workspace(job_id).home, True
+        version = await asyncio.to_thread(self.folders.home_version, job_id) or ""
+        is_had = file_id is None or file_id == version.partition(" ")[0] or await self._unpacked(job_id, file_id)
+        await asyncio.to_thread(self.folders.set_home_version, job_id, _in_use(instruction))
+        return is_had
+
+    async def _unpacked(self, job_id: str, file_id: str) -> bool:
+        home = self.folders.workspace(job_id).home
         await asyncio.to_thread(self.folders.empty_home, job_id)
         try:
             async with self._scratch(job_id) as packed:
@@ -73,9 +77,8 @@ class Handover:
         except (JobServerError, OSError) as error:
             logger.warning("job %s: the session that another machine left cannot be used: %s", job_id, error)
             await asyncio.to_thread(self.folders.empty_home, job_id)
-            is_had = False
-        await asyncio.to_thread(self.folders.set_home_version, job_id, file_id)
-        return is_had
+            return False
+        return True
 
     async def keep_partial(self, instruction: Instruction, start: StartingPoint) -> None:
         """Stores the commit that the mirror keeps."""
@@ -111,3 +114,8 @@ class Handover:
             yield path
         finally:
             await asyncio.to_thread(remove, path)
+
+
+def _in_use(instruction: Instruction) -> str:
+    """Returns the version of a home with which, or with what grew from it, an instruction has run."""
+    return f"{instruction.home} {instruction.number}"

@@ -269,10 +269,23 @@ async def test_what_a_machine_did_that_was_lost_with_its_home_is_told_again(flee
     assert await fleet.run("one", "c") == (True, "b c")
 
 
+async def test_an_older_home_is_not_taken_for_what_a_machine_left_that_was_lost(fleet: Fleet) -> None:
+    """Not on the machine that had the job before, and finishes what the other one had pushed."""
+    await fleet.run("one", "a")
+    one, two = fleet.machine("one"), fleet.machine("two")
+    assert await two.handover.bring_home(await two.take(await fleet.asked()))
+    await two.queue.release(two.name)
+    taken = await one.take(fleet.job_id)
+    await one.handover.keep_home(taken)
+    await one.queue.finish(taken, Outcome(commit="c0ffee"))
+    assert await fleet.run("one", "c") == (False, "c")
+
+
 async def test_a_machine_that_has_lost_the_instruction_stores_nothing_of_it(fleet: Fleet) -> None:
     await fleet.run("one", "a")
     one, two = fleet.machine("one"), fleet.machine("two")
     lost = await one.take(await fleet.asked())
+    assert await one.handover.bring_home(lost)
     await one.queue.release(one.name)
     taken = await two.take(fleet.job_id)
     with pytest.raises(LeaseLostError):
