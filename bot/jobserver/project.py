@@ -224,7 +224,7 @@ class _ProjectComposition:
             known,
             pull_requests,
             proposals,
-            await self._spending(queue),
+            Spending(settings.budget, now=_now, took=partial(self._shared.counts.took, settings.project_id)),
             Asking(queue, lambda text: known().known(text), time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",
             handover=handover,
@@ -233,11 +233,6 @@ class _ProjectComposition:
     def _not_handed_over(self) -> set[PurePosixPath]:
         home = self._settings.agent_home
         return set(files_below(home)) if home else set()
-
-    async def _spending(self, queue: InstructionQueue) -> Spending:
-        today = await queue.tokens_today(self._settings.project_id)
-        took = partial(self._shared.counts.took, self._settings.project_id)
-        return Spending(self._settings.budget, now=_now, today=today, took=took)
 
     async def _sandbox(self) -> Sandbox:
         """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""

@@ -16,23 +16,20 @@ T = TypeVar("T")
 
 
 class Spending:
-    """The tokens that all jobs use today, in UTC. `today`: the tokens used before the start. `took` is told of each
-    use.
-    """
+    """The tokens that all jobs use today, in UTC. `took` is told of each use."""
 
     def __init__(
         self,
         budget: TokenBudget,
         *,
         now: Callable[[], datetime],
-        today: int = 0,
         took: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._took = took
         self._budget = budget
         self._now = now
         self._day = self._today()
-        self._tokens = today
+        self._tokens = 0
         self._open: set[Allowance] = set()
 
     def check(self, spent: int, reply: str) -> None:
@@ -55,11 +52,14 @@ class Spending:
         finally:
             self._open.discard(allowance)
 
-    def know(self, today: int) -> None:
-        """Counts what other processes have used, too: `today` is what all have recorded so far."""
+    def know(self, day: str, tokens: int) -> None:
+        """Counts what other processes have used, too: `tokens` is what all have recorded of a day so far. By this
+        machine's clock, another one may have begun.
+        """
         self._start_new_day()
-        self._tokens = max(self._tokens, today)
-        self._end_those_without()
+        if day == self._day:
+            self._tokens = max(self._tokens, tokens)
+            self._end_those_without()
 
     def take(self, tokens: int) -> None:
         """Counts tokens, and ends every instruction whose job or day has none left."""

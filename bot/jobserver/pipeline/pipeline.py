@@ -230,7 +230,7 @@ async def edit(tools: Tools, prepared: Prepared) -> Edited:
     """
     instruction = prepared.instruction
     spent = await tools.queue.spent_since_asked(instruction)
-    tools.spending.know(await tools.queue.tokens_today(instruction.project_id))
+    tools.spending.know(*await tools.queue.tokens_today(instruction.project_id))
     try:
         tools.spending.check(spent, instruction.words)
         with tools.spending.allowed(spent) as allowance:
@@ -247,7 +247,7 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
     async def record(update: ProgressUpdate) -> None:
         await tools.queue.record_progress(instruction, safe_update(update, tools.masking.known))
         if update.spent != Spent():
-            tools.spending.know(await tools.queue.tokens_today(instruction.project_id))
+            tools.spending.know(*await tools.queue.tokens_today(instruction.project_id))
 
     async with progress.recording(record):
         try:

@@ -211,11 +211,12 @@ class InstructionQueue:
             await change_job(session, instruction.job_id, session=None)
 
     @transaction
-    async def tokens_today(self, session: Session, project_id: str) -> int:
-        """Returns the tokens that a project's jobs have used today, in UTC."""
-        today = (spending.c.project_id == project_id, spending.c.day == _day_of(session.moment))
-        row = await session.first(select(spending.c.tokens).where(*today))
-        return int(row["tokens"]) if row else 0
+    async def tokens_today(self, session: Session, project_id: str) -> tuple[str, int]:
+        """Returns the day, in UTC, and the tokens that a project's jobs have used on it."""
+        day = _day_of(session.moment)
+        used = select(spending.c.tokens).where(spending.c.project_id == project_id, spending.c.day == day)
+        row = await session.first(used)
+        return day, int(row["tokens"]) if row else 0
 
     @transaction
     async def record_question(self, session: Session, instruction: Instruction, question: Question) -> None:

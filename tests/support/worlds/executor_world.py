@@ -72,7 +72,6 @@ class ExecutorWorld:
         allowed: AllowedPaths,
         secrets: Secrets,
         budget: TokenBudget,
-        spent_today: int,
         question_time_limit: float,
         like: "ExecutorWorld | None",
     ) -> None:
@@ -108,7 +107,7 @@ class ExecutorWorld:
             lambda: masking,
             self.pull_requests,
             self.proposals,
-            Spending(budget, now=self.now, today=spent_today),
+            Spending(budget, now=self.now),
             Asking(self.queue, masking.known, time_limit=question_time_limit),
         )
         self.runner = self._new_runner()
@@ -222,7 +221,6 @@ async def executing(
             allowed=allowed or AllowedPaths(),
             secrets=secrets or Secrets(are_looked_for=False),
             budget=budget or TokenBudget(),
-            spent_today=await InstructionQueue(database).tokens_today("docs"),
             question_time_limit=question_time_limit,
             like=like,
         )
