@@ -100,13 +100,18 @@ class ProposalStore:
     async def record_refused(
         self, session: Session, pending: PendingProposal, reason: str, *, pause: timedelta
     ) -> PullRequestDetails:
-        """Records why the change could not be proposed; it is tried again after `pause`."""
+        """Records why the change could not be proposed; it is tried again after `pause`, unless it has grown, or been
+        proposed by another process.
+        """
         known = (await read_details(session, pending.job_id)).pull_request
         later = update(proposals).where(*_as_read(pending))
-        await session.execute(later.values(failures=proposals.c.failures + 1, due_at=session.time(ago=-pause)))
+        again = {"failures": proposals.c.failures + 1, "due_at": session.time(ago=-pause)}
+        is_owed = bool((await session.execute(later.values(again))).rowcount)
         row = await session.first(select(jobs.c.pr_branch).where(jobs.c.id == pending.job_id))
         if known is None or row is None or row["pr_branch"] != pending.branch:
             known = PullRequestDetails(state=PullRequestState.PENDING, checks=pending.checks)
+        if not is_owed:
+            return known
         return await _record_details(session, pending, known.model_copy(update={"reason": reason}))
 
     @transaction

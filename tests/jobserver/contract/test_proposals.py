@@ -73,6 +73,17 @@ async def test_a_pending_pull_request_is_retried_with_backoff(world: ExecutorWor
     assert world.pull_requests.additions == []
 
 
+async def test_a_late_refusal_says_nothing_of_what_another_process_has_opened(world: ExecutorWorld) -> None:
+    job = await pushed_in_vain(world)
+    pending = await world.proposals.of_job(job.id)
+    assert pending is not None
+    world.pull_requests.outage = None
+    world.now.ahead = timedelta(seconds=61)
+    await retry_due(world.tools)
+    await world.proposals.record_refused(pending, "the host was away", pause=timedelta(0))
+    assert pull_request_of(await world.store.get(job.id)).reason is None
+
+
 async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path) -> None:
     """A follow-up without changes still proposes earlier ones."""
     async with executing(tmp_path, ScriptedEditor(edit_once)) as world:

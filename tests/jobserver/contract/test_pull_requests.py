@@ -176,6 +176,13 @@ async def test_a_branch_has_one_open_pull_request_and_each_is_listed(repository:
         ]
 
 
+async def test_two_processes_open_the_same_pull_request(repository: Path, tmp_path: Path) -> None:
+    mirror, data = Mirror(git_for(repository), tmp_path / "data" / "mirror.git"), tmp_path / "data"
+    async with opened(repository, data, mirror) as kept, opened(repository, data, mirror) as other:
+        [first, second] = await asyncio.gather(*(each.pull_requests.open(CHANGE) for each in (kept, other)))
+        assert first == second
+
+
 async def test_a_branch_without_a_pull_request_waits_for_no_fetch(repository: Path, tmp_path: Path) -> None:
     """Every new job asks for its own, while others are opened."""
     mirror = SlowMirror(git_for(repository), tmp_path / "data" / "mirror.git")

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 from urllib.parse import quote
 
-from sqlalchemy import RowMapping, Select, delete, func, insert, select, tuple_, update
+from sqlalchemy import RowMapping, Select, delete, func, select, tuple_, update
 
 from bot.codehosts.pull_request import Check, CheckOutcome, PullRequest, Review, Verdict
 from bot.jobapi.models import PullRequestState, Requester
@@ -21,7 +21,7 @@ from bot.jobserver.repository.mirror import BaseBranch, Mirror, TreeSnapshot
 from bot.jobserver.store.database import Database, Session, transaction
 from bot.jobserver.store.tables import judgements, local_pull_requests
 from bot.jobserver.text import shortened
-from bot.queue.transaction import replacing
+from bot.queue.transaction import adding, replacing
 
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
@@ -30,6 +30,7 @@ LIST_LENGTH = 100
 _DESCRIPTION_LIMIT = 200_000
 _MOST_OF_A_KIND, _MOST_JUDGEMENTS, _LONGEST_WORDS = 100, 200, 4_000
 """Checks, and reviews, of one commit; judgements of earlier commits, and of all that are shown; characters of each."""
+_ADD = adding(local_pull_requests)
 _JUDGE = replacing(judgements, "outcome", "words")
 _KINDS: Mapping[str, type[Verdict | CheckOutcome]] = {"review": Verdict, "check": CheckOutcome}
 
@@ -280,20 +281,24 @@ class LocalPullRequests:
 
     @transaction
     async def _insert(self, session: Session, new: NewPullRequest, start: str, head: str) -> PullRequestRow:
-        inserting = insert(local_pull_requests).values(
-            project_id=self._project_id,
-            branch=new.branch,
-            base=self._base.name,
-            title=new.title,
-            description=new.description,
-            state=PullRequestState.OPEN,
-            base_commit=start,
-            head_commit=head,
-            created_at=session.time(),
-            requested_by=new.requester and new.requester.name,
-            request_url=new.requester and new.requester.url,
-        )
-        return _from_row((await session.execute(inserting.returning(local_pull_requests))).mappings().one())
+        """Returns the new row, or that of the one that another process has opened meanwhile."""
+        values = {
+            "project_id": self._project_id,
+            "branch": new.branch,
+            "base": self._base.name,
+            "title": new.title,
+            "description": new.description,
+            "state": PullRequestState.OPEN,
+            "base_commit": start,
+            "head_commit": head,
+            "created_at": session.time(),
+            "requested_by": new.requester and new.requester.name,
+            "request_url": new.requester and new.requester.url,
+        }
+        await session.execute(_ADD, values)
+        is_it = (local_pull_requests.c.branch == new.branch, local_pull_requests.c.state == PullRequestState.OPEN)
+        [row] = await session.rows(select(local_pull_requests).where(*is_it))
+        return _from_row(row)
 
     @transaction
     async def _describe(self, session: Session, number: int, addition: str) -> None:
