@@ -61,6 +61,7 @@ class DescribedUser(LenientModel):
     is_restricted: StrictBool = True
     is_ultra_restricted: StrictBool = True
     is_bot: StrictBool = False
+    is_workflow_bot: StrictBool = False
     deleted: StrictBool = False
     real_name: Text = ""
     profile: UserProfile = UserProfile()
@@ -83,7 +84,7 @@ def read_user(user_id: str, user: DescribedUser) -> Member:
         name=user.shown_name,
         team_id=user.team_id,
         is_guest=user.is_restricted or user.is_ultra_restricted,
-        account=Account.BOT if user.is_bot else Account.PERSON,
+        account=Account.BOT if user.is_bot or user.is_workflow_bot else Account.PERSON,
         deleted=user.deleted,
         enterprise_id=user.enterprise_id,
     )

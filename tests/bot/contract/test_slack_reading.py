@@ -114,6 +114,11 @@ def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, An
     assert found == Member("U1", "", "", is_guest=True)
 
 
+@pytest.mark.parametrize("mark", ["is_bot", "is_workflow_bot"])
+def test_a_workflow_is_a_bot_whether_or_not_slack_calls_it_one(mark: str) -> None:
+    assert read_user("U1", DescribedUser.read({mark: True})).account is Account.BOT
+
+
 async def test_members_of_a_group_are_read(world: SlackWorld) -> None:
     """They are looked up once in five minutes."""
     groups = SlackGroups(world.client, monotonic=lambda: world.now[0])
