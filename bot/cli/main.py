@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
     help="Read settings from this file: a line NAME=value for each. Can be given more than once.  [default: .env here, "
-    "if there is one; `jobserver` reads jobserver.env, `doctor` both]",
+    "if there is one; `jobserver` and `jobworker` read jobserver.env, `doctor` both]",
 )
 @click.pass_context
 def main(context: click.Context, env_files: tuple[str, ...]) -> None:
@@ -173,8 +173,8 @@ def doctor(*, as_json: bool, live: bool, channel: str, link: str) -> None:
 
     \b
     Looks at the settings, Slack (tokens, scopes, channels, clock), the database, the job API, and what has arrived
-    from Slack so far. It changes nothing and starts no job; where PAGEHAND_JOBSERVER_REPOSITORY is set, the job
-    server's own check pushes a branch and deletes it again.
+    from Slack so far. It changes nothing and starts no job; where PAGEHAND_JOBSERVER_REPOSITORY or _CONFIG is
+    set, the job server's own check pushes a branch and deletes it again.
 
     \b
     With a configuration token (api.slack.com/apps, Your App Configuration Tokens) in PAGEHAND_CONFIGURATION_TOKEN, or a
