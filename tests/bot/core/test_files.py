@@ -89,11 +89,11 @@ async def test_a_file_that_slack_refuses_becomes_a_link(world: CoreWorld, error:
     assert world.request_preparer.status().failing_seconds == 0
 
 
-async def test_if_slack_asks_to_wait_for_one_file_all_wait(world: CoreWorld) -> None:
-    world.reading.refused["file F1"] = LIMITED
-    world.reading.refused["file F9"] = FAILED
+@pytest.mark.parametrize(("limited", "failed"), [("F1", "F9"), ("F9", "F1")])
+async def test_if_slack_asks_to_wait_for_one_file_all_wait(world: CoreWorld, limited: str, failed: str) -> None:
+    world.reading.refused = {f"file {limited}": LIMITED, f"file {failed}": FAILED}
     await asked_with(world, NOTES, replace(NOTES, id="F9"), wait=290)
-    assert world.reading.asked.count("file F9") == 1
+    assert world.reading.asked.count(f"file {failed}") == 1
 
 
 async def test_a_downloaded_file_survives_its_process_and_is_deleted_after_use(world: CoreWorld) -> None:
@@ -155,6 +155,23 @@ async def test_an_image_that_slack_refuses_becomes_a_link(world: CoreWorld, erro
     assert files_sent(world.job_api, created) == ["b.png"]
     assert "a.png (https://t.slack.com/files/F2). You get the link only" in created
     assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("a.png",))]
+
+
+async def test_a_failure_counts_from_its_beginning_though_slack_asked_to_wait_before(world: CoreWorld) -> None:
+    world.reading.refused["file F1"] = LIMITED
+    await asked_with(world, NOTES, wait=290)
+    world.reading.refused["file F1"] = FAILED
+    await world.pass_time(270)
+    assert "You get the link only" in world.job_api.created[0]
+
+
+async def test_a_file_becomes_a_link_if_the_job_api_takes_none_any_more(world: CoreWorld) -> None:
+    world.job_api.faults = list(AWAY)
+    await asked_with(world, PICTURE, wait=30)
+    world.job_api.files_taken, world.job_api.faults = False, []
+    await world.pass_time(300)
+    assert "You get the link only" in world.job_api.created[0]
+    assert world.job_api.uploads == {}
 
 
 async def test_a_file_the_job_api_refuses_blocks_no_other(world: CoreWorld) -> None:

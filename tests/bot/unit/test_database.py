@@ -24,6 +24,7 @@ from support.worlds.thread_states import PARTS, thread_state
 
 from bot.cli.database import PLATFORMS, location_faults
 from bot.cli.main import main
+from bot.domain.findings import LastTime
 from bot.domain.jobs.job import Problem
 from bot.domain.threads.thread import ThreadState
 from bot.errors import SchemaMismatch, StoreError, StoreUnavailable
@@ -158,6 +159,16 @@ async def test_the_probe_writes_periodically_and_sooner_after_a_failure() -> Non
         assert recording_health.status().ok()
         await asyncio.sleep(RECORDING_RECOVERY_SECONDS)
         assert not recording_health.failing()
+
+
+async def test_what_has_happened_is_told_to_the_first_write_that_succeeds() -> None:
+    database, happened = Database(), {LastTime.EVENT}
+    probe = DatabaseProbe(database, RecordingHealth(FakeClock().monotonic), happened=happened)
+    left = []
+    for database.fault in (StoreUnavailable("down"), None):
+        await probe.probe()
+        left.append(set(happened))
+    assert left == [{LastTime.EVENT}, set()]
 
 
 @in_virtual_time

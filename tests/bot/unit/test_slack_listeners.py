@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from http import HTTPStatus
@@ -26,6 +27,7 @@ from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.errors import ChatError, ChatMissingScope, ChatUnreachable, NotRecorded, StoreUnavailable
 from bot.notices.notice import Notice, Reaction, ReactionChanged
 from bot.notices.said import ButtonId
+from bot.runtime.health import RecordingHealth
 from bot.slack.receiving import history
 from bot.slack.receiving.payloads.interactions import InteractionPayload, user_of
 from bot.slack.receiving.payloads.payload import CommandPayload, EventPayload, author_of, sender_of
@@ -547,6 +549,15 @@ async def test_an_app_without_modals_still_answers(world: ListeningWorld) -> Non
     assert isinstance(world.app, SlackApp)
     shortcut = {"type": "message_action", "callback_id": "hand_to_pagehand", "team": {"id": "T1"}, "user": {"id": "U1"}}
     assert (await world.take(shortcut)).status == 200
+
+
+@pytest.mark.parametrize("payload", [event(), command(), click(ButtonId.STOP_JOB, "th1")])
+async def test_the_health_shows_that_nothing_can_be_recorded(payload: dict[str, Any]) -> None:
+    recording_health = RecordingHealth(time.monotonic)
+    async with listening(recording_health=recording_health) as world:
+        world.service.fault = StoreUnavailable("locked")
+        await world.take(payload)
+    assert recording_health.failing()
 
 
 async def test_a_message_answered_by_another_process_is_not_answered_again(
