@@ -39,6 +39,8 @@ LOOK_S = 3.0
 """Between looks at the file of the projects, unless told otherwise."""
 _RETRY_S = 60.0
 """Between attempts to open a project that could not be opened."""
+_OPENING_S = 45.0
+"""How long opening a project may take; most of that is its repository's host."""
 _OF_1_0_0 = ("mirror.git", "uploads")
 """What 1.0.0 kept in folders for its one project."""
 _MIRROR_STATES = ("made", "being made", "out of reach")
@@ -79,6 +81,7 @@ class Composition:
         self._faults: dict[str, str] = {}
         self._tried_at = 0.0
         self._background = BackgroundTasks()
+        self._opening = BackgroundTasks()
 
     async def start(self, public_url: str, *, everybody: str) -> Iterable[web.RouteDef]:
         """Starts the background work and returns what is served; a worker has no API.
@@ -121,6 +124,7 @@ class Composition:
             self._stack.push_async_callback(runner.stop)
             await runner.start()
             self._background.spawn(database.listen(runner.wake), name="what the database tells")
+        self._stack.push_async_callback(self._opening.cancel)
         self._stack.push_async_callback(self._background.cancel)
         if self._config.has_file:
             self._background.spawn(self._follow(shared), name="the projects' file")
@@ -195,7 +199,9 @@ class Composition:
             try:
                 is_due = self._not_as_wanted() and time.monotonic() - self._tried_at >= _RETRY_S
                 if await asyncio.to_thread(self._config.look) or is_due:
-                    await self._open(shared)
+                    await self._opening.cancel()
+                    # A host that does not answer keeps nobody from seeing the next change, such as a new key.
+                    self._opening.spawn(self._open(shared), name="opening projects")
             except Exception:
                 logger.exception("the projects could not be followed; trying again")
 
@@ -204,7 +210,7 @@ class Composition:
         self._tried_at = time.monotonic()
         wanted = self._config.current
         for name in self._projects.keys() - wanted.keys():
-            await self._let_go(self._projects.pop(name))
+            self._let_go(self._projects.pop(name))
         self._faults = {name: fault for name, fault in self._faults.items() if name in wanted}
         # At once, so that none waits for another's repository.
         await asyncio.gather(*(self._serve(name, wanted[name], shared) for name in self._not_as_wanted()))
@@ -217,14 +223,15 @@ class Composition:
     async def _serve(self, name: str, settings: JobServerSettings, shared: Shared) -> None:
         """Opens a project in the place of what it was."""
         try:
-            opened = await open_project(settings, shared)
-        except JobServerError as error:
-            self._note(name, str(error))
+            async with asyncio.timeout(_OPENING_S):
+                opened = await open_project(settings, shared)
+        except (JobServerError, TimeoutError) as error:
+            self._note(name, str(error) or f"the repository's host does not answer within {_OPENING_S:g} s")
             return
         self._faults.pop(name, None)
         earlier, self._projects[name] = self._projects.get(name), opened
         if earlier is not None:
-            await self._let_go(earlier)
+            self._let_go(earlier)
         self._counts.serve(name, opened.agent)
         opened.start()
         for _, words in settings.warnings:
@@ -236,12 +243,12 @@ class Composition:
             logger.error("project %s cannot be served as its settings are now: %s", name, fault)
         self._faults[name] = fault
 
-    async def _let_go(self, project: Project) -> None:
+    def _let_go(self, project: Project) -> None:
         """Closes a project once its last run has ended."""
-        await project.stop()
         self._closing.add(project)
 
         async def close() -> None:
+            await project.stop()
             await project.close()
             self._closing.discard(project)
 

@@ -1,8 +1,10 @@
 """Many projects in one job server: what each has of its own, and what happens when their file changes."""
 
+import asyncio
 import contextlib
 import hashlib
 import json
+import socket
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -290,6 +292,21 @@ async def test_a_project_whose_repository_is_away_keeps_no_other_from_work(tmp_p
     with pytest.raises(JobServerError, match="cannot be used"):
         async with started(many):
             pass
+
+
+async def test_a_host_that_does_not_answer_delays_no_change(two: ManyProjects) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(WAIT_S)
+        away = SITE | {"repository": f"https://127.0.0.1:{silent.getsockname()[1]}/site.git"}
+        two.write(docs=DOCS, site=away)
+        connection, _ = await asyncio.to_thread(silent.accept)
+        with connection:
+            two.write(docs=DOCS | {"api_key": "planted-key-that-is-new"}, site=away)
+
+            async def is_refused() -> bool:
+                return (await two.create("docs", KEY)).status_code == 401
+
+            await until(is_refused)
 
 
 async def test_a_key_of_another_project_is_not_pushed(tmp_path: Path) -> None:
