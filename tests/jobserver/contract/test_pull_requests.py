@@ -183,6 +183,23 @@ async def test_two_processes_open_the_same_pull_request(repository: Path, tmp_pa
         assert first == second
 
 
+async def test_who_merged_it_is_known_though_another_process_sees_the_merge_by_itself(
+    repository: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    slow = SlowMirror(git_for(repository), data / "second.git")
+    async with opened(repository, data) as kept, opened(repository, data, slow) as other:
+        found = await kept.pull_requests.open(CHANGE)
+        head = (await kept.pull_requests.contents(found.number)).row.head_commit
+        closing = asyncio.create_task(other.pull_requests.close(found.number, by="Ben"))
+        await slow.is_asked.wait()
+        await kept.pull_requests.merge(found.number, head=head, by="Ada")
+        slow.goes_on.set()
+        await closing
+        [row] = await kept.pull_requests.list()
+        assert (row.state, row.ended_by) == (PullRequestState.MERGED, "Ada")
+
+
 async def test_a_branch_without_a_pull_request_waits_for_no_fetch(repository: Path, tmp_path: Path) -> None:
     """Every new job asks for its own, while others are opened."""
     mirror = SlowMirror(git_for(repository), tmp_path / "data" / "mirror.git")

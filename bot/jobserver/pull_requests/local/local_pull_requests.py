@@ -323,6 +323,8 @@ class LocalPullRequests:
     async def _end(self, session: Session, number: int, state: PullRequestState, *, by: str | None) -> None:
         """Records that it was merged or closed, when, and by whom."""
         ending = update(local_pull_requests).where(local_pull_requests.c.number == number)
+        if state is not PullRequestState.MERGED or by is None:  # another process may have merged it meanwhile
+            ending = ending.where(local_pull_requests.c.state == PullRequestState.OPEN)
         await session.execute(ending.values(state=state, ended_at=session.time(), ended_by=by))
         self._looked_at.pop(number, None)
 
