@@ -76,11 +76,12 @@ def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
             WAITING,
             is_free(instructions, session.time()),
             instructions.c.project_id.in_(list(wanted.projects)),
-            instructions.c.number.not_in(wanted.besides),
             instructions.c.number == first_of_job.scalar_subquery(),
             or_(*_may_be_here(session, worker)),
         )
     )
+    if wanted.besides:  # an empty list would be a table to scan
+        first = first.where(instructions.c.number.not_in(wanted.besides))
     if not wanted.suspects:
         first = first.where(instructions.c.attempts == 0)
     in_turn = first.order_by(func.coalesce(busy.c.count, 0), instructions.c.number).limit(1)
