@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -70,6 +70,7 @@ class JobCleanup:
         archived = await _in_batches(partial(self.jobs.archive, self.archive_after))
         deleted = await _in_batches(self._delete_jobs)
         await self._remove_folders()
+        await self._forget_branches()
         if archived or deleted:
             logger.info("%d finished jobs were archived, %d old ones deleted", archived, deleted)
         await _in_batches(self.jobs.delete_answers)
@@ -88,10 +89,19 @@ class JobCleanup:
 
     async def _remove_folders(self) -> None:
         """Removes what is here of deleted jobs, wherever they were deleted. Folders come after their rows."""
-        there = await asyncio.to_thread(self.tools.folders.job_ids)
-        for start in range(0, len(there), BATCH_SIZE):
-            for job_id in await self.jobs.without_row(there[start : start + BATCH_SIZE]):
-                await asyncio.to_thread(self.tools.folders.delete, job_id)
+        for job_id in await self._deleted(await asyncio.to_thread(self.tools.folders.job_ids)):
+            await asyncio.to_thread(self.tools.folders.delete, job_id)
+
+    async def _forget_branches(self) -> None:
+        """The same for the mirror, as far as another machine, or nobody, deletes a branch of the repository."""
+        branches = await self.tools.repository.branches_of_jobs()
+        gone = await self._deleted(list(branches.values()))
+        for branch in (branch for branch, job_id in branches.items() if job_id in gone):
+            await self.tools.repository.mirror.set_branch(branch, None)
+
+    async def _deleted(self, job_ids: Sequence[str]) -> set[str]:
+        parts = (job_ids[start : start + BATCH_SIZE] for start in range(0, len(job_ids), BATCH_SIZE))
+        return {job_id for part in parts for job_id in await self.jobs.without_row(part)}
 
 
 async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:

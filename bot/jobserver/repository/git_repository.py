@@ -17,6 +17,7 @@ _CONFLICTS_NAMED = 5
 _SEARCHED = 10_000
 """Commits of a branch, with those of its base, that are searched."""
 _PARTIAL = "refs/pagehand/partial/"
+_OF_JOBS = "refs/heads/pagehand/"
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,13 @@ class GitRepository:
         for name in listed:
             if name not in names:
                 await self.mirror.run("update-ref", "-d", name)
+
+    async def branches_of_jobs(self) -> dict[str, str]:
+        """Returns the branches of jobs that the mirror has, each with its job's id."""
+        if not self.mirror.directory.exists():
+            return {}
+        listed = (await self.mirror.run("for-each-ref", "--format=%(refname:strip=2)", _OF_JOBS)).split()
+        return {branch: branch.partition("/")[2].partition("-")[0] for branch in listed}
 
     async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
         """Applies the change that `commit` made to a directory into which `tree` was checked out.

@@ -184,6 +184,7 @@ async def test_an_old_job_is_deleted_with_all_its_data(tmp_path: Path) -> None:
                 await world.store.get(job.id)
         left = [path.name for folder in ("jobs", "logs") for path in (world.data / folder).iterdir()]
         assert left == []
+        assert await world.repository.branches_of_jobs() == {}
         assert world.branches() == {"main", f"pagehand/{merged.id}-2", f"pagehand/{still_open.id}"}
         assert await world.store.old_branches() == []
 

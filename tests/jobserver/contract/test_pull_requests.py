@@ -229,8 +229,11 @@ async def test_long_ended_pull_requests_are_deleted_with_their_commits(repositor
         await kept.pull_requests.judge(closed.number, Judgement(head, "Ada", Verdict.CHANGES_REQUESTED))
         await kept.pull_requests.close(closed.number, by="Ada")
         kept.clock.now += KEPT
-        opened_later = await kept.pull_requests.open(CHANGE)
-        assert await kept.pull_requests.delete_ended(KEPT) == 1
+        async with opened(repository, tmp_path / "data", Mirror(git_for(repository), tmp_path / "other.git")) as other:
+            opened_later = await kept.pull_requests.open(CHANGE)
+            await other.pull_requests.find("change")
+            other.clock.now += KEPT
+            assert await other.pull_requests.delete_ended(KEPT) == 1, "in another process"
         assert await kept.pull_requests.delete_ended(KEPT) == 0
         with pytest.raises(PullRequestNotFoundError):
             await kept.pull_requests.contents(closed.number)

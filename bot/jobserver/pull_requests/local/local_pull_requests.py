@@ -258,9 +258,19 @@ class LocalPullRequests:
         ended = await self._ended(age)
         for number in ended:
             async with self._lock:
-                await self._mirror.run("update-ref", "-d", f"refs/pulls/{number}/head")
                 await self.database.execute(delete(local_pull_requests).where(local_pull_requests.c.number == number))
+        if self._mirror.directory.exists():
+            await self._forget_commits()
         return len(ended)
+
+    async def _forget_commits(self) -> None:
+        """Those of pull requests that were deleted, also by another process."""
+        listed = (await self._mirror.run("for-each-ref", "--format=%(refname)", "refs/pulls/")).split()
+        rows = await self.database.rows(select(local_pull_requests.c.number)) if listed else []
+        known = {f"refs/pulls/{row['number']}/head" for row in rows}
+        for name in listed:
+            if name not in known:
+                await self._mirror.run("update-ref", "-d", name)
 
     @transaction
     async def _ended(self, session: Session, age: timedelta) -> Sequence[int]:
