@@ -62,6 +62,8 @@ class RunCounts:
 
     def render(self, backlog: Mapping[str, InstructionBacklog]) -> bytes:
         """Returns all metrics."""
+        self._instructions.clear()  # of what others have served meanwhile
+        self._oldest.clear()
         for project in {*self._agents, *backlog}:
             waiting = backlog.get(project, InstructionBacklog())
             self._instructions.labels(project, "queued").set(waiting.queued)

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import ConfigError
+from bot.jobserver.metrics import RunCounts
 from bot.jobserver.sandbox.choice import forget_secrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
+from bot.jobserver.store.records import InstructionBacklog
 
 KEY, OTHER_KEY = "planted-key-of-sixteen", "planted-key-of-another"
 DOCS = f'[projects.docs]\nrepository = "/srv/docs.git"\napi_key = "{KEY}"\n'
@@ -188,3 +190,9 @@ def test_each_setting_is_the_processs_or_a_projects() -> None:
     assert {"host", "port", "data_directory", "database_url", "sandbox", "config"} <= of_process
     assert {"repository", "api_key", "agent", "budget", "paths", "checks", "egress"}.isdisjoint(of_process)
     assert of_process < JobServerSettings.model_fields.keys()
+
+
+def test_what_another_process_has_served_no_longer_waits_in_the_metrics() -> None:
+    counts = RunCounts()
+    assert b'project="site"' in counts.render({"site": InstructionBacklog(queued=1, oldest_seconds=4_000.0)})
+    assert b'project="site"' not in counts.render({})
