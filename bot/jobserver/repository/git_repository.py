@@ -132,7 +132,8 @@ class GitRepository:
         if not self.mirror.directory.exists():
             return {}
         listed = (await self.mirror.run("for-each-ref", "--format=%(refname:strip=2)", _OF_JOBS)).split()
-        return {branch: branch.partition("/")[2].partition("-")[0] for branch in listed}
+        of_jobs = (branch for branch in listed if branch != self._base.name)
+        return {branch: branch.partition("/")[2].partition("-")[0] for branch in of_jobs}
 
     async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
         """Applies the change that `commit` made to a directory into which `tree` was checked out.

@@ -81,6 +81,13 @@ async def pushed(world: World, name: str, text: str) -> str:
     return commit
 
 
+async def test_a_base_with_a_name_like_a_jobs_branch_is_none(world: World) -> None:
+    await pushed(world, "a.md", "A\n")
+    assert await world.repository.branches_of_jobs() == {BRANCH: BRANCH.partition("/")[2]}
+    limits = ChangeLimits(max_files=20, max_file_bytes=1000)
+    assert await GitRepository(world.mirror, BaseBranch(BRANCH), limits).branches_of_jobs() == {}
+
+
 async def test_new_changed_moved_and_deleted_files_are_imported(world: World) -> None:
     def edit(copy: Path) -> None:
         (copy / "docs/new page.md").write_text("New\n")
