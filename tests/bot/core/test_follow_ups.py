@@ -350,14 +350,15 @@ async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world:
     assert world.chat.answers() == ["first_withdrawn"]
 
 
-async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
+@pytest.mark.parametrize("written", [["One"], ["One", "Two"]])
+async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str, written: list[str]) -> None:
     """The group is fixed when it is claimed: later replies are not part of it."""
     world.configure(idempotent=True)
-    await write(world, ts, ("One", 1), ("Two", 2))
-    assert [len(item.merged) for item in await world.request_sender.claim(10)] == [1]
+    await write(world, ts, *((text, second) for second, text in enumerate(written, 1)))
+    assert [len(item.merged) for item in await world.request_sender.claim(10)] == [len(written) - 1]
     world.restart("two")
     await world.reply(ts, "Three", at(3), wait=60)
-    assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
+    assert world.job_api.messages[JOB] == ["\n\n".join(written), "Three"]
 
 
 async def test_a_process_paused_past_its_lease_releases_merged_replies(world: CoreWorld, ts: str) -> None:

@@ -25,7 +25,7 @@ async def introduce(world: CoreWorld, channel_id: str, *, wait: float | None = N
 
 async def test_each_channel_gets_one_introduction(world: CoreWorld) -> None:
     """Also after a restart, after another invitation, and by the new id of a channel."""
-    world.chat.joined |= {"C2"}
+    world.chat.joined |= {"C2", "C3"}
     await introduce(world, "C1")
     await introduce(world, "C2")
     world.restart("two")
