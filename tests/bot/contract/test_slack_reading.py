@@ -73,7 +73,9 @@ async def test_permissions_are_looked_up_again_after_five_minutes(world: SlackWo
     state.users[ben] = replace(state.users[ben], is_ultra_restricted=True)
     world.now[0] = 299.0
     assert not (await members.member(ben)).is_guest
+    assert members.known_member(ben) is not None
     world.now[0] = 301.0
+    assert members.known_member(ben) is None
     assert (await members.member(ben)).is_guest
 
 
@@ -112,6 +114,11 @@ def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, An
     """They belong to no workspace, and have no right, that Slack does not name."""
     found = read_user("U1", DescribedUser.read(user))
     assert found == Member("U1", "", "", is_guest=True)
+
+
+def test_the_organization_of_a_person_and_the_end_of_an_account_are_read() -> None:
+    found = read_user("U1", DescribedUser.read({"deleted": True, "enterprise_user": {"enterprise_id": "E1"}}))
+    assert (found.deleted, found.enterprise_id) == (True, "E1")
 
 
 @pytest.mark.parametrize("mark", ["is_bot", "is_workflow_bot"])

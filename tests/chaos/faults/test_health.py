@@ -82,6 +82,20 @@ def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [each for each in of_health if each.levelno > logging.INFO and "will keep trying" not in each.getMessage()]
 
 
+async def test_a_scope_that_is_missing_from_the_start_shows_as_a_warning(world: AppWorld) -> None:
+    port = free_port()
+    world.workspace.credentials.remove_scopes("files:read")
+    await world.start(timings=HealthTimings(watch=WatchTimings(first=0.0)), PAGEHAND_HEALTH_PORT=str(port))
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+
+        async def warns() -> bool:
+            async with session.get("/health") as answer:
+                return "files:read" in str(json.loads(await answer.text())["warnings"])
+
+        await until(warns)
+    await world.check()
+
+
 async def test_the_time_of_the_last_slack_event_is_saved_with_the_next_write(world: AppWorld) -> None:
     await world.start(timings=HealthTimings(probe_every=0.05, watch=WatchTimings(first=3_600.0)))
     assert (await database_condition(world.database_url)).last == {}
