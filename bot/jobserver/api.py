@@ -132,7 +132,7 @@ class ProjectApi:
     api_key: RotatingSecret
     jobs: JobStore
     uploads: UploadStore
-    template: Callable[[], JobTemplate]
+    template: JobTemplate
     as_of_now: Callable[[AgentJob], Awaitable[AgentJob]]
     pull_requests: PullRequests
 
@@ -227,7 +227,7 @@ class JobApiHandlers:
             raise RequestRejectedError(f"the prompt is longer than {limit} characters", 413)
         prompt = PromptRequest(body.prompt, job_id, key, body.requested_by, body.files)
         prompt = replace(prompt, words=body.instruction, request_id=current_log_context().request)
-        job = await project.jobs.submit(prompt, project.template())
+        job = await project.jobs.submit(prompt, project.template)
         _log_accepted("message" if job_id else "job", job)
         self.wake(job.id)
         return _job_response(job, status)

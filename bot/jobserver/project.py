@@ -7,7 +7,6 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import assert_never
@@ -44,7 +43,7 @@ from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullReque
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git, short_name
 from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror, find_base
+from bot.jobserver.repository.mirror import FirstFetch, Mirror, find_base
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
@@ -187,9 +186,7 @@ class _ProjectComposition:
         name = short_name(settings.repository)
         shown = name if repository_protocol(settings.repository) == "file" else settings.repository
 
-        def template() -> JobTemplate:
-            return JobTemplate(shown, base.name, settings.shown_model)
-
+        template = JobTemplate(shown, base, settings.shown_model)
         gate = Gate(settings, public_url=public_url, everybody=self._shared.everybody)
         return Project(
             settings,
@@ -201,7 +198,7 @@ class _ProjectComposition:
             self._stack.pop_all(),
         )
 
-    async def _tools(self, mirror: Mirror, base: BaseBranch, pull_requests: PullRequests) -> Tools:
+    async def _tools(self, mirror: Mirror, base: str, pull_requests: PullRequests) -> Tools:
         settings, of_runs = self._settings, self._shared.database.waiting(_OUTAGE_S)
         queue, proposals = InstructionQueue(of_runs), ProposalStore(of_runs, settings.project_id)
         sandbox = await self._sandbox()
@@ -224,7 +221,7 @@ class _ProjectComposition:
             known,
             pull_requests,
             proposals,
-            Spending(settings.budget, now=_now, took=partial(self._shared.counts.took, settings.project_id)),
+            Spending(settings.budget, took=partial(self._shared.counts.took, settings.project_id)),
             Asking(queue, lambda text: known().known(text), time_limit=settings.question_time_limit.total_seconds()),
             takes_faults=settings.editor != "builtin",
             handover=handover,
@@ -282,7 +279,3 @@ class _ProjectComposition:
         program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
         checkers = CheckProgram(sandbox, self._limits, Egress(), min(time_limit, _CHECKER_S))
         return DocumentationChecks(program, checkers, settings.checks)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

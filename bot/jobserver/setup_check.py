@@ -115,7 +115,7 @@ async def _repository(git: Git, settings: JobServerSettings, directory: Path) ->
     try:
         async with asyncio.timeout(_HOST_S):
             base = await find_base(git, settings.base_branch, directory)
-            found = SetupFinding("repository", is_ok=True, message=f"it can be read, and jobs start from {base.name}")
+            found = SetupFinding("repository", is_ok=True, message=f"it can be read, and jobs start from {base}")
     except TimeoutError:
         found = SetupFinding("repository", is_ok=False, message=f"its host does not answer within {_HOST_S:g} s")
     except (GitError, CodeHostError) as error:

@@ -22,7 +22,7 @@ class Spending:
         self,
         budget: TokenBudget,
         *,
-        now: Callable[[], datetime],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         took: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._took = took

@@ -135,14 +135,11 @@ class JobFolders:
 
     def home_version(self, job_id: str) -> str | None:
         """Returns which home the folder has; None before the first was named."""
-        file = self._home_version(job_id)
+        file = self._jobs / job_id / _HOME_VERSION
         return file.read_text() if file.exists() else None
 
     def set_home_version(self, job_id: str, version: str) -> None:
-        self._home_version(job_id).write_text(version)
-
-    def _home_version(self, job_id: str) -> Path:
-        return self._jobs / job_id / _HOME_VERSION
+        (self._jobs / job_id / _HOME_VERSION).write_text(version)
 
     def empty_home(self, job_id: str) -> None:
         home = self.workspace(job_id).home

@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.jobapi.models import Changes, FileChange
 from bot.jobserver.errors import GitError
 from bot.jobserver.repository.git import printable
-from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
+from bot.jobserver.repository.mirror import Mirror, Tip, TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
 _LISTED_AT_MOST = 300
@@ -38,15 +38,15 @@ class StartingPoint:
 class GitRepository:
     """The repository that jobs work on. All methods raise GitError."""
 
-    def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits) -> None:
+    def __init__(self, mirror: Mirror, base: str, limits: ChangeLimits) -> None:
         self.mirror = mirror
         self._base = base
         self._limits = limits
 
     async def start(self, branch: str) -> StartingPoint:
         """Fetches the base and the branch; a branch that does not exist yet starts at the base."""
-        tips = await self.mirror.fetch(self._base.name, branch)
-        base, head = tips[self._base.name], tips.get(branch)
+        tips = await self.mirror.fetch(self._base, branch)
+        base, head = tips[self._base], tips.get(branch)
         parted = await self.mirror.merge_base(base.commit, head.commit) if head else ""
         if head is None or parted == head.commit:
             return StartingPoint((base.commit,), base.tree, base.commit)
@@ -64,11 +64,11 @@ class GitRepository:
         merged = await self.mirror.merge(head.commit, base)
         if merged.conflicts:
             named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
-            note = f"the branch is behind {self._base.name}, and both changed {named}, so it was not updated"
+            note = f"the branch is behind {self._base}, and both changed {named}, so it was not updated"
             return StartingPoint((head.commit,), head.tree, base, note)
-        message = f"Merge {self._base.name} into {branch}\n"
+        message = f"Merge {self._base} into {branch}\n"
         commit = await self.mirror.commit((head.commit, base), merged.tree, message)
-        return StartingPoint((commit,), merged.tree, base, f"{self._base.name} was merged into the branch")
+        return StartingPoint((commit,), merged.tree, base, f"{self._base} was merged into the branch")
 
     def working_copy(self, directory: Path) -> WorkingCopy:
         return WorkingCopy(self.mirror, directory, self._limits)
@@ -132,7 +132,7 @@ class GitRepository:
         if not self.mirror.directory.exists():
             return {}
         listed = (await self.mirror.run("for-each-ref", "--format=%(refname:strip=2)", _OF_JOBS)).split()
-        of_jobs = (branch for branch in listed if branch != self._base.name)
+        of_jobs = (branch for branch in listed if branch != self._base)
         return {branch: branch.partition("/")[2].partition("-")[0] for branch in of_jobs}
 
     async def put_back(self, commit: str, tree: str, directory: Path) -> bool:

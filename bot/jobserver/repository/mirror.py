@@ -207,14 +207,7 @@ def _refspec(branch: str) -> str:
     return f"+refs/heads/{branch}:refs/heads/{branch}"
 
 
-@dataclass(frozen=True)
-class BaseBranch:
-    """The branch that jobs start from and merge into."""
-
-    name: str
-
-
-async def find_base(git: Git, setting: str | None, directory: Path) -> BaseBranch:
+async def find_base(git: Git, setting: str | None, directory: Path) -> str:
     """Returns the branch of the setting or, without one, the repository's default branch.
 
     Raises:
@@ -225,7 +218,7 @@ async def find_base(git: Git, setting: str | None, directory: Path) -> BaseBranc
     branch = setting or await git.default_branch(directory)
     if not await git.has_branch(directory, branch):
         raise GitError(f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that exists")
-    return BaseBranch(branch)
+    return branch
 
 
 @dataclass
@@ -236,7 +229,7 @@ class FirstFetch:
     """
 
     mirror: Mirror
-    base: BaseBranch
+    base: str
     pause: float = _PAUSE_S
     state: Literal["being made", "made", "out of reach"] = "being made"
 
@@ -244,7 +237,7 @@ class FirstFetch:
         """Fetches until it has succeeded."""
         while True:
             try:
-                await self.mirror.fetch(self.base.name)
+                await self.mirror.fetch(self.base)
             except GitError as error:
                 if self.state != "out of reach":
                     logger.warning("the mirror of the repository cannot be made yet: %s", error)

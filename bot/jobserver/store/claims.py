@@ -68,6 +68,8 @@ def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
         WAITING, instructions.c.state == "running", instructions.c.claimed_until > session.time()
     )
     busy = running.group_by(instructions.c.project_id).subquery("busy")
+    has_waited = instructions.c.created_at <= session.time(ago=PREFERENCE)
+    is_there = exists().where(workers.c.place == jobs.c.place, workers.c.seen_at > session.time(ago=LEASE))
     first = (
         select(*instructions.c["number", "job_id", "claimed_by"])
         .join(jobs)
@@ -77,7 +79,7 @@ def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
             is_free(instructions, session.time()),
             instructions.c.project_id.in_(list(wanted.projects)),
             instructions.c.number == first_of_job.scalar_subquery(),
-            or_(*_may_be_here(session, worker)),
+            or_(jobs.c.place == worker.place, has_waited, ~is_there),
         )
     )
     if wanted.besides:  # an empty list would be a table to scan
@@ -86,13 +88,6 @@ def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
         first = first.where(instructions.c.attempts == 0)
     in_turn = first.order_by(func.coalesce(busy.c.count, 0), instructions.c.number).limit(1)
     return in_turn.with_for_update(of=jobs, skip_locked=True)
-
-
-def _may_be_here(session: Session, worker: Worker) -> tuple[ColumnElement[bool], ...]:
-    """Of these conditions one has to hold for a job whose folder is elsewhere."""
-    has_waited = instructions.c.created_at <= session.time(ago=PREFERENCE)
-    is_there = exists().where(workers.c.place == jobs.c.place, workers.c.seen_at > session.time(ago=LEASE))
-    return jobs.c.place == worker.place, has_waited, ~is_there
 
 
 def held(instruction: Instruction) -> tuple[ColumnElement[bool], ...]:

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from sqlalchemy import URL, Executable, RowMapping, Select
+from sqlalchemy import URL, Executable, RowMapping, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import StoreError
@@ -48,6 +48,11 @@ class Session(OpenTransaction):
     def time(self, *, ago: timedelta = timedelta()) -> str:
         """Returns the time of the transaction, or one before it, as stored in the tables."""
         return as_text(self.moment - ago)
+
+    async def lock(self, key: int, of: str = "") -> None:
+        """Lets one transaction at a time go on from here, of those with the same key and name."""
+        if self.dialect == "postgresql":
+            await self.execute(select(func.pg_advisory_xact_lock(key, func.hashtext(of))))
 
     async def first(self, statement: Select[Any]) -> RowMapping | None:
         """Returns the first row that a statement finds."""

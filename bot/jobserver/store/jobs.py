@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
+from sqlalchemy import delete, func, insert, select, tuple_, update
 
 from bot.jobapi.models import AgentJob, AttachedFile, Requester, Status
 from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
@@ -56,6 +56,7 @@ class JobStore:
     def __init__(self, database: Database, project_id: str, *, rate_limit: int) -> None:
         self.database = database
         self._project_id = project_id
+        self._is_own = jobs.c.project_id == project_id
         self._rate_limit = rate_limit
 
     @transaction
@@ -65,9 +66,8 @@ class JobStore:
         Raises:
             RequestRejectedError: one of its subclasses.
         """
-        if session.dialect == "postgresql":
-            # So that each request sees the ones before it, for its key and the limit.
-            await session.execute(select(func.pg_advisory_xact_lock(_SUBMITTING, func.hashtext(self._project_id))))
+        # So that each request sees the ones before it, for its key and the limit.
+        await session.lock(_SUBMITTING, self._project_id)
         if known := await _kept_answer(session, self._project_id, request):
             return known
         if request.job_id is not None:
@@ -187,10 +187,6 @@ class JobStore:
         old = old_branches.c.left_at < session.time(ago=_BRANCH_RETRY_PERIOD)
         giving_up = delete(old_branches).where(old, old_branches.c.project_id == self._project_id)
         return (await session.execute(giving_up)).rowcount
-
-    @property
-    def _is_own(self) -> ColumnElement[bool]:
-        return jobs.c.project_id == self._project_id
 
     async def _check_rate_limit(self, session: Session) -> None:
         counted = (instructions.c.project_id == self._project_id, instructions.c.created_at > session.time(ago=_HOUR))

@@ -98,8 +98,7 @@ class UploadStore:
     @transaction
     async def _record(self, session: Session, file_id: str, stored: str, size: int, mimetype: str) -> bool:
         """Returns False if there is no room."""
-        if session.dialect == "postgresql":
-            await session.execute(select(func.pg_advisory_xact_lock(_ADDING)))
+        await session.lock(_ADDING, self._project_id)
         used = select(func.coalesce(func.sum(uploads.c.size), 0)).where(self._is_own, uploads.c.id != file_id)
         has_room = bool((await session.execute(used)).scalar_one() + size <= self.limits.space)
         found = select(uploads.c.file).where(self._is_own, uploads.c.id == file_id)

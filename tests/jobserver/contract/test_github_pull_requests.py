@@ -22,7 +22,6 @@ from bot.jobapi.models import PullRequestState, Requester
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.pull_requests.github.github_pull_requests import LOOK_EVERY_S, GitHubPullRequests
 from bot.jobserver.pull_requests.interface import NewPullRequest
-from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.setup_check import check_github
 from bot.scheduler.pull_request_poller import AT_LEAST
@@ -51,7 +50,7 @@ async def keeping(
     server: GitHubServer, time: PassingTime | None = None, **settings: Any
 ) -> AsyncIterator[GitHubPullRequests]:
     async with connected(server, time, **settings) as github:
-        yield github.pull_requests(BaseBranch("main"))
+        yield github.pull_requests("main")
 
 
 async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server: GitHubServer) -> None:
@@ -232,7 +231,7 @@ async def test_a_renamed_repository_is_explained(server: GitHubServer, identity:
 async def test_no_output_shows_the_token(server: GitHubServer) -> None:
     for identity in ({}, as_app()):
         async with connected(server, **identity) as github:
-            await github.pull_requests(BaseBranch("main")).find(BRANCH)
+            await github.pull_requests("main").find(BRANCH)
             assert github.credentials
             shown = repr((github, github.credentials, github.credentials.tokens))
             assert "planted-secret" not in shown

@@ -25,7 +25,7 @@ from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import BaseBranch, Mirror
+from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sealing import Sealing
 from bot.jobserver.settings import PREFIX, JobServerSettings
@@ -56,7 +56,7 @@ class Machine:
         self.folders.prepare()
         mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=API_KEY)), directory / "m.git")
         limits = ChangeLimits(max_files=100, max_file_bytes=10_000, allowed=AllowedPaths())
-        self.repository = GitRepository(mirror, BaseBranch("main"), limits)
+        self.repository = GitRepository(mirror, "main", limits)
         sealing = Sealing(RotatingSecret(keys, lambda text: tuple(text.split())))
         self.files = FileStore(database)
         left_out = {PurePosixPath("login")}

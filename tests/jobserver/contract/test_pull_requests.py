@@ -26,7 +26,7 @@ from bot.jobserver.pull_requests.local.local_pull_requests import (
     LocalPullRequests,
 )
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip
+from bot.jobserver.repository.mirror import Mirror, Tip
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.tables import judgements, local_pull_requests
@@ -50,7 +50,7 @@ async def local(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     settings = JobServerSettings(repository=str(repository.path), api_key=SecretStr("planted-key-of-sixteen"))
     database = await stack.enter_async_context(Database(f"sqlite:///{tmp_path}/pulls.sqlite3"))
     mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
-    keeper = LocalPullRequests(database, "docs", mirror, base=BaseBranch("main"), public_url="http://127.0.0.1:8765")
+    keeper = LocalPullRequests(database, "docs", mirror, base="main", public_url="http://127.0.0.1:8765")
 
     async def close(number: int) -> None:
         await keeper.close(number, by="Ada")
@@ -65,7 +65,7 @@ async def at_github(tmp_path: Path, stack: AsyncExitStack) -> Kept:
     async def close(number: int) -> None:
         server.close(number)
 
-    return Kept(connection.pull_requests(BaseBranch("main")), server.repository.git, server.merge, close)
+    return Kept(connection.pull_requests("main"), server.repository.git, server.merge, close)
 
 
 @pytest.fixture(params=[local, at_github], ids=["local", "github"])
@@ -159,7 +159,7 @@ class SlowMirror(Mirror):
 async def opened(repository: Path, data: Path, mirror: Mirror | None = None) -> AsyncIterator[Local]:
     mirror, clock = mirror or Mirror(git_for(repository), data / "mirror.git"), Clock()
     async with Database(f"sqlite:///{data}/pulls.sqlite3", now=clock) as database:
-        pull_requests = LocalPullRequests(database, "docs", mirror, base=BaseBranch("main"), public_url="http://here")
+        pull_requests = LocalPullRequests(database, "docs", mirror, base="main", public_url="http://here")
         yield Local(pull_requests, clock, mirror.directory)
 
 

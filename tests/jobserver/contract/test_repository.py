@@ -15,7 +15,7 @@ from bot.jobserver.errors import GitError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
-from bot.jobserver.repository.mirror import BaseBranch, Mirror
+from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits, Collected
 from bot.jobserver.settings import JobServerSettings
 
@@ -39,9 +39,7 @@ class World:
         git(tmp_path, "clone", "--quiet", str(self.bare), str(self.theirs))
         settings = JobServerSettings(repository=str(self.bare), api_key="planted-key-of-sixteen")
         self.mirror = Mirror(Git.for_settings(settings), tmp_path / "mirror.git")
-        self.repository = GitRepository(
-            self.mirror, BaseBranch("main"), ChangeLimits(max_files=20, max_file_bytes=1000)
-        )
+        self.repository = GitRepository(self.mirror, "main", ChangeLimits(max_files=20, max_file_bytes=1000))
         self.copy = tmp_path / "job" / "copy"
 
     async def checked_out(self) -> StartingPoint:
@@ -85,7 +83,7 @@ async def test_a_base_with_a_name_like_a_jobs_branch_is_none(world: World) -> No
     await pushed(world, "a.md", "A\n")
     assert await world.repository.branches_of_jobs() == {BRANCH: BRANCH.partition("/")[2]}
     limits = ChangeLimits(max_files=20, max_file_bytes=1000)
-    assert await GitRepository(world.mirror, BaseBranch(BRANCH), limits).branches_of_jobs() == {}
+    assert await GitRepository(world.mirror, BRANCH, limits).branches_of_jobs() == {}
 
 
 async def test_new_changed_moved_and_deleted_files_are_imported(world: World) -> None:

@@ -12,7 +12,7 @@ from support.worlds.jobserver_world import ADA, KEY, git, make_bare, running, un
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror
+from bot.jobserver.repository.mirror import FirstFetch, Mirror
 from bot.jobserver.settings import JobServerSettings
 from bot.queue.errors import RETRY_FOR
 
@@ -37,7 +37,7 @@ async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: p
     bare = make_bare(tmp_path / "docs.git", PAGES)
     mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=KEY)), tmp_path / "mirror.git")
     shutil.move(bare, tmp_path / "away.git")
-    first = FirstFetch(mirror, BaseBranch("main"), pause=0.01)
+    first = FirstFetch(mirror, "main", pause=0.01)
     running_first = asyncio.create_task(first.run())
     await until(lambda: _is(first, "out of reach"))
     shutil.move(tmp_path / "away.git", bare)

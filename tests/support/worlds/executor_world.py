@@ -22,7 +22,7 @@ from bot.jobserver.pipeline.tools import Checks, Tools
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import BaseBranch, Mirror
+from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.server import TokenBudget
@@ -85,7 +85,7 @@ class ExecutorWorld:
         git_of = Git.for_settings(JobServerSettings(repository=str(self.bare), api_key=KEY))
         mirror = Mirror(git_of, self.data / "mirror.git")
         limits = ChangeLimits(max_files=100, max_file_bytes=10_000, allowed=allowed)
-        self.repository = GitRepository(mirror, BaseBranch("main"), limits)
+        self.repository = GitRepository(mirror, "main", limits)
         masking = OwnSecrets(secrets.known)
         scan = ChangeScan(mirror, lambda: masking, secrets.allowed, secrets.time_limit)
         self.folders = JobFolders(self.data)

@@ -30,7 +30,6 @@ from bot.jobserver.pull_requests.github.repository_api import InstallationTokens
 from bot.jobserver.pull_requests.github.wire import PullRequestPayload, parse
 from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
 from bot.jobserver.repository.credentials import GitCredentials, TokenSource
-from bot.jobserver.repository.mirror import BaseBranch
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.github import GitHubAddress, GitHubSettings, github_address
 from bot.jobserver.text import BREAK, cut, without_references
@@ -63,7 +62,7 @@ _MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Z
 class GitHubPullRequests:
     """Implements `PullRequests` with GitHub's API."""
 
-    def __init__(self, repository: RepositoryApi, settings: GitHubSettings, base: BaseBranch, *, web_url: str) -> None:
+    def __init__(self, repository: RepositoryApi, settings: GitHubSettings, base: str, *, web_url: str) -> None:
         self._repository = repository
         self._settings = settings
         self._base = base
@@ -152,7 +151,7 @@ class GitHubPullRequests:
 
     async def _post(self, new: NewPullRequest, text: str) -> PullRequestPayload:
         texts, draft = {"title": title(new.title), "body": text}, self._settings.draft
-        body = {"head": new.branch, "base": self._base.name, "draft": draft, **texts}
+        body = {"head": new.branch, "base": self._base, "draft": draft, **texts}
         return parse(PullRequestPayload, await self._repository.call("POST", "/pulls", OPEN, body, is_repeatable=False))
 
     async def _add(self, found: PullRequestPayload, addition: str) -> None:
@@ -230,7 +229,7 @@ class GitHubConnection:
     settings: GitHubSettings
     web_url: str
 
-    def pull_requests(self, base: BaseBranch) -> GitHubPullRequests:
+    def pull_requests(self, base: str) -> GitHubPullRequests:
         return GitHubPullRequests(self.repository, self.settings, base, web_url=self.web_url)
 
 

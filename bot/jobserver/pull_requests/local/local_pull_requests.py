@@ -17,7 +17,7 @@ from bot.jobserver.errors import DecisionError, GitError, NoSuchBranchError, Pul
 from bot.jobserver.pull_requests.interface import NewPullRequest, OpenedPullRequest
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.repository.listings import PullRequestChange
-from bot.jobserver.repository.mirror import BaseBranch, Mirror, TreeSnapshot
+from bot.jobserver.repository.mirror import Mirror, TreeSnapshot
 from bot.jobserver.store.database import Database, Session, transaction
 from bot.jobserver.store.tables import judgements, local_pull_requests
 from bot.jobserver.text import shortened
@@ -92,9 +92,7 @@ class LocalPullRequests:
     `reader` reads what the shown commits hold.
     """
 
-    def __init__(
-        self, database: Database, project_id: str, mirror: Mirror, *, base: BaseBranch, public_url: str
-    ) -> None:
+    def __init__(self, database: Database, project_id: str, mirror: Mirror, *, base: str, public_url: str) -> None:
         self.reader = ContentsReader(mirror)
         self.database = database
         self._project_id = project_id
@@ -151,7 +149,7 @@ class LocalPullRequests:
             newest = await self._newest(new.branch)
             if newest is not None and newest.state is PullRequestState.OPEN:
                 return self._as_pull_request(newest)
-            base, head = await self._fetch(self._base.name, new.branch)
+            base, head = await self._fetch(self._base, new.branch)
             if head is None:
                 raise NoSuchBranchError(f"the branch {new.branch} is not in the repository")
             start = await self._mirror.merge_base(base, head) or base
@@ -295,7 +293,7 @@ class LocalPullRequests:
         values = {
             "project_id": self._project_id,
             "branch": new.branch,
-            "base": self._base.name,
+            "base": self._base,
             "title": new.title,
             "description": new.description,
             "state": PullRequestState.OPEN,
@@ -364,7 +362,7 @@ class LocalPullRequests:
         try:
             return row.base, *await self._fetch(row.base, row.branch)
         except NoSuchBranchError:
-            return self._base.name, *await self._fetch(self._base.name, row.branch)
+            return self._base, *await self._fetch(self._base, row.branch)
 
     async def _fetch(self, base: str, branch: str) -> tuple[str, str | None]:
         """Returns the newest commits of two branches; None for the second if it does not exist."""
