@@ -82,15 +82,19 @@ logger = logging.getLogger(__name__)
 
 BATCH_WINDOW = 0.2
 """Seconds over which results are collected for one transaction, so that one commit serves many polls."""
-MOST_AT_ONCE = 25
-"""Results that one transaction saves; other work can run in between."""
+MOST_AT_ONCE = 100
+"""Polls that one transaction claims or saves; other work can run in between. It waits for the interpreter about as
+often with fewer.
+"""
 MOST_READ = 10
 """Threads that one transaction reads, because nothing else runs while they are parsed."""
 SPREAD = 0.25
 """Seconds over which the polls of one claim begin."""
 MANY = 25
 """The size of a claim from which jobs are claimed every SPREAD seconds."""
-MAX_UNSAVED = 1_000
+AHEAD = 4
+"""Times the concurrency: polls that may be claimed ahead, because a claim takes as long as many polls."""
+MAX_UNSAVED = 2_000
 """Polls in progress or waiting to be saved; beyond that, no more begin until some are saved."""
 
 
@@ -143,8 +147,8 @@ class JobPoller(JobApiWorker[DuePoll]):
         """Returns how many more jobs can be claimed now: as many ahead as have just been polled, so that no poll waits
         for a claim, many at a time. A result takes no slot, within a bound on everything unsaved.
         """
-        claimed, ahead = len(self._waiting) + len(self._tasks), min(self._unsaved, self._concurrency)
-        free = min(self._concurrency + ahead, self._max_unsaved - self._unsaved) - claimed
+        claimed, ahead = len(self._waiting) + len(self._tasks), min(self._unsaved, AHEAD * self._concurrency)
+        free = min(self._concurrency + ahead, self._max_unsaved - self._unsaved, claimed + MOST_AT_ONCE) - claimed
         return free if claimed < self._concurrency or free >= self._concurrency // 2 else 0
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Double, Integer, Select, Update, bindparam, func, insert, select, update
+from sqlalchemy import Double, Integer, Select, Text, Update, bindparam, func, insert, select, update
 
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState, shows_another_state
 from bot.errors import UnreadableRow
@@ -209,30 +209,28 @@ class UnchangedPoll:
     seen: str | None = None
 
 
+_IDS = bindparam("ids", type_=Text(), expanding=True)
+"""Ids that the database has told, which need no check."""
 _POLL = (threads.c.id, threads.c.revision, threads.c.channel_id, threads.c.project, threads.c.job_id, polls.c.seen)
 _CANDIDATES = first_due(
     select(*_POLL, polls.c.claimed_by).join(polls, polls.c.thread_id == threads.c.id), polls, of=polls
 )
-_THREADS = select(threads).where(threads.c.id.in_(bindparam("ids", expanding=True))).order_by(threads.c.id)
-_CLAIM = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**CLAIM)
-_REVISIONS = (
-    select(threads.c.id, threads.c.revision)
-    .where(threads.c.id.in_(bindparam("ids", expanding=True)))
-    .order_by(threads.c.id)
-)
+_THREADS = select(threads).where(threads.c.id.in_(_IDS)).order_by(threads.c.id)
+_CLAIM = update(polls).where(polls.c.thread_id.in_(_IDS)).values(**CLAIM)
+_REVISIONS = select(threads.c.id, threads.c.revision).where(threads.c.id.in_(_IDS)).order_by(threads.c.id)
 _LOCKED_REVISIONS = _REVISIONS.with_for_update(key_share=True)
 _HELD = (
     select(polls.c.thread_id)
-    .where(polls.c.thread_id.in_(bindparam("ids", expanding=True)), polls.c.claimed_by == bindparam("owner"))
+    .where(polls.c.thread_id.in_(_IDS), polls.c.claimed_by == bindparam("owner"))
     .order_by(polls.c.thread_id)
     .with_for_update()
 )
 _NEXT = (
     update(polls)
-    .where(polls.c.thread_id == bindparam("thread"))
+    .where(polls.c.thread_id == bindparam("thread", type_=Text()))
     .values(due_at=bindparam("next_at", type_=Double), seen=bindparam("seen_now"), **FREE)
 )
-_FREE = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**FREE)
+_FREE = update(polls).where(polls.c.thread_id.in_(_IDS)).values(**FREE)
 
 
 class Polls:
@@ -305,7 +303,7 @@ class Polls:
             revisions = await self._pairs(_LOCKED_REVISIONS, [result.thread_id for result in changed])
             self._session.note_locked(revisions)
         ids = [result.thread_id for result in results]
-        held = list((await self._session.execute(_HELD, {"ids": ids, "owner": owner})).scalars())
+        held = (await self._session.execute(_HELD, {"ids": ids, "owner": owner})).scalars().all()
         # A revision rises only together with a change of the poll, which is locked by now.
         rest = [thread_id for thread_id in held if thread_id not in revisions]
         if rest:
@@ -313,8 +311,8 @@ class Polls:
         return {thread_id: revisions[thread_id] for thread_id in held}
 
     async def _pairs(self, statement: Select[str, int], ids: list[str]) -> dict[str, int]:
-        rows: Any = await self._session.execute(statement, {"ids": ids})
-        return {row[0]: row[1] for row in rows}
+        rows: Any = (await self._session.execute(statement, {"ids": ids})).all()
+        return dict(rows)
 
     async def _save_changed(self, results: Sequence[PollResult]) -> None:
         if not results:
