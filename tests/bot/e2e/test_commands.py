@@ -387,7 +387,7 @@ async def test_a_job_server_that_cannot_start_explains_why(shell: Shell) -> None
     prefix = "PAGEHAND_JOBSERVER_"
     code, said = await shell.run("jobserver", **{f"{prefix}REPOSITORY": "nowhere", f"{prefix}API_KEY": JOB_KEY})
     assert code == 1
-    assert said.startswith("The job server stopped: the repository nowhere cannot be used: ")
+    assert said.splitlines()[-1].startswith("The job server stopped: the repository nowhere cannot be used: ")
 
 
 @pytest.mark.full
