@@ -78,7 +78,8 @@ def test_a_home_that_is_too_large_is_not_packed(
 def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
     made = tarfile.TarInfo(name)
     made.type = kind
-    return made.replace(linkname=target)
+    made.linkname = target
+    return made
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfil
         [member("link", tarfile.SYMTYPE, "../theirs")],
         [member("link", tarfile.SYMTYPE, "/etc/passwd")],
         [member("link", tarfile.LNKTYPE, "../theirs")],
+        [member("link", tarfile.LNKTYPE, "theirs")],
         [member("pipe", tarfile.FIFOTYPE)],
         [member("device", tarfile.CHRTYPE)],
     ],
@@ -103,6 +105,19 @@ def test_a_hostile_archive_is_refused(tmp_path: Path, members: list[tarfile.TarI
         unpack(tmp_path / "packed", tmp_path / "home")
     assert (tmp_path / "theirs").read_text() == "theirs"
     assert list((tmp_path / "home").iterdir()) == []
+
+
+@pytest.mark.parametrize("last", ["link/written", "link"])
+def test_nothing_is_written_through_a_link(tmp_path: Path, last: str) -> None:
+    """By its text this link stays in the home, and yet it leads out."""
+    (tmp_path / "home").mkdir()
+    steps = [member("here", tarfile.SYMTYPE, "."), member("link", tarfile.SYMTYPE, "here/.."), member(last)]
+    with tarfile.open(tmp_path / "packed", "w:gz") as archive:
+        for each in steps:
+            archive.addfile(each, io.BytesIO())
+    with pytest.raises(JobServerError, match="elsewhere"):
+        unpack(tmp_path / "packed", tmp_path / "home")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "packed"]
 
 
 @pytest.mark.parametrize("spoil", [lambda data: b"", lambda data: data[:200], lambda data: b"x" * 100])
