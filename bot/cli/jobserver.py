@@ -10,12 +10,12 @@ import click
 from bot.domain.findings import Finding
 from bot.errors import CannotStart
 from bot.jobserver.agents.choice import check_editor
-from bot.jobserver.composition import Role
+from bot.jobserver.composition import Role, require_shareable
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.sandbox.choice import close_to_others, forget_secrets
-from bot.jobserver.server import JobServer, require_shareable
+from bot.jobserver.server import JobServer
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
@@ -61,7 +61,8 @@ def check_job_server(environ: Mapping[str, str], role: str) -> int:
     projects = read_projects(environ)
     configure_logging("WARNING", projects.secrets)
     try:
-        require_shareable(projects, Role(role))
+        for settings in projects.current.values():
+            require_shareable(settings, projects.process, Role(role))
     except JobServerError as error:
         raise CannotStart(str(error)) from None
     parts = _EVERYTHING if Role(role).runs_agents else _WITHOUT_AGENTS

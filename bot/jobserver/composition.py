@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.errors import SchemaMismatch
+from bot.errors import SchemaMismatch, StoreError
 from bot.jobserver.agents.named import NAMED
 from bot.jobserver.api import JobApiHandlers
 from bot.jobserver.errors import JobServerError
@@ -23,7 +23,8 @@ from bot.jobserver.pipeline.job_folders import JobFolders
 from bot.jobserver.pipeline.job_runner import JobRunner
 from bot.jobserver.project import Project, Shared, mirror_of, open_project
 from bot.jobserver.pull_requests.local.local_pull_requests import project_of
-from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
+from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.jobserver.store.claims import Worker
 from bot.jobserver.store.database import Database, sqlite_url
@@ -56,6 +57,20 @@ class Role(Enum):
     @property
     def runs_agents(self) -> bool:
         return self is not Role.API
+
+
+def require_shareable(settings: JobServerSettings, process: ProcessSettings, role: Role) -> None:
+    """Checks that other processes can do the other part of a project's work. Raises JobServerError."""
+    if role is Role.BOTH:
+        return
+    if process.database_url is None:
+        raise JobServerError(f"agents run in processes of their own only with a database: set {PREFIX}DATABASE_URL")
+    name = settings.project_id
+    if "://" not in settings.repository and repository_protocol(settings.repository) == "file":
+        words = "a directory, which other machines lack: give its address (https, ssh, or file:// on a common mount)"
+        raise JobServerError(f"the repository of project {name} is {words}")
+    if role is Role.WORKER and settings.pull_requests == "local" and process.public_url is None:
+        raise JobServerError(f"a worker cannot link to the pull requests of project {name}: set {PREFIX}PUBLIC_URL")
 
 
 class Composition:
@@ -223,9 +238,10 @@ class Composition:
     async def _serve(self, name: str, settings: JobServerSettings, shared: Shared) -> None:
         """Opens a project in the place of what it was."""
         try:
+            require_shareable(settings, self._config.process, self._role)
             async with asyncio.timeout(_OPENING_S):
                 opened = await open_project(settings, shared)
-        except (JobServerError, TimeoutError) as error:
+        except (JobServerError, StoreError, TimeoutError) as error:
             self._note(name, str(error) or f"the repository's host does not answer within {_OPENING_S:g} s")
             return
         self._faults.pop(name, None)

@@ -12,13 +12,13 @@ from typing import IO
 from aiohttp import web
 
 from bot.jobserver.api import error_response
-from bot.jobserver.composition import LOOK_S, Composition, Role
+from bot.jobserver.composition import LOOK_S, Composition, Role, require_shareable
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.handlers import error_page
 from bot.jobserver.sandbox.choice import own_user, require_ordinary_user
-from bot.jobserver.settings import PREFIX, JobServerSettings, repository_protocol
+from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.process import ProcessSettings
 from bot.jobserver.settings.projects import Projects
 from bot.runtime.http.server import HttpServer, listening_socket
@@ -87,7 +87,8 @@ class JobServer:
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._config.process
-        require_shareable(self._config, self._role)
+        for project in self._config.current.values():
+            require_shareable(project, settings, self._role)
         if self._role.runs_agents and any(project.runs_programs for project in self._config.current.values()):
             require_ordinary_user(settings, own_user())
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
@@ -109,22 +110,6 @@ class JobServer:
         await server.start(listener)
         logger.info("job server for %s listens on %s", ", ".join(self._config.current), url)
         return url
-
-
-def require_shareable(config: Projects, role: Role) -> None:
-    """Checks that other processes can do the other part of the work. Raises JobServerError."""
-    if role is Role.BOTH:
-        return
-    if config.process.database_url is None:
-        raise JobServerError(f"agents run in processes of their own only with a database: set {PREFIX}DATABASE_URL")
-    for name, settings in config.current.items():
-        if "://" not in settings.repository and repository_protocol(settings.repository) == "file":
-            words = (
-                "a directory, which other machines lack: give its address (https, ssh, or file:// on a common mount)"
-            )
-            raise JobServerError(f"the repository of project {name} is {words}")
-        if role is Role.WORKER and settings.pull_requests == "local" and config.process.public_url is None:
-            raise JobServerError(f"a worker cannot link to the pull requests of project {name}: set {PREFIX}PUBLIC_URL")
 
 
 def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> Path:

@@ -57,7 +57,6 @@ def unpack(source: Path, home: Path) -> None:
             for member in archive:
                 _require_inside(member, seen)
                 seen[PurePosixPath(member.name)] = member.type
-                member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
                 member.mode = stat.S_IRWXU if member.isdir() or member.mode & stat.S_IXUSR else _FILE_MODE
                 archive.extract(member, home)
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:

@@ -138,3 +138,22 @@ async def test_what_machines_cannot_share_is_refused(
     with pytest.raises(JobServerError, match=words):
         await JobServer(JobServerSettings(**(given | settings)), role).start()
     assert not await asyncio.to_thread((tmp_path / "data").exists)
+
+
+@pytest.mark.postgres
+async def test_a_project_that_machines_cannot_share_is_not_served_when_it_is_added(
+    machines: Machines, tmp_path: Path
+) -> None:
+    file = tmp_path / "projects.toml"
+    shared = f'[projects.docs]\nrepository = "file://{machines.repository}"\napi_key = "{KEY}"\n'
+    await asyncio.to_thread(file.write_text, shared)
+    api = await machines.start("api", "jobserver", "--without-worker", "--config", str(file))
+    own = f'[projects.site]\nrepository = "{machines.repository}"\napi_key = "{secrets.token_hex(16)}"\n'
+    await asyncio.to_thread(file.write_text, shared + own)
+    refused = "Project site cannot be served as its settings are now."
+
+    async def is_refused() -> bool:
+        return refused in await problems(api)
+
+    await until(is_refused)
+    assert await api.create("Fix the typos")
