@@ -383,5 +383,5 @@ def _is_aside(words: str) -> bool:
 def _without_mention(text: str, user_id: str) -> str:
     """Returns the text without mentions of somebody, and the white space, comma or colon after them."""
     mention = rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>"
-    opening = re.compile(rf"^(?:{mention}(?:[,:](?=\s|$)|[\uff0c\uff1a\u3001])?[^\S\n]*+)++", re.MULTILINE)
+    opening = re.compile(rf"^(?>(?:{mention}(?:[,:](?=\s|$)|[\uff0c\uff1a\u3001])?[^\S\n]*+)+)", re.MULTILINE)
     return re.sub(rf"(?:(?<![ \t])[ \t]++)?{mention}", "", opening.sub("", text))

@@ -91,7 +91,7 @@ _END = rf"{_DASHES} ?END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)? ?{_DASHES}|Priv
 _BETWEEN = r"[\s\"'`,;>|#+]"
 """Characters around a key's lines in code and in quotations."""
 _REST = (
-    rf"(?:{_BETWEEN}*+[A-Za-z\-]{{1,30}}: [^\n]{{1,200}}+)*+(?:{_BETWEEN}*+[A-Za-z0-9+/=\\]{{16,}}+(?!\w))*+"
+    rf"(?>(?:{_BETWEEN}*+[A-Za-z\-]{{1,30}}: [^\n]{{1,200}}+)*)(?>(?:{_BETWEEN}*+[A-Za-z0-9+/=\\]{{16,}}+(?!\w))*)"
     rf"(?:(?<=\w){_BETWEEN}++(?=[A-Za-z]*+[0-9+/\\])[A-Za-z0-9+/\\]{{1,75}}+={{0,2}}(?=[\"'`,;]*+(?:\s|\Z)))?"
 )
 """Of a key without its last line: headers, lines, and the beginning of one more."""

@@ -318,6 +318,12 @@ def test_test_names_are_unique() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Python before 3.11.5, such as Debian 12's, goes on in the wrong place after it (gh-106052): `(?>(?:...)*)`."""
+    sources = [file.read_text(encoding="utf-8") for file in (ROOT / "bot").rglob("*.py")]
+    assert [found for source in sources for found in re.findall(r"(?<!\\)\)(?:[*+?]|\{+\d*,?\d*\}+)\+.*", source)] == []
+
+
 def test_watched_paths_exist() -> None:
     lines = (CI / "watched").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("#") and not (ROOT / line).exists()] == []
