@@ -108,7 +108,7 @@ def test_a_hostile_archive_is_refused(tmp_path: Path, members: list[tarfile.TarI
 
 
 @pytest.mark.parametrize("last", ["link/written", "link"])
-def test_nothing_is_written_through_a_link(tmp_path: Path, last: str) -> None:
+def test_a_home_is_not_written_through_a_link(tmp_path: Path, last: str) -> None:
     """By its text this link stays in the home, and yet it leads out."""
     (tmp_path / "home").mkdir()
     steps = [member("here", tarfile.SYMTYPE, "."), member("link", tarfile.SYMTYPE, "here/.."), member(last)]
