@@ -30,12 +30,12 @@ class RunCounts:
         self._agents: dict[str, str] = {}
         counter, gauge = partial(Counter, registry=self._registry), partial(Gauge, registry=self._registry)
         of_run = ("project", "agent", "outcome")
-        self._runs = counter("pagehand_jobserver_runs", "Runs of instructions that have ended.", of_run)
+        self._runs = counter("pagehand_jobserver_runs", "Runs that have ended; crashed: by the server's fault.", of_run)
         refused = "Connections and requests that runs were refused."
         self._refused = counter("pagehand_jobserver_egress_refusals", refused, ("project",))
         tokens = "Tokens sent to models and answered, where told."
         self._tokens = counter("pagehand_jobserver_tokens", tokens, ("project",))
-        waiting = "Instructions that have not ended."
+        waiting = "Instructions that wait or run."
         self._instructions = gauge("pagehand_jobserver_instructions", waiting, ("project", "state"))
         oldest = "For how long the oldest queued instruction waits."
         self._oldest = gauge("pagehand_jobserver_queued_seconds", oldest, ("project",))

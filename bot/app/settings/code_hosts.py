@@ -42,15 +42,13 @@ class CodeHostVariables(Settings):
     code_host_token: ApiKey | None = Field(
         default=None,
         alias="CODE_HOST_TOKEN",
-        description="a token that may read pull requests there, with their checks, statuses and deployments; not "
-        "needed with JOB_API_PULL_REQUEST",
+        description="a token that may read pull requests there; not needed with JOB_API_PULL_REQUEST",
     )
 
     code_host_webhook_secret: ApiKey | None = Field(
         default=None,
         alias="CODE_HOST_WEBHOOK_SECRET",
-        description="with HTTP: the secret of the code host's webhook, which brings news of pull requests at once; "
-        "without one, /webhooks/github answers 404",
+        description="with HTTP: the secret of the code host's webhook, which brings news of pull requests at once",
     )
     code_host_previews: Patterns = Field(
         default=(),

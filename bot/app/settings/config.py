@@ -112,13 +112,11 @@ class Config(JobApiVariables, SchedulerVariables):
         default=None,
         ge=1,
         le=65_535,
-        description="with Socket Mode, and for `pagehand worker`: the port of GET /health, which reports whether the "
-        "bot is working; none by default",
+        description="with Socket Mode, and for `pagehand worker`: the port of GET /health; none by default",
     )
     metrics_token: MetricsToken | None = Field(
         default=None,
-        description="the bearer token that GET /metrics requires; without one, the metrics are not served at PORT, "
-        "only at PAGEHAND_HEALTH_PORT",
+        description="the bearer token that GET /metrics requires; without one, they are at PAGEHAND_HEALTH_PORT only",
     )
     log_level: LogLevel = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR")
     log_format: LogFormat | None = Field(

@@ -347,8 +347,8 @@ class JobApiVariables(CodeHostVariables):
     job_api_requester: bool = Field(
         default=False,
         alias="JOB_API_REQUESTER",
-        description="true if the job API accepts who asked: then each request carries "
-        "the person's name, their Slack user id and a link to the thread, for the pull request",
+        description="true if the job API accepts who asked: the person's name, their Slack user id and a link to the "
+        "thread, for the pull request",
     )
     job_api_cancel: bool = Field(
         default=False,
@@ -363,8 +363,7 @@ class JobApiVariables(CodeHostVariables):
     job_api_instruction: bool = Field(
         default=False,
         alias="JOB_API_INSTRUCTION",
-        description="true if the job API accepts, beside a prompt with context, which part of it is the person's own "
-        "words",
+        description="true if the job API accepts which part of a prompt is the person's own words",
     )
     job_api_pull_request: bool = Field(
         default=False,

@@ -110,8 +110,7 @@ class GitHubSettings(Settings):
 
     github_token: Annotated[SecretStr, AfterValidator(_token)] | None = Field(
         None,
-        description="a personal access token that may write the repository's contents and pull requests; "
-        "GitHub: Settings > Developer settings > Fine-grained tokens",
+        description="a personal access token that may write the repository's contents and pull requests",
     )
     github_app_id: str | None = Field(
         None,
@@ -133,8 +132,7 @@ class GitHubSettings(Settings):
     )
     previews: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
-        description="comma-separated names of deployments, check runs and statuses that lead to a preview, such as "
-        "Deploy Preview*,netlify/*; without any, all deployments do",
+        description="comma-separated names of what leads to a preview, as in CODE_HOST_PREVIEWS",
     )
     github_users: Annotated[Mapping[str, str], BeforeValidator(_pairs), AfterValidator(_users)] = Field(
         {}, description="GitHub logins of requesters, as name=login or id=login; they are asked for review"

@@ -58,7 +58,7 @@ class ProcessSettings(MachineSettings):
     host_names: Names = Field(
         (),
         description="comma-separated names, besides those of the address and of PUBLIC_URL, by which clients call this "
-        "server; requests for any other name are refused",
+        "server; others are refused",
     )
     data_directory: Path = Field(
         Path("pagehand-jobserver"), description="where jobs, logs, clones and local pull requests are kept"
@@ -79,13 +79,12 @@ class ProcessSettings(MachineSettings):
     max_concurrent_jobs: int = Field(2, ge=1, le=64, description="how many jobs are worked on at once")
     stop_time: DurationOrNone = Field(
         timedelta(0),
-        description="how long what runs may go on after the process was told to stop; then what agents have done is "
-        "kept, and another process, or the next start, continues (seconds or ISO 8601)",
+        description="how long what runs may go on after the process was told to stop; then another process, or the "
+        "next start, continues it",
     )
     config: Path | None = Field(
         None,
-        description="a TOML file with several projects, as `pagehand jobserver --config` names it; without one, the "
-        "settings are those of one project",
+        description="a TOML file with several projects; without one, the settings are those of one",
     )
 
     @property

@@ -114,15 +114,12 @@ class SandboxSettings(MachineSettings):
     )
     sandbox_folders: Folders = Field(
         (),
-        description="more folders that programs and agents can read, in addition to the system's and the program's "
-        "own, as a JSON list or as words in shell quoting",
+        description="more folders that programs and agents can read, as a JSON list or as words in shell quoting",
     )
-    memory_limit: Size = Field(
-        ByteSize(4 * 2**30), description="how much memory one run of a program or agent may use, such as 4GiB"
-    )
+    memory_limit: Size = Field(ByteSize(4 * 2**30), description="how much memory one run of a program or agent may use")
     process_limit: int = Field(512, ge=8, description="how many processes one run of a program or agent may have")
     disk_limit: Size = Field(
-        ByteSize(4 * 2**30), description="how much one run of a program or agent may write to the disk, such as 4GiB"
+        ByteSize(4 * 2**30), description="how much one run of a program or agent may write to the disk"
     )
 
 

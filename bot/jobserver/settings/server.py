@@ -86,7 +86,7 @@ class LimitSettings(Settings):
         "rule that does not apply there, such as docs/samples/** docs/a.md:jwt",
     )
     max_changed_files: int = Field(
-        2_000, ge=1, description="how many files one instruction may change; a larger change is rejected as a whole"
+        2_000, ge=1, description="how many files one instruction may change; a larger change is rejected"
     )
     max_file_megabytes: float = Field(
         5.0,
@@ -109,7 +109,7 @@ class LimitSettings(Settings):
     keep_for: Duration = Field(
         timedelta(days=90),
         description="how long an archived job is kept; then it is deleted with its texts, log, folders and ended "
-        "branches (seconds or ISO 8601)",
+        "branches",
     )
 
     @property
@@ -259,25 +259,22 @@ class JobServerSettings(
         description="the model that a named agent uses, and that jobs show as their model; by default the agent's own, "
         "and the editor's name",
     )
-    time_limit: Duration = Field(
-        timedelta(minutes=30), description="how long one run of the agent or command may take (seconds or ISO 8601)"
-    )
+    time_limit: Duration = Field(timedelta(minutes=30), description="how long one run of the agent or command may take")
     question_time_limit: Duration = Field(
         timedelta(minutes=5),
         description="how long a run waits for the answer to its question; then the job ends with the question, and a "
-        "later answer continues it (seconds or ISO 8601)",
+        "later answer continues it",
     )
     author: Identity = Field("Pagehand <pagehand@localhost>", description="author of the commits, as Name <address>")
     archive_after: Duration = Field(
         timedelta(days=30),
-        description="age at which a finished job is archived and accepts no more messages (seconds or ISO 8601)",
+        description="age at which a finished job is archived and accepts no more messages",
     )
     rate_limit: int = Field(100, ge=1, description="how many jobs and messages a project may send in any hour")
 
     private_pages: bool | None = Field(
         None,
-        description="true shows the pull request pages only to reviewers; the default if an agent or another program "
-        "runs",
+        description="true shows the pull request pages only to reviewers; the default if any program runs",
         validate_default=True,
     )
 
