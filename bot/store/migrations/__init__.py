@@ -8,7 +8,7 @@ During an upgrade, the version before and the new one work on one database, and 
 - *What is no longer needed is removed one minor version later*, when no program uses it any more. Such a migration
   names the version before it in `compatible_with`. Without `compatible_with`, no older program accepts the schema.
 - *A new kind of request or notice needs no migration of rows*: older programs leave it to newer ones for a while
-  (`bot.store.claims`). It may be recorded as soon as a CHECK constraint allows it.
+  (`bot.store.claims`).
 - A new index of a big table locks it while it is made. Say in the changelog how long that took for a million jobs.
 
 A test reads the statements of each migration that says it only expands.

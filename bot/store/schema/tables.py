@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-from bot.domain.requests.request import RequestKind, RequestState, WayIn
+from bot.domain.requests.request import RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.notices.notice import Delivery
 from bot.queue.columns import CleanText, KeyText, named_metadata
@@ -150,7 +150,6 @@ requests = Table(
     Column("merged_into", CleanText, nullable=False),
     Column("fetched", CleanText),
     Column("way_in", Text, nullable=False, server_default=WayIn.REPLY),
-    _one_of("kind", RequestKind),
     _one_of("state", RequestState),
 )
 """JSON columns: `requester` (a Requester, once known); `context` (a RequestContext, once prepared); `attachments`
