@@ -102,9 +102,9 @@ class Database:
         run = self._database.run
         return await retry_transient(lambda end: run(in_transaction, urgent=False, end=end), retry_for=self._retry_for)
 
-    async def execute(self, statement: Executable | ForEachDialect) -> int:
+    async def execute(self, statement: Executable | ForEachDialect, values: Any = None) -> int:
         """Runs one statement as a transaction; returns how many rows it changed."""
-        return (await self.transact(lambda session: session.execute(statement))).rowcount
+        return (await self.transact(lambda session: session.execute(statement, values))).rowcount
 
     async def rows(self, statement: Select[Any]) -> list[RowMapping]:
         """Returns the rows that one statement finds, which is a transaction of its own."""

@@ -7,17 +7,20 @@ from collections.abc import AsyncIterable, AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 
 from bot.errors import StoreError
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.store.database import Database, Session, transaction
 from bot.jobserver.store.tables import EXPIRES, chunks, files, instructions
+from bot.queue.transaction import adding
 
 CHUNK_BYTES = 1_000_000
 _ARRIVES_WITHIN = timedelta(days=1)
 """Whatever has not arrived by then was left by a process that was killed."""
 _DELETED_AT_ONCE = 20
+_ADD, _ADD_CHUNK = adding(files), adding(chunks)
+"""Once more, if the answer to the commit was lost."""
 
 
 class FileStore:
@@ -32,7 +35,8 @@ class FileStore:
         await self._begin(file_id)
         try:
             async for chunk in _in_chunks(pieces):
-                await self.database.execute(insert(chunks).values(file=file_id, position=position, content=chunk))
+                values = {"file": file_id, "position": position, "content": chunk}
+                await self.database.execute(_ADD_CHUNK, values)
                 position += 1
         except BaseException:
             with contextlib.suppress(StoreError):
@@ -71,7 +75,7 @@ class FileStore:
     @transaction
     async def _begin(self, session: Session, file_id: str) -> None:
         values = {"id": file_id, "expires_at": session.time(ago=-_ARRIVES_WITHIN)}
-        await session.execute(insert(files).values(values))
+        await session.execute(_ADD, values)
 
     @transaction
     async def _drop(self, session: Session, file_id: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
@@ -78,6 +79,25 @@ async def test_a_file_is_read_as_it_was_written(stored: Files, content: bytes) -
     assert await stored.sweep() == 0
     assert await contents(stored.store, file_id) == content
     assert await stored.counts() == (1, -(-len(content) // CHUNK_BYTES))
+
+
+async def test_what_is_written_again_since_the_answer_to_a_commit_was_lost_is_there_once(
+    stored: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, begun = stored.database._database.run, Counter[object]()
+
+    async def loses_each_first_answer(work: object, **how: object) -> object:
+        answer = await commit(work, **how)
+        begun[how["end"]] += 1
+        if begun[how["end"]] == 1:
+            raise TimeoutError
+        return answer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stored.database._database, "run", loses_each_first_answer)
+        file_id = await stored.store.write(pieces(LARGE))
+    assert await contents(stored.store, file_id) == LARGE
+    assert await stored.counts() == (1, 3)
 
 
 async def test_what_breaks_off_is_deleted_at_once_and_what_a_kill_leaves_after_a_day(stored: Files) -> None:
