@@ -100,8 +100,8 @@ class Projects:
     def _read(self) -> bool:
         file = self.process.config or Path()
         content = content_of(file, VARIABLE)
-        # After a fault, it is read even if it looks unchanged: a file that it names may be there now.
-        if content == self._content and not self.fault:
+        # After a fault, it is read even if it looks unchanged: a file that it names may be there now, or have changed.
+        if content == self._content and not self.fault and not any(_repeated_keys(self.current)):
             return False
         tables = _tables(tables_in(content, VARIABLE))
         known = {name: self.current[name] for name, table in tables.items() if self._tables.get(name) == table}

@@ -222,6 +222,30 @@ async def is_well(many: ManyProjects) -> bool:
     return not (await many.health())["problems"]
 
 
+async def test_a_key_that_two_projects_come_to_have_opens_neither_until_it_is_replaced(tmp_path: Path) -> None:
+    many = ManyProjects(tmp_path)
+    file = tmp_path / "site-key"
+    file.write_text(SITE_KEY)
+    many.write(docs=DOCS, site={"api_key_file": str(file)})
+    async with started(many):
+        assert (await many.create("site", SITE_KEY)).status_code == 201
+        file.write_text(KEY)
+
+        async def is_told() -> bool:
+            return (await many.health())["problems"] == [
+                "The file of the projects is not valid as it is now, and not in use."
+            ]
+
+        await until(is_told)
+        assert [(await many.create(name, KEY)).status_code for name in ("docs", "site")] == [401, 401]
+        file.write_text(SITE_KEY)
+        await until(lambda: is_well(many))
+        assert [(await many.create("docs", KEY)).status_code, (await many.create("site", KEY)).status_code] == [
+            201,
+            404,
+        ]
+
+
 WAITS = """
 import pathlib, sys, time
 while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)
