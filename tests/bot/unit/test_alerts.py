@@ -43,8 +43,9 @@ WELL: Series = {
     'pagehand_slack_budget_calls{method="chat.update"}': "50x60",
     "pagehand_lease_takeovers_total": "0x60",
     'up{job="pagehand-jobserver"}': "1x60",
-    'pagehand_jobserver_runs_total{agent="claude",outcome="done"}': "0+1x60",
-    'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0x60",
+    'pagehand_jobserver_runs_total{project="docs",agent="claude",outcome="done"}': "0+1x60",
+    'pagehand_jobserver_runs_total{project="docs",agent="claude",outcome="failed"}': "0x60",
+    'pagehand_jobserver_runs_total{project="busy",agent="claude",outcome="done"}': "0+9x60",
     "pagehand_jobserver_egress_refusals_total": "3x60",
     "pagehand_jobserver_queued_seconds": "60x60",
 }
@@ -69,7 +70,9 @@ FAULTS: Mapping[str, Series] = {
     "PagehandSlackBudgetExhausted": {'pagehand_slack_budget_calls{method="chat.update"}': "0x60"},
     "PagehandLeaseTakeovers": {"pagehand_lease_takeovers_total": "0+2x60"},
     "PagehandJobServerDown": {'up{job="pagehand-jobserver"}': "0x60"},
-    "PagehandJobServerFailing": {'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0+3x60"},
+    "PagehandJobServerFailing": {
+        'pagehand_jobserver_runs_total{project="docs",agent="claude",outcome="failed"}': "0+3x60"
+    },
     "PagehandJobServerQueue": {"pagehand_jobserver_queued_seconds": "0+120x60"},
     "PagehandEgressRefused": {"pagehand_jobserver_egress_refusals_total": "0+5x60"},
 }
