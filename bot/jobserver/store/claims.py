@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, exists, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, exists, func, literal, or_, select, union_all, update
 
 from bot.jobapi.models import JobDetails
 from bot.jobserver.errors import LeaseLostError
@@ -46,38 +46,50 @@ async def claim_first(session: Session, worker: Worker, wanted: Wanted) -> RowMa
     """Claims the first instruction of a job, of the project that has the fewest running: the one that has waited for
     longest. Returns its row with what it needs of its job, and whether it was begun before; the job is locked.
     """
-    while found := await session.first(_first(session, worker, wanted)):
-        # Asked twice: only now nobody else can change the job.
-        is_still = (WAITING, is_free(instructions, session.time()))
-        claiming = update(instructions).where(instructions.c.number == found["number"], *is_still)
-        claim: dict[str, Any] = {"state": "running", "attempts": instructions.c.attempts + 1}
-        claim |= {"claimed_by": worker.name, "claimed_until": session.time(ago=-LEASE)}
-        if (await session.execute(claiming.values(claim))).rowcount:
-            await change_job(session, found["job_id"], place=worker.place)
-            of_job = jobs.c["branch", "session", "home", "partial_commit", "partial_file"]
-            was_begun = or_(instructions.c.attempts > 1, literal(found["claimed_by"] is not None))
-            claimed = select(instructions, *of_job, was_begun.label("was_begun")).join(jobs)
-            return await session.first(claimed.where(instructions.c.number == found["number"]))
+    may_begin = _may_begin(session, worker, wanted)
+    for project in await _in_turn(session, wanted, may_begin):
+        first = may_begin.where(instructions.c.project_id == project).with_for_update(of=jobs, skip_locked=True)
+        while found := await session.first(first):
+            # Asked twice: only now nobody else can change the job.
+            is_still = (WAITING, is_free(instructions, session.time()))
+            claiming = update(instructions).where(instructions.c.number == found["number"], *is_still)
+            claim: dict[str, Any] = {"state": "running", "attempts": instructions.c.attempts + 1}
+            claim |= {"claimed_by": worker.name, "claimed_until": session.time(ago=-LEASE)}
+            if (await session.execute(claiming.values(claim))).rowcount:
+                await change_job(session, found["job_id"], place=worker.place)
+                of_job = jobs.c["branch", "session", "home", "partial_commit", "partial_file"]
+                was_begun = or_(instructions.c.attempts > 1, literal(found["claimed_by"] is not None))
+                claimed = select(instructions, *of_job, was_begun.label("was_begun")).join(jobs)
+                return await session.first(claimed.where(instructions.c.number == found["number"]))
     return None
 
 
-def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
+async def _in_turn(session: Session, wanted: Wanted, may_begin: Select[Any]) -> list[str]:
+    """Returns the projects that have something to begin. Each is looked up by index: the rest may be long."""
+    if len(wanted.projects) <= 1:
+        return list(wanted.projects)
+    projects = union_all(*(select(literal(name).label("name")) for name in wanted.projects)).subquery("projects")
+    is_its = instructions.c.project_id == projects.c.name
+    is_running = (WAITING, instructions.c.state == "running", instructions.c.claimed_until > session.time())
+    running = select(func.count()).where(is_its, *is_running).scalar_subquery().label("running")
+    first = may_begin.with_only_columns(instructions.c.number).where(is_its).scalar_subquery().label("first")
+    rows = await session.rows(select(projects.c.name, running, first))
+    found = [row for row in rows if row["first"] is not None]
+    return [row["name"] for row in sorted(found, key=lambda row: (row["running"], row["first"]))]
+
+
+def _may_begin(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
+    """Selects the first instruction, of all projects, that the worker may claim."""
     same = instructions.alias("same")
     first_of_job = select(func.min(same.c.number)).where(same.c.job_id == instructions.c.job_id, WAITING)
-    running = select(instructions.c.project_id, func.count().label("count")).where(
-        WAITING, instructions.c.state == "running", instructions.c.claimed_until > session.time()
-    )
-    busy = running.group_by(instructions.c.project_id).subquery("busy")
     has_waited = instructions.c.created_at <= session.time(ago=PREFERENCE)
     is_there = exists().where(workers.c.place == jobs.c.place, workers.c.seen_at > session.time(ago=LEASE))
     first = (
         select(*instructions.c["number", "job_id", "claimed_by"])
         .join(jobs)
-        .outerjoin(busy, busy.c.project_id == instructions.c.project_id)
         .where(
             WAITING,
             is_free(instructions, session.time()),
-            instructions.c.project_id.in_(list(wanted.projects)),
             instructions.c.number == first_of_job.scalar_subquery(),
             or_(jobs.c.place == worker.place, has_waited, ~is_there),
         )
@@ -86,8 +98,7 @@ def _first(session: Session, worker: Worker, wanted: Wanted) -> Select[Any]:
         first = first.where(instructions.c.number.not_in(wanted.besides))
     if not wanted.suspects:
         first = first.where(instructions.c.attempts == 0)
-    in_turn = first.order_by(func.coalesce(busy.c.count, 0), instructions.c.number).limit(1)
-    return in_turn.with_for_update(of=jobs, skip_locked=True)
+    return first.order_by(instructions.c.number).limit(1)
 
 
 def held(instruction: Instruction) -> tuple[ColumnElement[bool], ...]:

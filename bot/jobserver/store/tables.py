@@ -128,8 +128,9 @@ instructions = Table(
 WAITING = _partial(
     "instructions_waiting", text("state IN ('queued', 'running')"), instructions.c.project_id, instructions.c.state
 )
-# By which the first of a job is found.
+# By which the first of a job is found, and that of a project.
 _partial("instructions_in_order", WAITING, instructions.c.job_id, instructions.c.number)
+_partial("instructions_in_turn", WAITING, instructions.c.project_id, instructions.c.number)
 IS_REPLY = _partial("instructions_that_answer", text("answers IS NOT NULL"), instructions.c.answers)
 Index("instructions_of_job", instructions.c.job_id, instructions.c.number)
 Index("instructions_of_project", instructions.c.project_id, instructions.c.created_at)

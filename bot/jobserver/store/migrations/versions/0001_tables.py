@@ -118,6 +118,7 @@ def _jobs() -> None:
     )
     _index("instructions_waiting", "instructions", ["project_id", "state"], "state IN ('queued', 'running')")
     _index("instructions_in_order", "instructions", ["job_id", "number"], "state IN ('queued', 'running')")
+    _index("instructions_in_turn", "instructions", ["project_id", "number"], "state IN ('queued', 'running')")
     _index("instructions_that_answer", "instructions", ["answers"], "answers IS NOT NULL")
     _index("instructions_of_job", "instructions", ["job_id", "number"])
     _index("instructions_of_project", "instructions", ["project_id", "created_at"])
