@@ -363,19 +363,20 @@ async def push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | Non
 
 
 async def _push(tools: Tools, prepared: Prepared, edited: Edited) -> Edited | None:
-    instruction = prepared.instruction
+    instruction, start = prepared.instruction, prepared.start
     for _ in range(_PUSHES):
         await tools.queue.renew(instruction)
         try:
-            await tools.repository.push(edited.commit, instruction.branch)
+            await tools.repository.push(edited.commit, instruction.branch, start.tip)
         except PushRejectedError:
-            merged = await _on_top(tools, prepared, edited.commit)
+            start = await tools.repository.start(instruction.branch)
+            tree = await tools.repository.applied(edited.commit, start.tree)
             # Looked for last: what arrives even later is in the way of the next push.
             if ours := await pushed_before(tools, instruction):
                 return replace(edited, commit=ours)
-            if merged is None:
+            if tree is None:
                 return None
-            edited = replace(edited, commit=merged)
+            edited = replace(edited, commit=await tools.repository.commit(start, tree, prepared.message))
         else:
             await tools.queue.record_pushed(instruction, edited.commit)
             return edited
@@ -391,14 +392,6 @@ async def pushed_before(tools: Tools, instruction: Instruction) -> str | None:
     if commit is not None:
         await tools.queue.record_pushed(instruction, commit)
     return commit
-
-
-async def _on_top(tools: Tools, prepared: Prepared, commit: str) -> str | None:
-    """Returns the change as a commit on top of the branch; None if it does not merge cleanly."""
-    start = await tools.repository.start(prepared.instruction.branch)
-    theirs = await tools.repository.commit(start, start.tree, "The branch as it is now\n")
-    tree = await tools.repository.merge(theirs, commit)
-    return tree and await tools.repository.commit(start, tree, prepared.message)
 
 
 async def keep_files(tools: Tools, prepared: Prepared) -> None:

@@ -257,18 +257,26 @@ class Git:
         path = urlsplit(self.address).path if self.address.startswith("file:") else self.address
         return Path(path) if self.is_local else None
 
-    async def push(self, directory: Path, revision: str, branch: str) -> None:
-        """Pushes without force, so that nobody's commits are lost.
+    async def push(self, directory: Path, revision: str, branch: str, expected: str | None = None) -> None:
+        """Pushes so that nobody's commits are lost. `expected` is the branch's newest commit, empty if there is no such
+        branch.
 
         Raises:
-            PushRejectedError: somebody else's commits are in the way.
+            PushRejectedError: somebody else's commits are in the way, or the branch is not as expected.
             GitError: it failed for another reason; the message is the host's.
         """
-        receive = (f"--receive-pack={_RECEIVE_PACK}",) if self.is_local else ()
-        target = f"{revision}:{self._ref(branch)}"
+        ref, options = self._ref(branch), [f"--receive-pack={_RECEIVE_PACK}"] if self.is_local else []
+        if expected:
+            # Git overwrites what it finds as expected: nothing is lost only if it is among what is pushed.
+            found = await self.try_run(directory, "merge-base", "--is-ancestor", expected, revision)
+            if found.exit_code:
+                raise PushRejectedError("the branch could not be pushed: it is not what the change is based on")
+        if expected is not None:
+            options.append(f"--force-with-lease={ref}:{expected}")
         pushed = await self.try_run(
-            directory, "push", "--quiet", "--no-verify", "--recurse-submodules=no", *receive, "--", self.address, target
-        )
+            directory, "push", "--quiet", "--no-verify", "--recurse-submodules=no", *options, "--", self.address,
+            f"{revision}:{ref}",
+        )  # fmt: skip
         if pushed.exit_code:
             is_blocked = any(words in pushed.errors for words in _BLOCKED)  # somebody else's commits are not the cause
             is_behind = not is_blocked and any(words in pushed.errors for words in _BEHIND)

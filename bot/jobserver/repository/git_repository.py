@@ -25,13 +25,15 @@ class StartingPoint:
     """The state of the repository that an instruction starts from.
 
     `parents` are the parents of the instruction's commit; the first is on the job's branch. `tree` is the git tree to
-    check out: the branch's files, merged with the base where that was clean. `base` is the commit of the base branch.
-    `note` says what was done, or could not be done, to bring the branch up to date; it is empty if nothing was needed.
+    check out: the branch's files, merged with the base where that was clean. `base` is the commit of the base branch,
+    `tip` that of the job's, empty if there is none. `note` says what was done, or could not be done, to bring the
+    branch up to date; it is empty if nothing was needed.
     """
 
     parents: tuple[str, ...]
     tree: str
     base: str
+    tip: str
     note: str = ""
 
 
@@ -49,9 +51,9 @@ class GitRepository:
         base, head = tips[self._base], tips.get(branch)
         parted = await self.mirror.merge_base(base.commit, head.commit) if head else ""
         if head is None or parted == head.commit:
-            return StartingPoint((base.commit,), base.tree, base.commit)
+            return StartingPoint((base.commit,), base.tree, base.commit, head.commit if head else "")
         if parted == base.commit:
-            return StartingPoint((head.commit,), head.tree, base.commit)
+            return StartingPoint((head.commit,), head.tree, base.commit, head.commit)
         return await self._brought_up_to_date(branch, head, base.commit)
 
     async def is_ahead(self, branch: str) -> bool:
@@ -65,10 +67,10 @@ class GitRepository:
         if merged.conflicts:
             named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
             note = f"the branch is behind {self._base}, and both changed {named}, so it was not updated"
-            return StartingPoint((head.commit,), head.tree, base, note)
+            return StartingPoint((head.commit,), head.tree, base, head.commit, note)
         message = f"Merge {self._base} into {branch}\n"
         commit = await self.mirror.commit((head.commit, base), merged.tree, message)
-        return StartingPoint((commit,), merged.tree, base, f"{self._base} was merged into the branch")
+        return StartingPoint((commit,), merged.tree, base, head.commit, f"{self._base} was merged into the branch")
 
     def working_copy(self, directory: Path) -> WorkingCopy:
         return WorkingCopy(self.mirror, directory, self._limits)
@@ -77,14 +79,20 @@ class GitRepository:
         """Commits a tree and returns the commit's id."""
         return await self.mirror.commit(start.parents, tree, message)
 
-    async def push(self, commit: str, branch: str) -> None:
-        """Pushes a commit without force. Raises PushRejectedError if somebody else's commits are in the way."""
-        await self.mirror.git.push(self.mirror.directory, commit, branch)
+    async def push(self, commit: str, branch: str, tip: str) -> None:
+        """Pushes a commit to a branch. Raises PushRejectedError if that is not at this tip any more."""
+        await self.mirror.git.push(self.mirror.directory, commit, branch, tip)
         await self.mirror.set_branch(branch, commit)
 
-    async def merge(self, first: str, second: str) -> str | None:
-        """Returns the tree of a merge of two commits; None if both changed the same lines."""
-        merged = await self.mirror.merge(first, second)
+    async def applied(self, commit: str, tree: str) -> str | None:
+        """Returns a tree with the change that `commit` made; None if both changed the same lines.
+
+        The merged commits have no history, so that nothing else from the branch of `commit` comes back.
+        """
+        root = await self.mirror.commit((), await self.mirror.tree_of(f"{commit}^"), "Before\n")
+        now = await self.mirror.commit((root,), tree, "Now\n")
+        change = await self.mirror.commit((root,), await self.mirror.tree_of(commit), "Change\n")
+        merged = await self.mirror.merge(now, change)
         return None if merged.conflicts else merged.tree
 
     async def delete_branch(self, branch: str) -> None:
@@ -138,13 +146,9 @@ class GitRepository:
     async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
         """Applies the change that `commit` made to a directory into which `tree` was checked out.
 
-        Returns False and changes nothing if both changed the same lines. The merged commits have no history, so that
-        nothing else from the branch of `commit` comes back.
+        Returns False and changes nothing if both changed the same lines.
         """
-        root = await self.mirror.commit((), await self.mirror.tree_of(f"{commit}^"), "Before\n")
-        now = await self.mirror.commit((root,), tree, "Now\n")
-        partial = await self.mirror.commit((root,), await self.mirror.tree_of(commit), "Partial\n")
-        merged = await self.merge(now, partial)
+        merged = await self.applied(commit, tree)
         if merged is not None:
             await self.working_copy(directory).change_to(merged)
         return merged is not None

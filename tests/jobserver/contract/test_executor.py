@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,7 +25,8 @@ from bot.jobapi.models import (
     StepStatus,
 )
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.errors import EditError, JobServerError, PushRejectedError
+from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.store.records import EarlierInstruction, Question
 
 
@@ -139,6 +141,46 @@ async def test_a_push_that_loses_a_race_is_rebased_and_edited_again_only_for_the
         assert world.notes(f"pagehand/{job.id}") == notes
         assert git(world.bare, "show", f"pagehand/{job.id}:{theirs}").startswith("theirs\n")
         assert prompts(world) == tasks
+
+
+@pytest.mark.parametrize("change", [("main",), ("-d",)], ids=["taken back", "deleted"])
+async def test_what_somebody_took_off_a_branch_during_an_instruction_does_not_come_back(
+    tmp_path: Path, change: tuple[str]
+) -> None:
+    async def edit(task: EditTask, _: EditProgress) -> None:
+        (task.workspace.copy / f"{task.prompt}.md").write_text(task.prompt)
+        if task.prompt == "two":
+            ref = f"refs/heads/pagehand/{task.workspace.copy.parent.name}"
+            git(world.bare, "update-ref", *(("-d", ref) if change == ("-d",) else (ref, *change)))
+
+    async with executing(tmp_path, ScriptedEditor(edit)) as world:
+        job = await world.done("one")
+        assert (await world.done("two", job.id)).status is Status.COMPLETED
+        assert world.subjects(f"pagehand/{job.id}") == ["two"]
+        listed = git(world.bare, "ls-tree", "-r", "--name-only", f"pagehand/{job.id}").split()
+        assert listed == ["docs/start.md", "two.md"]
+        assert prompts(world) == ["one", "two"]
+
+
+class Rewritten(GitRepository):
+    """One in which somebody writes each commit anew as soon as it is pushed, before the answer comes."""
+
+    async def push(self, commit: str, branch: str, tip: str) -> None:
+        await super().push(commit, branch, tip)
+        bare = Path(self.mirror.git.address)
+        message = git(bare, "log", "-1", "--format=%B", commit)
+        anew = git(bare, "commit-tree", "-p", "main", "-m", message, f"{commit}^{{tree}}").strip()
+        git(bare, "update-ref", f"refs/heads/{branch}", anew)
+        raise PushRejectedError("stale info")
+
+
+async def test_a_push_that_arrived_is_found_though_its_branch_was_rewritten(tmp_path: Path) -> None:
+    async with executing(tmp_path) as world:
+        known = world.repository
+        world.tools = replace(world.tools, repository=Rewritten(known.mirror, "main", known._limits))
+        job = await world.done("one")
+        assert job.status is Status.COMPLETED
+        assert (world.subjects(f"pagehand/{job.id}"), world.notes(f"pagehand/{job.id}")) == (["one"], "one\n")
 
 
 async def test_progress_is_visible_live_and_saved_rarely(tmp_path: Path) -> None:

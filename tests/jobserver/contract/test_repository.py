@@ -5,13 +5,14 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.worlds.jobserver_world import git, make_bare, push_to
 
 from bot.jobapi.models import ChangeKind
-from bot.jobserver.errors import GitError
+from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
@@ -75,7 +76,7 @@ async def pushed(world: World, name: str, text: str) -> str:
     (world.copy / name).write_text(text)
     found = await world.repository.working_copy(world.copy).collect(start.tree)
     commit = await world.repository.commit(start, found.tree, "Ours\n\nPagehand-Instruction: a/1\n")
-    await world.repository.push(commit, BRANCH)
+    await world.repository.push(commit, BRANCH, start.tip)
     return commit
 
 
@@ -249,7 +250,7 @@ async def test_a_branch_behind_its_base_is_updated_if_it_merges_cleanly(world: W
     assert start.note == "main was merged into the branch"
     assert (world.copy / "docs/other.md").read_text() == "Theirs\n"
     commit = await world.repository.commit(start, start.tree, "Next\n")
-    await world.repository.push(commit, BRANCH)
+    await world.repository.push(commit, BRANCH, start.tip)
     assert git(world.bare, "merge-base", "--is-ancestor", ours, BRANCH) == ""
     assert git(world.bare, "merge-base", "--is-ancestor", "main", BRANCH) == ""
 
@@ -272,6 +273,54 @@ async def test_a_merged_or_deleted_branch_restarts_at_the_base(world: World) -> 
     git(world.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
     start = await world.repository.start(BRANCH)
     assert start.parents == (start.base,)
+
+
+def point(world: World, commit: str) -> None:
+    git(world.bare, "update-ref", f"refs/heads/{BRANCH}", commit)
+
+
+def rewrite(world: World) -> None:
+    point(world, git(world.bare, "commit-tree", "-p", "main", "-m", "Theirs", "main^{tree}").strip())
+
+
+MOVED: dict[str, Callable[[World], object]] = {
+    "rewound": lambda world: point(world, f"{BRANCH}^"),
+    "rewritten": rewrite,
+    "continued": lambda world: world.commit_of_theirs(BRANCH, "theirs.md", "Theirs\n"),
+    "deleted": lambda world: git(world.bare, "update-ref", "-d", f"refs/heads/{BRANCH}"),
+}
+
+
+@pytest.mark.parametrize("how", MOVED)
+async def test_a_branch_that_is_not_as_it_was_read_is_not_pushed_to(world: World, how: str) -> None:
+    await pushed(world, "a.md", "A\n")
+    await pushed(world, "b.md", "B\n")
+    start = await world.repository.start(BRANCH)
+    commit = await world.repository.commit(start, start.tree, "Ours\n")
+    MOVED[how](world)
+    before = git(world.bare, "for-each-ref")
+    with pytest.raises(PushRejectedError):
+        await world.repository.push(commit, BRANCH, start.tip)
+    assert git(world.bare, "for-each-ref") == before
+
+
+async def test_a_branch_that_somebody_made_meanwhile_is_not_pushed_to(world: World) -> None:
+    start = await world.repository.start(BRANCH)
+    commit = await world.repository.commit(start, start.tree, "Ours\n")
+    point(world, "main")
+    with pytest.raises(PushRejectedError):
+        await world.repository.push(commit, BRANCH, start.tip)
+    await world.repository.push(commit, BRANCH, (await world.repository.start(BRANCH)).tip)
+    await world.repository.push(commit, BRANCH, start.tip)  # as after an answer that was lost
+
+
+async def test_what_is_on_a_branch_is_not_overwritten_even_if_it_is_as_expected(world: World) -> None:
+    ours = await pushed(world, "a.md", "A\n")
+    start = await world.repository.start(BRANCH)
+    other = await world.repository.commit(replace(start, parents=(start.base,)), start.tree, "Without ours\n")
+    with pytest.raises(PushRejectedError):
+        await world.repository.push(other, BRANCH, start.tip)
+    assert git(world.bare, "rev-parse", BRANCH).strip() == ours
 
 
 async def test_deleting_a_branch_is_idempotent(world: World) -> None:

@@ -66,9 +66,9 @@ class HeldRepository(GitRepository):
             await self.second_look()
         return await super().start(branch)
 
-    async def push(self, commit: str, branch: str) -> None:
+    async def push(self, commit: str, branch: str, tip: str) -> None:
         await self.before()
-        await super().push(commit, branch)
+        await super().push(commit, branch, tip)
         await self.after()
 
 

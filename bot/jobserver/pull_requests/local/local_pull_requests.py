@@ -392,7 +392,7 @@ class LocalPullRequests:
             )
         commit = await self._mirror.commit((newest, head), merged.tree, message)
         try:
-            await self._mirror.git.push(self._mirror.directory, commit, base)
+            await self._mirror.git.push(self._mirror.directory, commit, base, newest)
         except PushRejectedError:
             raise DecisionError(f"{base} has just changed. Please try again.") from None
         except GitError as error:
