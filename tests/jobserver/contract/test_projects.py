@@ -232,9 +232,8 @@ async def test_a_key_that_two_projects_come_to_have_opens_neither_until_it_is_re
         file.write_text(KEY)
 
         async def is_told() -> bool:
-            return (await many.health())["problems"] == [
-                "The file of the projects is not valid as it is now, and not in use."
-            ]
+            problems: list[str] = (await many.health())["problems"]
+            return problems == ["The file of the projects is not valid as it is now, and not in use."]
 
         await until(is_told)
         assert [(await many.create(name, KEY)).status_code for name in ("docs", "site")] == [401, 401]

@@ -5,6 +5,7 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import asyncpg
 import pytest
@@ -86,7 +87,7 @@ async def test_what_is_written_again_since_the_answer_to_a_commit_was_lost_is_th
 ) -> None:
     commit, begun = stored.database._database.run, Counter[object]()
 
-    async def loses_each_first_answer(work: object, **how: object) -> object:
+    async def loses_each_first_answer(work: Any, **how: Any) -> object:
         answer = await commit(work, **how)
         begun[how["end"]] += 1
         if begun[how["end"]] == 1:
