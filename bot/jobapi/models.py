@@ -44,6 +44,7 @@ MAX_WORDS = 2_000
 MAX_LINE = 200
 MAX_STEPS = 20
 MAX_CHANGED_FILES = 50
+MAX_PAGES_READ = 20
 MAX_CHECKS, MAX_PROBLEMS = 20, 1_000
 MAX_EXAMPLES = 20
 MAX_COUNT = 10**9
@@ -289,6 +290,41 @@ class Usage(Told):
     cost: Cost | None = Field(None, description="Null if no agent reported it.")
 
 
+class Mode(StrEnum):
+    """What an instruction is for: to change pages, to propose a change, or to answer a question."""
+
+    EDIT = "edit"
+    PLAN = "plan"
+    ASK = "ask"
+
+
+class ProposalState(StrEnum):
+    """What became of a proposed plan."""
+
+    PROPOSED = "proposed"
+    ACCEPTED = "accepted"
+    SUPERSEDED = "superseded"
+
+
+class ProposedPage(Told):
+    """A page that a plan would change."""
+
+    path: Line
+    reason: Line | None = None
+
+
+class Proposal(Told):
+    """A plan that waits for a yes, or did: a message with its id accepts it."""
+
+    id: Line
+    state: ProposalState
+    text: Annotated[str, _words(MAX_SUMMARY)] = Field(
+        description="What will be done, why, and what will not, in Markdown."
+    )
+    pages: Annotated[tuple[ProposedPage, ...], usable(MAX_CHANGED_FILES)] = ()
+    accepted_by: Line | None = Field(None, description="The name of whoever accepted it.")
+
+
 class FieldKind(StrEnum):
     """What kind of answer a field takes."""
 
@@ -359,6 +395,11 @@ class JobDetails(Told):
     )
     revision: Annotated[str | None, _line()] = Field(None, description="The commit id of the job's branch.")
     usage: Usage | None = Field(None, description="Its use of its model so far, if that is counted.")
+    mode: Mode | None = Field(None, description="What the newest instruction is for; null: to change pages.")
+    proposal: Proposal | None = Field(None, description="The newest plan, if its job was asked for one.")
+    pages_read: Annotated[tuple[Line, ...], usable(MAX_PAGES_READ)] = Field(
+        (), description="The pages that an answer is based on, as far as they are known."
+    )
 
     @property
     def partial_files(self) -> int:
@@ -508,6 +549,15 @@ class PromptBody(ApiModel):
     requested_by: Requester | None = Field(
         None, description="Who asked: named in the commit and in the pull request. An Idempotency-Key ignores it."
     )
+    mode: Mode = Field(Mode.EDIT, description="In `plan` and `ask`, nothing is changed.")
+    model: str | None = Field(None, strict=True, max_length=MAX_LINE, description="By default the project's.")
+    effort: str | None = Field(None, strict=True, max_length=MAX_LINE, description="By default the project's.")
+    proposal: str | None = Field(
+        None,
+        strict=True,
+        max_length=MAX_LINE,
+        description="For a message: the id of the plan that it accepts, and that is carried out in the mode `edit`.",
+    )
 
     @field_validator("prompt")
     @classmethod
@@ -523,6 +573,13 @@ class PromptBody(ApiModel):
     def _is_in_the_prompt(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and value not in info.data.get("prompt", value):
             raise ValueError("it is no part of the prompt")
+        return value
+
+    @field_validator("proposal")
+    @classmethod
+    def _is_carried_out(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("mode") is not Mode.EDIT:
+            raise ValueError("a plan is carried out in the mode edit")
         return value
 
 
@@ -542,8 +599,9 @@ class ErrorBody(ApiModel):
 class PromptCall:
     """The call that creates a job, or sends a follow-up to one.
 
-    `instruction` is the part of the prompt that its writer wants done, where the rest is context. It, `requester` and
-    `files` are only for servers known to support them. A repeated call keeps its `idempotency_key`.
+    `instruction` is the part of the prompt that its writer wants done, where the rest is context. `proposal` is the id
+    of the plan that it accepts. All but the prompt are only for servers known to support them. A repeated call keeps
+    its `idempotency_key`.
     """
 
     prompt: str
@@ -551,6 +609,10 @@ class PromptCall:
     requester: Requester | None = None
     files: Sequence[PromptFile] = ()
     instruction: str | None = None
+    mode: Mode = Mode.EDIT
+    model: str = ""
+    effort: str = ""
+    proposal: str = ""
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,10 @@ def prompt_body(call: PromptCall) -> bytes:
             for file in call.files
         ),
         requested_by=call.requester,
+        mode=call.mode,
+        model=_encodable(call.model) or None,
+        effort=_encodable(call.effort) or None,
+        proposal=call.proposal or None,
     )
     return body.model_dump_json(by_alias=True, exclude_defaults=True).encode()
 

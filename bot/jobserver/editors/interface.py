@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bot.jobapi.models import PlanStep, QuestionField
+from bot.jobapi.models import Mode, PlanStep, ProposedPage, QuestionField
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.store.records import EarlierInstruction, Question
 from bot.jobserver.usage import Spent
@@ -37,7 +37,9 @@ class EditTask:
     `conversation`: the job's earlier exchanges, oldest first. `session`: the agent's own id of the conversation, as
     reported to `EditProgress.session` earlier; None for the first instruction. `log`: a file for the server's operator.
     `attachments`: the files of this instruction; those of earlier ones are in the same folder. `words`: the part of the
-    prompt that the person wants done, where the rest is context; None if all of it is.
+    prompt that the person wants done, where the rest is context; None if all of it is. `mode`: in any but EDIT, nothing
+    may be changed. `model`, `effort`: wanted for this instruction; empty: those of the settings. `is_accepted`: it
+    carries out the plan that the newest exchange proposed.
     """
 
     prompt: str
@@ -47,6 +49,10 @@ class EditTask:
     session: str | None = None
     attachments: Sequence[TaskFile] = ()
     words: str | None = None
+    mode: Mode = Mode.EDIT
+    model: str = ""
+    effort: str = ""
+    is_accepted: bool = False
 
     @property
     def own_words(self) -> str:
@@ -60,7 +66,8 @@ class EditResult:
     `summary`: its answer, in Markdown. `reason`: why it changed nothing, if known. `question`: what it needs to know to
     continue, and `question_fields` the choices; `closing_question` is one if nothing was changed, and else politeness.
     `notes`: the server's sentences about the run, such as refused connections. `examples`: prompts that work as they
-    are, in answer to one that was not understood.
+    are, in answer to one that was not understood. `proposal`: in the mode PLAN, the plan in Markdown, and
+    `proposed_pages` what it would change, as far as it says so. `pages_read`: what an answer is based on.
     """
 
     summary: str = ""
@@ -70,6 +77,9 @@ class EditResult:
     examples: tuple[str, ...] = ()
     question_fields: tuple[QuestionField, ...] = ()
     closing_question: str = ""
+    proposal: str = ""
+    proposed_pages: tuple[ProposedPage, ...] = ()
+    pages_read: tuple[str, ...] = ()
 
 
 class EditProgress(Protocol):

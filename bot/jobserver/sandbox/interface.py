@@ -18,12 +18,13 @@ class Workspace:
 
     `copy`: the files to edit, without a git directory. `home`: the program's HOME, kept between the instructions of a
     job. Both are writable. `attachments`: the files that came with the instructions; read-only, and only if there are
-    any.
+    any. `read_only`: whether the copy must not be changed.
     """
 
     copy: Path
     home: Path
     attachments: Path | None = None
+    read_only: bool = False
 
 
 @dataclass(frozen=True)

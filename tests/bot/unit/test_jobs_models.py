@@ -31,7 +31,7 @@ def reported(details: Any) -> JobReport:
     return report_of(read, unchanged=None)
 
 
-WHOLE = {
+WHOLE: dict[str, Any] = {
     "summary": "I did **it**.\n\n- one",
     "reason": "because",
     "plan": [{"title": "Read", "status": "completed"}, {"title": "Write", "status": "in_progress"}, {"title": "Check"}],
@@ -60,6 +60,15 @@ WHOLE = {
     },
     "revision": "abc123",
     "partialWork": {"files": 3},
+    "mode": "plan",
+    "proposal": {
+        "id": "p1",
+        "state": "accepted",
+        "text": "I would **move** it.\n\n- one",
+        "pages": [{"path": "a.md", "reason": "it links there"}, {"path": "b.md"}],
+        "acceptedBy": "Ana",
+    },
+    "pagesRead": ["a.md", "b.md"],
 }
 
 
@@ -180,6 +189,20 @@ def test_the_instruction_is_in_the_body_only_if_given() -> None:
         assert body == {"prompt": "Do it\n\nContext", "instruction": instruction}
     odd = json.loads(prompt_body(PromptCall("a\ud83d\n\nContext", "k", instruction="a\ud83d")))
     assert odd["prompt"].startswith(odd["instruction"]), "our job server requires that"
+
+
+def test_what_was_chosen_is_in_the_body_only_if_it_is_not_the_default() -> None:
+    """So that job APIs that know no modes see nothing new."""
+    chosen = {"mode": "plan", "model": "opus", "effort": "high"}
+    planned = PromptCall("Do it", "k", mode=models.Mode.PLAN, model="opus", effort="high")
+    assert json.loads(prompt_body(planned)) == {"prompt": "Do it"} | chosen
+    assert json.loads(prompt_body(PromptCall("Go", "k", proposal="p1"))) == {"prompt": "Go", "proposal": "p1"}
+
+
+@pytest.mark.parametrize("wrong", [{"id": ""}, {"state": "no"}, {"text": " "}, {"text": None}, {"id": 7}])
+def test_a_plan_that_could_not_be_shown_or_accepted_counts_as_missing(wrong: dict[str, Any]) -> None:
+    told = parsed({"summary": "Said", "mode": "no mode", "proposal": WHOLE["proposal"] | wrong})
+    assert told == JobDetails(summary="Said")
 
 
 @pytest.mark.parametrize("kept", [None, 3, [], {}, {"files": -1}, {"files": "3"}, {"files": True}, {"files": 10**12}])
