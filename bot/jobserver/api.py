@@ -25,7 +25,7 @@ from bot.jobserver.errors import (
 )
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.store.jobs import JobStore
-from bot.jobserver.store.records import JobTemplate, PromptRequest
+from bot.jobserver.store.records import Choices, JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.http.server import mark_authenticated
 from bot.runtime.logging import REQUEST_ID_FORM, REQUEST_ID_HEADER, current_log_context, log_context
@@ -62,8 +62,8 @@ _FILE_ID = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 18
 
 
-def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
-    """Returns the document, ready to be serialized as JSON."""
+def openapi_document(max_prompt_characters: int, projects: Mapping[str, Choices]) -> dict[str, Any]:
+    """Returns the document, ready to be serialized as JSON; `x-projects` tells what can be chosen in each project."""
     _, definitions = models_json_schema(
         [
             (AgentJob, "serialization"),
@@ -80,6 +80,7 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Pagehand job server", "version": __version__},
+        "x-projects": {name: vars(choices) for name, choices in projects.items()},
         "paths": {path: {method: _operation(path, *rest)} for path, method, *rest in _OPERATIONS},
         "components": {
             "schemas": schemas,
@@ -213,7 +214,8 @@ class JobApiHandlers:
         return web.json_response(text=UploadedFile(id=file_id).model_dump_json())
 
     async def openapi(self, _: web.Request) -> web.Response:
-        return web.json_response(openapi_document(self.max_prompt_characters))
+        projects = {name: project.jobs.choices for name, project in self.projects().items()}
+        return web.json_response(openapi_document(self.max_prompt_characters, projects))
 
     async def _submit(
         self, project: ProjectApi, request: web.Request, job_id: str | None, *, status: int
@@ -225,8 +227,19 @@ class JobApiHandlers:
         limit = self.max_prompt_characters
         if len(body.prompt) > limit:
             raise RequestRejectedError(f"the prompt is longer than {limit} characters", 413)
-        prompt = PromptRequest(body.prompt, job_id, key, body.requested_by, body.files)
-        prompt = replace(prompt, words=body.instruction, request_id=current_log_context().request)
+        prompt = PromptRequest(
+            body.prompt,
+            job_id,
+            key,
+            body.requested_by,
+            body.files,
+            body.instruction,
+            current_log_context().request,
+            body.mode,
+            body.model or "",
+            body.effort or "",
+            body.proposal or "",
+        )
         job = await project.jobs.submit(prompt, project.template)
         _log_accepted("message" if job_id else "job", job)
         self.wake(job.id)

@@ -283,7 +283,9 @@ class Composition:
     def _health(self, backlog: Mapping[str, InstructionBacklog], served: Collection[str]) -> Mapping[str, object]:
         mirrors = {name: project.first_fetch.state for name, project in self._projects.items()}
         worst = max(mirrors.values(), key=_MIRROR_STATES.index, default="made")
-        return {"status": "ok", "mirror": worst, "projects": mirrors, "problems": list(self._problems(backlog, served))}
+        choices = {name: vars(project.api.jobs.choices) for name, project in self._projects.items()}
+        told = {"status": "ok", "mirror": worst, "projects": mirrors, "choices": choices}
+        return told | {"problems": list(self._problems(backlog, served))}
 
     def _problems(self, backlog: Mapping[str, InstructionBacklog], served: Collection[str]) -> Iterator[str]:
         """Yields what anybody may read: the log says why."""

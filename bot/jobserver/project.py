@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import assert_never
 from urllib.parse import quote
 
+from bot.jobapi.models import Mode
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.launch import files_below
 from bot.jobserver.agents.named import NAMED, agent_for
@@ -55,7 +56,7 @@ from bot.jobserver.store.files import FileStore
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
-from bot.jobserver.store.records import Instruction, JobTemplate, Outcome
+from bot.jobserver.store.records import Choices, Instruction, JobTemplate, Outcome
 from bot.jobserver.store.uploads import UploadLimits, UploadStore
 from bot.runtime.tasks import BackgroundTasks
 
@@ -86,6 +87,14 @@ class Shared:
 def mirror_of(data: Path, project_id: str) -> Path:
     """Returns the directory of a project's mirror."""
     return data / "mirrors" / f"{quote(project_id, safe='')}.git"
+
+
+def choices_for(settings: JobServerSettings) -> Choices:
+    """Returns what clients may choose. Only a sandbox keeps an agent from changing files."""
+    if settings.editor != "agent":
+        return Choices(tuple(Mode) if settings.editor == "builtin" else (Mode.EDIT,))
+    modes = (Mode.EDIT,) if settings.sandbox == "none" else tuple(Mode)
+    return Choices(modes, settings.models, settings.efforts)
 
 
 @dataclass(eq=False)
@@ -179,7 +188,7 @@ class _ProjectComposition:
         uploads = UploadStore(FileStore(database), settings.project_id, space)
         at_github = github is not None and settings.pull_requests == "github"
         keeper: GitHubPullRequests | LocalPullRequests = github.pull_requests(base) if github and at_github else local
-        jobs = JobStore(database, settings.project_id, rate_limit=settings.rate_limit)
+        jobs = JobStore(database, settings.project_id, rate_limit=settings.rate_limit, choices=choices_for(settings))
         tools = await self._tools(mirror, base, keeper)
         states = PullRequestStates(keeper, ProposalStore(database, settings.project_id))
         self._stack.push_async_callback(states.stop)

@@ -216,7 +216,8 @@ class BuiltinEditor:
     pause: float = 10.0
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
-        deed = parse(task.own_words)
+        # Whoever accepts a plan says no more than that.
+        deed = parse(task.conversation[-1].words if task.is_accepted else task.own_words)
         if isinstance(deed, FixTypos) and deed.slowly:
             progress.activity(f"Waiting for {self.pause:g} s, in which you can press Stop")
             await asyncio.sleep(self.pause)

@@ -135,6 +135,16 @@ def with_conversation(prompt: str, conversation: Sequence[EarlierInstruction]) -
     )
 
 
+def with_plan(prompt: str, plan: str, *, has_moved: bool) -> str:
+    """Returns the prompt with the accepted plan that it wants done. `has_moved`: the files are not as they were."""
+    accepted = "This is the plan, which was accepted."
+    moved = (
+        " The files have changed since it was made: where it does not fit them any more, keep to what it is for, and "
+        "say so in your answer."
+    )
+    return f"{prompt}\n\n{accepted}{moved if has_moved else ''}\n\n{_quoted(plan, len(plan))}"
+
+
 def attachments_in_words(files: Sequence[TaskFile], folder: Path) -> str:
     """Returns a list of the files and how to use them; `folder` is their path as the editor sees it."""
     listed = "\n".join(f"- {folder / file.name} ({_described(file)})" for file in files)

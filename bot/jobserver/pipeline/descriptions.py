@@ -7,7 +7,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from bot.jobapi.models import ChangeKind, Changes, CheckResult, CheckStatus, PlanStep, Requester
+from bot.jobapi.models import (
+    MAX_CHANGED_FILES,
+    MAX_LINE,
+    MAX_PAGES_READ,
+    ChangeKind,
+    Changes,
+    CheckResult,
+    CheckStatus,
+    PlanStep,
+    ProposedPage,
+    Requester,
+)
 from bot.jobserver.documents import decoded, is_page, title_of
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.leaks.own_secrets import OwnSecrets
@@ -62,7 +73,15 @@ def safe_result(result: EditResult, masking: OwnSecrets) -> EditResult:
         notes=tuple(map(mask, result.notes)),
         examples=tuple(one_line(mask(example), _MAX_EXAMPLE) for example in result.examples[:_MOST_EXAMPLES]),
         question_fields=tuple(field.with_words(mask) for field in result.question_fields),
+        proposal=shortened(mask(result.proposal), _MAX_SUMMARY),
+        proposed_pages=tuple(_masked_page(page, mask) for page in result.proposed_pages[:MAX_CHANGED_FILES]),
+        pages_read=tuple(one_line(mask(path), MAX_LINE) for path in result.pages_read[:MAX_PAGES_READ]),
     )
+
+
+def _masked_page(page: ProposedPage, mask: Mask) -> ProposedPage:
+    reason = one_line(mask(page.reason), MAX_LINE) if page.reason else None
+    return ProposedPage(path=one_line(mask(page.path), MAX_LINE), reason=reason)
 
 
 def safe_update(update: ProgressUpdate, mask: Mask) -> ProgressUpdate:

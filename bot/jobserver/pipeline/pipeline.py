@@ -1,8 +1,11 @@
-"""An instruction's way, from top to bottom: prepare, edit, scan, push, propose."""
+"""An instruction's way, from top to bottom: prepare, edit, scan, push, propose. One that only plans or asks ends after
+the second.
+"""
 
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from bot.errors import StoreError
-from bot.jobapi.models import CheckResult, CheckStatus, PullRequestState
-from bot.jobserver.editors.interface import EditResult, EditTask
+from bot.jobapi.models import CheckResult, CheckStatus, Mode, Proposal, ProposalState, PullRequestState
+from bot.jobserver.editors.interface import EditResult, EditTask, with_plan
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import (
     BudgetUsedUpError,
@@ -132,6 +135,8 @@ async def _execute(tools: Tools, instruction: Instruction) -> Outcome:
                 return await _completed(_finish(tools, prepared.instruction, commit))
             await tools.queue.free_replies(prepared.instruction)
         edited = await edit(tools, prepared)
+        if instruction.mode is not Mode.EDIT:
+            return consulted(prepared, edited)
         if not edited.commit:
             return await _completed(propose_earlier(tools, prepared, edited))
         await scan(tools, prepared, edited.commit)
@@ -186,6 +191,7 @@ async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
         instruction = await tools.queue.use_next_branch(instruction)
     start = await tools.repository.start(instruction.branch)
     workspace, log = tools.folders.workspace(instruction.job_id), tools.folders.log(instruction.job_id)
+    workspace = replace(workspace, read_only=instruction.mode is not Mode.EDIT)
     await asyncio.to_thread(append_line, log, f"instruction {instruction.number} from {start.parents[0]}")
     await asyncio.to_thread(tools.folders.make_empty, instruction.job_id)
     await tools.repository.working_copy(workspace.copy).check_out(start.tree)
@@ -195,14 +201,19 @@ async def prepare(tools: Tools, instruction: Instruction) -> Prepared:
         problem = await _put_back(tools, instruction, instruction.partial, start)
         await asyncio.to_thread(append_line, log, problem or "the partial work was put back")
         start = replace(start, note="; ".join(filter(None, (start.note, problem))))
+    plan, prompt = instruction.plan, instruction.prompt
     task = EditTask(
-        instruction.prompt,
+        with_plan(prompt, plan.text, has_moved=plan.tree != start.tree) if plan else prompt,
         workspace,
         log,
         instruction.conversation,
         instruction.session,
         attachments=await tools.folders.attach(instruction, tools.files),
         words=instruction.words,
+        mode=instruction.mode,
+        model=instruction.model,
+        effort=instruction.effort,
+        is_accepted=plan is not None,
     )
     message = commit_message(await described(instruction, tools.masking))
     return Prepared(instruction, start, task, message, pull_request)
@@ -269,6 +280,9 @@ async def _edit(tools: Tools, prepared: Prepared, allowance: Allowance) -> Edite
 
 
 async def _collected(tools: Tools, prepared: Prepared, result: EditResult) -> Edited:
+    """Commits what the editor left in the copy; in a mode that may change nothing, it is not even looked at."""
+    if prepared.task.mode is not Mode.EDIT:
+        return Edited(result)
     repository, start, copy = tools.repository, prepared.start, prepared.task.workspace.copy
     collected = await repository.working_copy(copy).collect(start.tree)
     notes = (*filter(None, (start.note,)), *result.notes)
@@ -311,6 +325,23 @@ async def _corrected(
 
 def _failed(checks: Sequence[CheckResult]) -> list[CheckResult]:
     return [check for check in checks if check.status is CheckStatus.FAILED and check.problems]
+
+
+def consulted(prepared: Prepared, edited: Edited) -> Outcome:
+    """Returns the outcome of an instruction that may change nothing: a plan, an answer, or a question."""
+    result, plan = edited.result, None
+    if result.proposal:
+        named = {"id": secrets.token_hex(8), "state": ProposalState.PROPOSED}
+        plan = Proposal(**named, text=result.proposal, pages=result.proposed_pages)
+    details = edited.details.model_copy(
+        update={
+            "reason": result.reason or None,
+            "examples": result.examples,
+            "proposal": plan,
+            "pages_read": result.pages_read,
+        }
+    )
+    return Outcome(details=details, tree=prepared.start.tree)
 
 
 async def scan(tools: Tools, prepared: Prepared, commit: str) -> None:
@@ -395,7 +426,9 @@ async def pushed_before(tools: Tools, instruction: Instruction) -> str | None:
 
 
 async def keep_files(tools: Tools, prepared: Prepared) -> None:
-    """Keeps what an editor that failed left in the copy, if possible."""
+    """Keeps what an editor that failed left in the copy, if it was to change it, and if that is possible."""
+    if prepared.task.mode is not Mode.EDIT:
+        return
     job_id, start = prepared.instruction.job_id, prepared.start
     try:
         collected = await tools.repository.working_copy(prepared.task.workspace.copy).collect(start.tree)

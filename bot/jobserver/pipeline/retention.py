@@ -45,7 +45,10 @@ async def remove_branches(
 
 @dataclass(frozen=True)
 class JobCleanup:
-    """Archives jobs `archive_after` their end, and deletes them after another `keep_for`; local pull requests, too."""
+    """Archives jobs `archive_after` their end, and deletes them after another `keep_for`; local pull requests, too.
+
+    A job whose plan waits is archived `keep_for` later.
+    """
 
     tools: Tools
     jobs: JobStore
@@ -67,7 +70,8 @@ class JobCleanup:
 
     async def sweep(self) -> None:
         """Archives and deletes everything that is old enough, in batches."""
-        archived = await _in_batches(partial(self.jobs.archive, self.archive_after))
+        longer = self.archive_after + self.keep_for
+        archived = await _in_batches(partial(self.jobs.archive, self.archive_after, longer))
         deleted = await _in_batches(self._delete_jobs)
         await self._remove_folders()
         await self._forget_branches()

@@ -80,8 +80,10 @@ class NoSandbox:
         """Returns the command to start instead of the program.
 
         Raises:
-            EditError: there is no such program.
+            EditError: there is no such program, or it must not change the copy, which only a sandbox can ensure.
         """
+        if workspace.read_only:
+            raise EditError("without a sandbox, nothing keeps a program from changing files")
         environment = environment_for(program, HOME=str(workspace.home))
         command = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
         arguments = supervised(command) if sys.platform == "linux" else command

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 
-from bot.jobserver.settings.values import Words
+from bot.jobserver.settings.values import Names, Words
 from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
 from bot.runtime.settings import Settings
 
@@ -51,6 +51,9 @@ class AgentSettings(Settings):
         description="how much the agent's model thinks, such as low or high: one of the values that the agent lists, "
         "which --check shows; by default the agent's own",
     )
+
+    models: Names = Field((), description="models of the agent's list that a request may choose, such as opus, sonnet")
+    efforts: Names = Field((), description="efforts that it may choose, such as low, high")
 
     @field_validator("agent")
     @classmethod

@@ -23,6 +23,10 @@ PREFERENCE = timedelta(seconds=3)
 """How long a message waits for the worker that has the job's folder."""
 
 
+_OF_JOB = jobs.c["branch", "session", "home", "partial_commit", "partial_file", "proposal", "proposal_tree"]
+"""What an instruction needs of its job."""
+
+
 @dataclass(frozen=True)
 class Worker:
     """Who claims. `name` is that of one start of a process, `place` that of the folders in which it works."""
@@ -57,9 +61,8 @@ async def claim_first(session: Session, worker: Worker, wanted: Wanted) -> RowMa
             claim |= {"claimed_by": worker.name, "claimed_until": session.time(ago=-LEASE)}
             if (await session.execute(claiming.values(claim))).rowcount:
                 await change_job(session, found["job_id"], place=worker.place)
-                of_job = jobs.c["branch", "session", "home", "partial_commit", "partial_file"]
                 was_begun = or_(instructions.c.attempts > 1, literal(found["claimed_by"] is not None))
-                claimed = select(instructions, *of_job, was_begun.label("was_begun")).join(jobs)
+                claimed = select(instructions, *_OF_JOB, was_begun.label("was_begun")).join(jobs)
                 return await session.first(claimed.where(instructions.c.number == found["number"]))
     return None
 

@@ -5,14 +5,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import RowMapping, Update, and_, case, delete, exists, func, select, update
+from sqlalchemy import RowMapping, Update, and_, case, delete, exists, func, or_, select, update
 
-from bot.jobapi.models import JobDetails
+from bot.jobapi.models import JobDetails, Mode, Proposal
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.store.claims import LEASE, Wanted, Worker, claim_first, held, lock_held
 from bot.jobserver.store.database import Database, Session, as_text, transaction
 from bot.jobserver.store.files import drop_files, keep_file
+from bot.jobserver.store.plans import record_proposal
 from bot.jobserver.store.records import (
+    AcceptedPlan,
     Attachment,
     EarlierInstruction,
     HeldInstruction,
@@ -227,12 +229,13 @@ class InstructionQueue:
 
     @transaction
     async def next_reply(self, session: Session, instruction: Instruction) -> QueuedReply | None:
-        """Returns the oldest message that waits behind an instruction, unless it has files."""
-        has_files = exists().where(attachments.c.instruction == instructions.c.number).label("has_files")
+        """Returns the oldest message that waits behind an instruction, unless it has files or another mode."""
+        has_files = exists().where(attachments.c.instruction == instructions.c.number)
+        is_other = or_(has_files, instructions.c.mode != instruction.mode).label("is_other")
         queued = (instructions.c.state == "queued", instructions.c.answers.is_(None))
-        found = select(instructions.c.number, WORDS, has_files).where(instructions.c.job_id == instruction.job_id)
+        found = select(instructions.c.number, WORDS, is_other).where(instructions.c.job_id == instruction.job_id)
         row = await session.first(found.where(*queued).order_by(instructions.c.number).limit(1))
-        return None if row is None or row["has_files"] else QueuedReply(row["number"], row["words"])
+        return None if row is None or row["is_other"] else QueuedReply(row["number"], row["words"])
 
     @transaction
     async def use_reply(self, session: Session, instruction: Instruction, reply: QueuedReply) -> bool:
@@ -330,19 +333,23 @@ class InstructionQueue:
         ended = await _final_outcome(session, instruction, outcome)
         state = "failed" if ended.failure else "stopped" if ended is not outcome else "done"
         said, reason = ended.details, ended.failure or ended.details.reason
-        answer = "\n\n".join(filter(None, (said.summary, said.question, reason and f"({reason})")))
+        plan = said.proposal.text if said.proposal else ""
+        answer = "\n\n".join(filter(None, (said.summary, plan, said.question, reason and f"({reason})")))
         await session.execute(_row_of(instruction).values(state=state, answer=answer[:_LONGEST_ANSWER]))
         news = {"failure": ended.failure} if ended.failure else {}
         if ended.pr_link is not None:
             news |= {"pr_link": ended.pr_link, "pr_branch": instruction.branch}
         await change_job(session, job_id, open_question=None, **news)
-        if state == "done":
+        if state == "done" and instruction.mode is Mode.EDIT:
             await forget_partial_work(session, job_id)
         await write_details(session, job_id, _final_details(known, ended.details))
         replies = update(instructions).where(instructions.c.answers == instruction.number)
         is_queued = instructions.c.state == "queued"
         await session.execute(replies.values(answers=None, state=case((is_queued, "done"), else_=instructions.c.state)))
-        await end_if_idle(session, job_id)
+        has_ended = await end_if_idle(session, job_id)
+        # What was written in the meantime revises it.
+        if said.proposal and has_ended and state == "done":
+            await record_proposal(session, job_id, said.proposal, proposal_tree=outcome.tree)
 
 
 def _row_of(instruction: Instruction) -> Update:
@@ -389,12 +396,22 @@ def _from_row(row: RowMapping, details: JobDetails, conversation: tuple[EarlierI
         question_fields=details.question_fields,
         request_id=row["request_id"],
         worker=row["claimed_by"],
+        mode=Mode(row["mode"]),
+        model=row["model"],
+        effort=row["effort"],
+        plan=_accepted_plan(row),
     )
+
+
+def _accepted_plan(row: RowMapping) -> AcceptedPlan | None:
+    if row["accepts"] is None:
+        return None
+    return AcceptedPlan(Proposal.model_validate_json(row["proposal"]).text, row["proposal_tree"])
 
 
 def _final_details(known: JobDetails, new: JobDetails) -> JobDetails:
     kept = {name: getattr(new, name) or getattr(known, name) for name in ("changes", "pull_request", "revision")}
-    return new.model_copy(update={"plan": known.plan, **kept})
+    return new.model_copy(update={"plan": known.plan, "proposal": None, **kept})
 
 
 def _day_of(moment: datetime) -> str:

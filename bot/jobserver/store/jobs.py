@@ -4,14 +4,16 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy import delete, func, insert, or_, select, tuple_, update
 
-from bot.jobapi.models import AgentJob, AttachedFile, Requester, Status
+from bot.jobapi.models import AgentJob, AttachedFile, ProposalState, Requester, Status
 from bot.jobserver.errors import RateLimitExceededError, RequestRejectedError
 from bot.jobserver.store.database import NEWS, Database, Session, transaction
 from bot.jobserver.store.files import drop_files
+from bot.jobserver.store.plans import accept, supersede
 from bot.jobserver.store.records import (
     Cancellation,
+    Choices,
     JobTemplate,
     PromptRequest,
     branch_name,
@@ -53,11 +55,12 @@ _ADD_BRANCH = adding(old_branches)
 class JobStore:
     """A project's jobs. Every method is one transaction; those that end old jobs are of at most BATCH_SIZE rows."""
 
-    def __init__(self, database: Database, project_id: str, *, rate_limit: int) -> None:
+    def __init__(self, database: Database, project_id: str, *, rate_limit: int, choices: Choices | None = None) -> None:
         self.database = database
         self._project_id = project_id
         self._is_own = jobs.c.project_id == project_id
         self._rate_limit = rate_limit
+        self.choices = choices or Choices()
 
     @transaction
     async def submit(self, session: Session, request: PromptRequest, template: JobTemplate) -> AgentJob:
@@ -70,17 +73,25 @@ class JobStore:
         await session.lock(_SUBMITTING, self._project_id)
         if known := await _kept_answer(session, self._project_id, request):
             return known
+        self.choices.check(request)
+        known_job = None
         if request.job_id is not None:
             known_job = await read_job(session, self._project_id, request.job_id, lock=True)
             if known_job.status is Status.ARCHIVED:
                 raise RequestRejectedError("this job is archived and accepts no more messages: create a new job")
         await _check_uploaded(session, self._project_id, request.files)
         await self._check_rate_limit(session)
-        if request.job_id is None:
+        if known_job is None:
             job_id = await _insert_job(session, self._project_id, template)
         else:
-            await _reactivate_job(session, job_id := request.job_id)
+            job_id = known_job.id
+            if request.proposal:
+                request = await accept(session, known_job, request)
+            else:
+                await supersede(session, known_job)
+            await _reactivate_job(session, job_id)
         await _queue_instruction(session, self._project_id, request, job_id)
+        await change_job(session, job_id, mode=request.mode, model=request.model or template.model)
         await _tell_workers(session, job_id)
         job = await read_job(session, self._project_id, job_id)
         await _keep_answer(session, self._project_id, request, job)
@@ -93,15 +104,16 @@ class JobStore:
 
     @transaction
     async def cancel(self, session: Session, job_id: str, requester: Requester | None = None) -> Cancellation:
-        """Stops all waiting instructions, and marks the running one to be stopped. A job that has ended does not
-        change.
+        """Stops all waiting instructions, and marks the running one to be stopped. Of a job that has ended, only a plan
+        that waits is stopped.
 
         Raises:
             RequestRejectedError: the project has no such job.
         """
         job = await read_job(session, self._project_id, job_id, lock=True)
+        await supersede(session, job)
         if job.status is not Status.ACTIVE:
-            return Cancellation(job)
+            return Cancellation(await read_job(session, self._project_id, job_id))
         reason = f"stopped by {requester.name}" if requester else "stopped by request"
         running = await _stop_instructions(session, job_id, reason)
         await _tell_workers(session, job_id)
@@ -124,9 +136,11 @@ class JobStore:
         return await read_job(session, self._project_id, job_id)
 
     @transaction
-    async def archive(self, session: Session, age: timedelta) -> int:
-        """Archives jobs that finished at least this long ago; returns how many."""
-        old = (NOT_ARCHIVED, self._is_own, jobs.c.finished_at <= session.time(ago=age))
+    async def archive(self, session: Session, age: timedelta, age_of_proposed: timedelta) -> int:
+        """Archives jobs that finished at least this long ago, or proposed a plan that still waits; returns how many."""
+        waits_for_nobody = jobs.c.proposal_state.is_distinct_from(ProposalState.PROPOSED)
+        is_old = or_(jobs.c.finished_at <= session.time(ago=age_of_proposed), waits_for_nobody)
+        old = (NOT_ARCHIVED, self._is_own, jobs.c.finished_at <= session.time(ago=age), is_old)
         batch = select(jobs.c.id).where(*old).order_by(jobs.c.finished_at).limit(BATCH_SIZE)
         # Asked twice: PostgreSQL looks at a row again for which it had to wait, and a message may have come.
         archiving = update(jobs).where(jobs.c.id.in_(batch), *old)
@@ -244,8 +258,9 @@ async def _reactivate_job(session: Session, job_id: str) -> None:
 async def _queue_instruction(session: Session, project_id: str, request: PromptRequest, job_id: str) -> None:
     """Queues the prompt, with its files."""
     values = {"project_id": project_id, "job_id": job_id, "state": "queued", "created_at": session.time()}
-    values |= {name: getattr(request, name) for name in ("prompt", "request_id", "words")}
-    queued = insert(instructions).values(values | requester_values(request.requester))
+    values |= {name: getattr(request, name) for name in ("prompt", "request_id", "words", "mode", "model", "effort")}
+    more = {"accepts": request.proposal or None, **requester_values(request.requester)}
+    queued = insert(instructions).values(values | more)
     number = (await session.execute(queued.returning(instructions.c.number))).scalar_one()
     if request.files:
         files = [

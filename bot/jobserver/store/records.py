@@ -13,8 +13,11 @@ from bot.jobapi.models import (
     CheckResult,
     Cost,
     JobDetails,
+    Mode,
     PartialWork,
     PlanStep,
+    Proposal,
+    ProposalState,
     PullRequestState,
     QuestionField,
     Requester,
@@ -49,10 +52,36 @@ class JobTemplate:
 
 
 @dataclass(frozen=True)
+class Choices:
+    """What a project's clients may choose."""
+
+    modes: tuple[Mode, ...] = (Mode.EDIT,)
+    models: tuple[str, ...] = ()
+    efforts: tuple[str, ...] = ()
+
+    def check(self, request: "PromptRequest") -> None:
+        """Raises RequestRejectedError for a request that is not possible here; its words say what is."""
+        if request.mode not in self.modes:
+            words = "this project's editor cannot be kept from changing files, so it only takes"
+            raise RequestRejectedError(f"mode: {words} {', '.join(self.modes)}", 422)
+        for name, wanted, offered in (
+            ("model", request.model, self.models),
+            ("effort", request.effort, self.efforts),
+        ):
+            if wanted and wanted not in offered:
+                words = f"can be {', '.join(offered)}" if offered else "cannot be chosen"
+                raise RequestRejectedError(f"{name}: in this project, it {words}", 422)
+
+
+_CHOSEN = ("mode", "model", "effort", "proposal")
+
+
+@dataclass(frozen=True)
 class PromptRequest:
     """A client's request for a new job of its project (no job id), or a message to one.
 
     `words`: the part of the prompt that is the person's own; None if all of it is. `request_id` is for the log.
+    `model`, `effort`: wanted for it, if any. `proposal`: the id of the plan that it accepts, if any.
     """
 
     prompt: str
@@ -62,6 +91,10 @@ class PromptRequest:
     files: tuple[AttachedFile, ...] = ()
     words: str | None = None
     request_id: str = ""
+    mode: Mode = Mode.EDIT
+    model: str = ""
+    effort: str = ""
+    proposal: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -71,8 +104,9 @@ class PromptRequest:
         own words, which a client may begin to tell apart in between; they are a part of the prompt.
         """
         files = [[file.id, file.name] for file in self.files]
-        # Requests without files keep the fingerprint of versions without files: keys are stored for long.
-        same = [self.job_id, self.prompt, *([files] if files else [])]
+        chosen = {name: value for name in _CHOSEN if (value := getattr(self, name)) != getattr(PromptRequest, name)}
+        # Requests without files or choices keep the fingerprint of versions without them: keys are stored for long.
+        same = [self.job_id, self.prompt, *filter(None, (files, chosen))]
         return hashlib.sha256(json.dumps(same).encode()).hexdigest()
 
 
@@ -98,6 +132,14 @@ class Attachment:
 
 
 @dataclass(frozen=True)
+class AcceptedPlan:
+    """A plan to be carried out. `tree`: the git tree of the files from which it was made."""
+
+    text: str
+    tree: str
+
+
+@dataclass(frozen=True)
 class Instruction:
     """One prompt of a job, on its way through the queue. `words` is the person's own part of it.
 
@@ -106,7 +148,7 @@ class Instruction:
     started, including this time. `was_begun`: by an earlier attempt, or one that was given back, so it may be pushed.
     `commit`, `summary`, `question` and `question_fields`: what was pushed and what the editor said before an
     interruption. `attachments`: the files of this and earlier instructions, the oldest first. `request_id` is for the
-    log. `worker`: who has claimed it.
+    log. `worker`: who has claimed it. `model`, `effort`: wanted for it, if any. `plan`: what it carries out.
     """
 
     number: int
@@ -130,6 +172,10 @@ class Instruction:
     attachments: tuple[Attachment, ...] = ()
     request_id: str = ""
     worker: str = ""
+    mode: Mode = Mode.EDIT
+    model: str = ""
+    effort: str = ""
+    plan: AcceptedPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -163,13 +209,14 @@ class Outcome:
     """The outcome of an instruction. `failure`: why it failed. `commit`: what was pushed.
 
     From `details`, the summary, reason, question and examples always replace those of the job; changes, pull request
-    and revision do if they are set; the job's plan stays.
+    and revision do if they are set; the job's plan stays. `tree`: the files from which a proposal in them was made.
     """
 
     failure: str | None = None
     commit: str | None = None
     pr_link: str | None = None
     details: JobDetails = field(default_factory=JobDetails)
+    tree: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,7 +265,9 @@ def job_from_row(row: RowMapping) -> AgentJob:
     if row["status"] == Status.ACTIVE:
         # The answer is shown at the end only: the change is still being pushed.
         updates |= {"summary": None, "question": None, "question_fields": (), "examples": (), **_open_question(row)}
-    updates["usage"] = usage_from_row(row)
+    updates |= {"usage": usage_from_row(row), "proposal": _proposal_from_row(row)}
+    if row["mode"] != Mode.EDIT:
+        updates["mode"] = Mode(row["mode"])
     details = details.model_copy(update=updates)
     return AgentJob(
         id=row["id"],
@@ -230,6 +279,14 @@ def job_from_row(row: RowMapping) -> AgentJob:
         archived_at=_in_milliseconds(row["archived_at"]) if row["archived_at"] else None,
         details=details if details != JobDetails() else None,
     )
+
+
+def _proposal_from_row(row: RowMapping) -> Proposal | None:
+    if row["proposal"] is None:
+        return None
+    proposal = Proposal.model_validate_json(row["proposal"])
+    is_over = row["status"] == Status.ARCHIVED and proposal.state is ProposalState.PROPOSED
+    return proposal.model_copy(update={"state": ProposalState.SUPERSEDED}) if is_over else proposal
 
 
 def _in_milliseconds(stored: str) -> str:
@@ -332,12 +389,12 @@ async def drop_file_of(session: Session, column: ColumnElement[str], job_id: str
     await drop_files(session, files.c.id.in_(select(column).where(jobs.c.id == job_id)))
 
 
-async def end_if_idle(session: Session, job_id: str) -> None:
-    """Ends a job that has nothing left in its queue."""
+async def end_if_idle(session: Session, job_id: str) -> bool:
+    """Ends a job that has nothing left in its queue; returns whether it did."""
     has_work = exists().where(instructions.c.job_id == job_id, WAITING)
     ending = update(jobs).where(jobs.c.id == job_id, jobs.c.status == Status.ACTIVE, ~has_work)
     end = case((jobs.c.failure.is_(None), Status.COMPLETED), else_=Status.FAILED)
-    await session.execute(ending.values(status=end, finished_at=session.time()))
+    return bool((await session.execute(ending.values(status=end, finished_at=session.time()))).rowcount)
 
 
 def says_no(reply: str) -> bool:

@@ -89,6 +89,10 @@ jobs = Table(
     _perhaps("open_question"),
     # Where its folder is: the place of the worker that had it last.
     _perhaps("place"),
+    # What the newest instruction is for.
+    _text("mode", server_default=text("'edit'")),
+    # The newest plan that was proposed, as JSON, with its state; and the tree of the files from which it was made.
+    *map(_perhaps, ("proposal", "proposal_state", "proposal_tree")),
 )
 NOT_ARCHIVED = _partial("jobs_to_archive", text("archived_at IS NULL"), jobs.c.finished_at)
 ARCHIVED = _partial("jobs_to_delete", text("archived_at IS NOT NULL"), jobs.c.archived_at)
@@ -122,6 +126,11 @@ instructions = Table(
     # The worker that runs it, or had begun it, and how long nobody else may.
     _perhaps("claimed_by"),
     _perhaps("claimed_until"),
+    _text("mode", server_default=text("'edit'")),
+    # Wanted for it; empty: the settings'.
+    *(_text(name, server_default=text("''")) for name in ("model", "effort")),
+    # The id of the plan that it carries out.
+    _perhaps("accepts"),
     CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'stopped')", name="state"),
     sqlite_autoincrement=True,  # numbers are never used again
 )

@@ -249,7 +249,7 @@ class Jobs:
         return taken
 
     async def delete_old(self) -> None:
-        await self.retention.archive(DAY)
+        await self.retention.archive(DAY, DAY)
         self.time += 2 * DAY
         await self.retention.delete_jobs(await self.retention.jobs_to_delete(DAY))
 
@@ -309,7 +309,7 @@ async def test_a_transaction_deletes_a_bounded_number_of_rows(jobs: Jobs) -> Non
     ended = [alike | {"id": f"{number}", "branch": f"b{number}"} for number in range(BATCH_SIZE + 1)]
     await jobs.database.execute(insert(table_of_jobs).values(ended))
     jobs.time += 2 * DAY
-    assert [await jobs.retention.archive(DAY) for _ in range(3)] == [BATCH_SIZE, 1, 0]
+    assert [await jobs.retention.archive(DAY, DAY) for _ in range(3)] == [BATCH_SIZE, 1, 0]
     jobs.time += 2 * DAY
     assert len(await jobs.retention.jobs_to_delete(DAY)) == BATCH_SIZE
 
@@ -442,7 +442,7 @@ async def test_claims_at_once_take_different_instructions(jobs: Jobs) -> None:
 async def test_old_jobs_are_deleted_once_however_many_processes_do_it(jobs: Jobs) -> None:
     gone = [await jobs.finished() for _ in range(4)]
     jobs.time += 2 * DAY
-    await asyncio.gather(*(jobs.retention.archive(DAY) for _ in range(4)))
+    await asyncio.gather(*(jobs.retention.archive(DAY, DAY) for _ in range(4)))
     jobs.time += 2 * DAY
     old = await jobs.retention.jobs_to_delete(DAY)
     await asyncio.gather(*(jobs.retention.delete_jobs(old) for _ in range(4)))

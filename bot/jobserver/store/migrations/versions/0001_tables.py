@@ -93,6 +93,8 @@ def _jobs() -> None:
         _text("currency", default="''"),
         _number("tokens_agreed", 0, large=True),
         *_perhaps("asked_at", "open_question", "place"),
+        _text("mode", default="'edit'"),
+        *_perhaps("proposal", "proposal_state", "proposal_tree"),
         _key("id", table="jobs"),
     )
     _index("jobs_to_archive", "jobs", ["finished_at"], "archived_at IS NULL")
@@ -109,6 +111,9 @@ def _jobs() -> None:
         sa.Column("answers", sa.Integer(), nullable=True),
         _text("request_id", default="''"),
         *_perhaps("words", "log", "claimed_by", "claimed_until"),
+        _text("mode", default="'edit'"),
+        *(_text(name, default="''") for name in ("model", "effort")),
+        *_perhaps("accepts"),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'done', 'failed', 'stopped')", name=op.f("ck_instructions_state")
         ),
