@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from bot.domain.jobs.job import ACTIVE, SHOWN_CHECKS, SHOWN_FILES, SHOWN_PROBLEMS, FailedCheck, JobReport, QuestionField
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from bot.domain.threads.thread import Thread  # whose state contains a notice
 
 _FINISHED, _FAILED, _STOPPED = "/completed", "/failed", "/stopped"
+_WHO_STOPPED = re.compile(r"\Astopped by [^,]*+(?:, )?")
+"""What our job server says of a stop, whose person the message names already."""
 
 
 def tells_of_a_finish(key: NoticeKey) -> bool:
@@ -247,7 +249,8 @@ class JobStopped(JobEnd, kind="job_stopped"):
             plain = show("Your job was stopped; the card says by whom.")
             because = show("Your job was stopped; the card says by whom:")
         rest = self._so_far(show) if self.link else [show("There's no pull request. {reply} to go on.")]
-        return [*_because(show, because, report, otherwise=plain), *rest]
+        more = replace(report, reason=_WHO_STOPPED.sub("", report.reason))
+        return [*_because(show, because, more, otherwise=plain), *rest]
 
 
 @dataclass(frozen=True)

@@ -737,4 +737,8 @@ def test_the_person_who_stopped_a_job_is_named_once_apart_from_the_reason() -> N
     made = said(JobStopped("U0BEN", report=report))
     stopped = "<@U0ANA> Your job was stopped; the card says by whom:\n>Stopped in the middle.\n"
     assert made.startswith(f"{stopped}There's no pull request.")
-    assert said(JobStopped("U0ANA")).startswith("Stopped by <@U0ANA>.\nThere's no pull request.")
+    told = JobReport(reason="stopped by Ana")
+    for report in (JobReport(), told):
+        assert said(JobStopped("U0ANA", report=report)).startswith("Stopped by <@U0ANA>.\nThere's no pull request.")
+    told = JobReport(reason="stopped by Ana, after the change had been pushed")
+    assert said(JobStopped("U0ANA", report=told)).startswith("Stopped by <@U0ANA>:\n>after the change had been pushed")
