@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -101,9 +101,9 @@ def option_to_set(agent: str, category: Category, value: str, options: Options) 
         has = _listed(option) if option else "none that it lists"
         remedy = f"its version may be too old or too new; it has {has}"
     elif option:
-        remedy = f"set {PREFIX}{category.name} to one of {_listed(option)}"
+        remedy = f"it has {_listed(option)}; set {PREFIX}{category.name} or {PREFIX}{category.name}S to these"
     else:
-        remedy = f"it lists none with this model, so leave {PREFIX}{category.name} out"
+        remedy = f"it lists none with this model, so leave it out ({PREFIX}{category.name})"
     raise NotOfferedError(f"{agent} has no {category.label} “{_shown(value)}”: {remedy}")
 
 
@@ -303,15 +303,23 @@ async def started(connection: AgentConnection, wanted: Wanted, directory: str) -
         return Started(version)
 
 
-async def with_options(connection: AgentConnection, session: AgentSession, wanted: Wanted) -> AgentSession:
+async def with_options(
+    connection: AgentConnection, session: AgentSession, wanted: Wanted, dispensable: Collection[Category] = ()
+) -> AgentSession:
     """Sets the wanted options that have other values.
 
     Raises:
-        NotOfferedError: the agent does not offer a value.
+        NotOfferedError: the agent does not offer a value that is not `dispensable`.
     """
     for category in filter(wanted.__contains__, Category):
         value = wanted[category]
-        if option := option_to_set(connection.agent.name, category, value, session.options):
+        try:
+            option = option_to_set(connection.agent.name, category, value, session.options)
+        except NotOfferedError:
+            if category in dispensable:
+                continue
+            raise
+        if option:
             session = await connection.set_option(session.id, option, value)
             check_set(connection.agent.name, category, value, session.options)
     return session

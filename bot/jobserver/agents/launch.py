@@ -2,14 +2,16 @@
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from bot.jobapi.models import Mode
 from bot.jobserver.agents.connection import Category, Wanted
 from bot.jobserver.agents.named import Agent, agent_for
 from bot.jobserver.editors.command import passed_variables
+from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.model_relay import MODEL_KEY, MODEL_URL, RelayedModel, model_relay, relays_models
 from bot.jobserver.egress.providers import ModelLogin, login_of, login_with
 from bot.jobserver.errors import EditError, JobServerError
@@ -77,9 +79,10 @@ class AgentLaunch:
     """How to start an agent. `passed`: the server's variables that it gets, with their values.
 
     `variables` are those of AGENT_ENVIRONMENT; in them and in the command, `placeholders` are replaced, and `RANDOM` by
-    a new password. `model` is set when it starts, the `wanted` options in its session. `home`: a folder whose files,
-    such as a login, each HOME starts with; our own files never replace them. `login` is the relay's for its model,
-    unless it logs in itself; `relayed` is that relay, for one run.
+    a new password. `model` is set when it starts, the `wanted` options in its session, except for those `dispensable`
+    ones that it does not offer. `home`: a folder whose files, such as a login, each HOME starts with; our own files
+    never replace them. `login` is the relay's for its model, unless it logs in itself; `relayed` is that relay, for one
+    run. `is_at_its_makers`: its model is not at another address, whose models it would not know.
     """
 
     agent: Agent
@@ -91,6 +94,32 @@ class AgentLaunch:
     login: ModelLogin | None = None
     relayed: RelayedModel | None = None
     wanted: Wanted = field(default_factory=dict)
+    dispensable: Collection[Category] = ()
+    is_at_its_makers: bool = False
+
+    def choosing(self, model: str | None, effort: str | None) -> "AgentLaunch":
+        """Returns the launch with these in the place of its own; what is empty stays."""
+        chosen = {Category.MODEL: model, Category.EFFORT: effort}
+        wanted = {**self.wanted, **{category: value for category, value in chosen.items() if value}}
+        # The effort of the settings is for their model; another one may have none, or others.
+        dispensable = (Category.EFFORT,) if model and not effort else ()
+        launch = replace(self, wanted=wanted, dispensable=dispensable)
+        if not model:
+            return launch
+        is_listed = self.is_at_its_makers and self.agent.listed_models and self.agent.listed_models.fullmatch(model)
+        return replace(
+            launch,
+            model=None if is_listed else model,
+            placeholders={**self.placeholders, MODEL: model},
+            login=self.login and replace(self.login, model=None if model == _ITS_OWN else model),
+        )
+
+    def for_task(self, task: EditTask) -> "AgentLaunch":
+        """Returns the launch for an instruction, with the model and effort that it asks for."""
+        launch = self.choosing(task.model, task.effort)
+        if task.mode is Mode.PLAN and self.agent.plan_mode:
+            return replace(launch, wanted={**launch.wanted, Category.MODE: self.agent.plan_mode})
+        return launch
 
     @asynccontextmanager
     async def opened(
@@ -164,28 +193,22 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
     def read(name: str) -> str:
         return read_variable(name, environment)
 
-    model = None if settings.model == _ITS_OWN else settings.model
-    own_login = login_with(agent.api, agent.keys, read, model) if agent.api else None
-    login = login_of(settings, model) or own_login
-    # Agents do not know the models of a custom address.
-    is_at_its_makers = own_login is not None and not own_login.address
-    is_listed = agent.listed_models and is_at_its_makers and agent.listed_models.fullmatch(settings.model or "")
+    own_login = login_with(agent.api, agent.keys, read) if agent.api else None
+    login = login_of(settings) or own_login
     relayed = login if relays_models(settings) else None
     if relayed is not None:
         relayed.check_address()
         relayed = replace(relayed, own=frozenset((*agent.keys, *agent.address_variables)))
-    named = {MODEL: settings.model} if settings.model else {}
-    wanted = {Category.MODEL: settings.model, Category.EFFORT: settings.effort, Category.MODE: agent.mode}
     launch = AgentLaunch(
         agent,
         {**passed, **own},
         settings.agent_environment,
-        {**named, **placeholders},
-        None if is_listed else settings.model,
-        settings.agent_home,
-        relayed,
-        wanted={category: value for category, value in wanted.items() if value},
-    )
+        placeholders,
+        home=settings.agent_home,
+        login=relayed,
+        wanted={Category.MODE: agent.mode} if agent.mode else {},
+        is_at_its_makers=own_login is not None and not own_login.address,
+    ).choosing(settings.model, settings.effort)
     launch.check_placeholders()
     return launch
 

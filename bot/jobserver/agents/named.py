@@ -23,12 +23,13 @@ class Agent:
 
     `environment` is set for it; from the server's variables it gets `keys`, `address_variables`, `passed` and those in
     PASS_ENVIRONMENT. `mode` is the session mode in which it asks before it acts, `mode_in_sandbox` the one to use in a
-    sandbox, if another. `model_variable` sets the model when it starts. Models that match `listed_models` are instead
-    set as a session option, which must list them, if the provider itself serves them. `files` returns the initial files
-    of its HOME. `login` explains how to log in: with the first of `keys` that is set, the relay does it at `api`.
-    `client_meta` is sent on initialization. `install` installs the tested version, and of what that pulls in the newest
-    at that date. `caches` are folders in HOME that need not be kept, in addition to those of common programs.
-    `reports_usage_per_turn`: the usage it reports is that of a turn, not of the session as the protocol defines.
+    sandbox, if another, `plan_mode` that in which it ends with a plan. `model_variable` sets the model when it starts.
+    Models that match `listed_models` are instead set as a session option, which must list them, if the provider itself
+    serves them. `files` returns the initial files of its HOME. `login` explains how to log in: with the first of `keys`
+    that is set, the relay does it at `api`. `client_meta` is sent on initialization. `install` installs the tested
+    version, and of what that pulls in the newest at that date. `caches` are folders in HOME that need not be kept,
+    in addition to those of common programs. `reports_usage_per_turn`: the usage it reports is that of a turn, not of
+    the session as the protocol defines.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Agent:
     api: ModelApi | None = None
     mode: str | None = None
     mode_in_sandbox: str | None = None
+    plan_mode: str | None = None
     model_variable: str | None = None
     listed_models: re.Pattern[str] | None = None
     files: Callable[[str | None, Mapping[str, str]], Files] = lambda _model, _environment: {}
@@ -90,6 +92,7 @@ CLAUDE = Agent(
     passed=("CLAUDE_CODE_MAX_RETRIES",),
     api=ANTHROPIC,
     mode="default",
+    plan_mode="plan",
     model_variable="ANTHROPIC_MODEL",
     # It lists models by one word each, but also accepts full names.
     listed_models=re.compile(r"(?!claude-).+"),

@@ -266,11 +266,11 @@ def login_of(settings: ModelSettings, model: str | None = None) -> ModelLogin | 
     return ModelLogin(of, header, of.key_variable, lambda _: key.newest if key else "", address, model)
 
 
-def login_with(api: ModelApi, keys: Iterable[str], read: Read, model: str | None) -> ModelLogin | None:
+def login_with(api: ModelApi, keys: Iterable[str], read: Read) -> ModelLogin | None:
     """Returns the login by the first of some variables that is set, or None; tokens have a header of their own."""
     name = next(filter(read, keys), None)
     if name is None:
         return None
     headers = {header: value for variable, header in api.account_headers.items() if (value := read(variable))}
     header = BEARER if name.endswith("_TOKEN") else api.header
-    return ModelLogin(api, header, name, read, read(api.address_variable), model, headers)
+    return ModelLogin(api, header, name, read, read(api.address_variable), headers=headers)

@@ -72,6 +72,25 @@ def test_an_unlistable_model_is_passed_at_start(agent: str, model: str, address:
     assert variable is None or made.program().environment.get(variable) == told
 
 
+def test_an_instructions_model_and_effort_replace_the_settings_for_its_run() -> None:
+    """The relay lets no other model pass then. An effort of the settings is for their model: others may lack it."""
+    of_settings = launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model="opus", effort="max")
+    assert of_settings.choosing("", "") == of_settings
+    for model, effort, at_start, dispensable in (
+        ("haiku", "", None, (Category.EFFORT,)),
+        ("claude-haiku-5", "low", "claude-haiku-5", ()),
+        ("", "low", None, ()),
+    ):
+        made = of_settings.choosing(model, effort)
+        assert made.wanted == {
+            Category.MODE: "default", Category.MODEL: model or "opus", Category.EFFORT: effort or "max"
+        }  # fmt: skip
+        assert made.login is not None
+        assert (made.login.model, made.model, made.dispensable) == (model or "opus", at_start, dispensable)
+    other = launch(agent=("/opt/mine", "--model={model}"), model="m").choosing("n", "")
+    assert other.program().arguments == ("/opt/mine", "--model=n")
+
+
 def test_an_agents_own_login_may_have_unlisted_models() -> None:
     assert launch(agent=("claude",), model="us.anthropic.opus").model == "us.anthropic.opus"
 
